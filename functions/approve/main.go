@@ -1,5 +1,5 @@
 // Command approve is the function that a chat's button invokes to approve an order. It writes
-// approvals into the ledger and nothing else; remediate looks again before it acts.
+// approvals into the ledger and nothing else; remediate verifies each order before it acts.
 package main
 
 import (

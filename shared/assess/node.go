@@ -284,8 +284,8 @@ func (a *assessor) conditionFailed(m roll.Member) {
 	a.add(f, m)
 }
 
-// keepHidden keeps the findings that are only about Ready nodes while another kind comes first: that the
-// node flaps, and a failed condition that it still has. What is hidden is not over.
+// keepHidden keeps Flapping, and ConditionFailed while the condition lasts, while the node has a
+// finding of another kind. Both are about Ready nodes, but are not over yet.
 func (a *assessor) keepHidden(m roll.Member, returns []time.Time) {
 	a.keepFlapping(m.Node, returns)
 	k := roll.FindingKey{Instance: m.Node.Instance, Kind: roll.ConditionFailed}

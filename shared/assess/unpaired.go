@@ -237,9 +237,9 @@ func (a *assessor) notNode(i *roll.Instance, why string) {
 // https://kubernetes.io/docs/concepts/architecture/nodes/#node-heartbeats
 const freshLease = 2 * time.Minute
 
-// works returns what shows that an instance without a Node is one: Karpenter or its own kubelet. Its
-// Node was deleted while the machine works, or is missing from a listing. It returns "" if nothing
-// shows that.
+// works returns the evidence that an instance without a Node works as one: its NodeClaim, or the
+// lease of its kubelet. Its Node was deleted, or is missing from a listing. It returns "" if there
+// is no evidence.
 func (a *assessor) works(id roll.InstanceID) string {
 	d := a.Snapshot.Details[id]
 	switch c := d.NodeClaim; {

@@ -149,8 +149,8 @@ func (h *Inspect) again(ctx context.Context, c trigger.Check, result report.Chec
 	}
 }
 
-// size stores the size of a new cluster, by which commands find the memories of all, and of others if
-// that changes how often the sweep visits it.
+// size stores the size of a cluster if it is new, so that commands find it, or if the size changes
+// how often the sweep checks it.
 func (h *Inspect) size(ctx context.Context, result report.Check) {
 	if !result.Snapshot.Whole() {
 		return

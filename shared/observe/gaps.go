@@ -88,7 +88,7 @@ func (o *Observer) unlaunchedGap(ctx context.Context, s *roll.Snapshot, call str
 	return roll.Unreadable
 }
 
-// meetsAll reports whether the API server would fail for any other object, too.
+// meetsAll reports whether the same call for any other object would fail too.
 func meetsAll(c roll.Cluster, err error) bool {
 	switch kind, _ := kube.Fault(c, err, ""); kind {
 	case roll.GapDenied, roll.GapThrottled, roll.GapUnauthorized, roll.GapClusterUnreachable, roll.GapTimeout:

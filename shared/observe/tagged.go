@@ -27,19 +27,19 @@ import (
 //  3. DescribeInstances by id for every instance whose node does not show all that is needed, and
 //     for a part of the others in turn.
 //
-// Why this is still a proof: the only conclusion from an absence is that an instance has no node,
-// and only for instances of the first answer. They existed before the nodes were read, so a node
-// that registers in between is seen. An instance whose tags EC2 does not show yet is not judged in
-// this check, just as if a listing had left it out; its node, if it has one, adds it by its id.
-// The state and the tags of an instance come from DescribeInstances alone, which is called after
-// the nodes are read, as for a target right before an act. So the only conclusion about an instance
+// Why no verdict is wrong: the only conclusion from an absence is that an instance has no node, and
+// only for instances in the first answer. They existed before the nodes were read, so a node that
+// registers in between is seen. An instance whose tags EC2 does not show yet is not judged in this
+// check, just as if a listing had left it out; its node, if it has one, adds it by its id. The
+// state and the tags of an instance come from DescribeInstances alone, which is called after the
+// nodes are read, as for a target right before an act. So the only conclusion about an instance
 // that was not read in full is that its node is in order: see vouches. Each instance with a finding
 // is read in full before the plan is made (roll.Question.Whole).
 //
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeTags.html
 // https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
 const (
-	// rollFrom is the least number of instances of a cluster that is read this way. Fewer fit on one
+	// rollFrom is the minimum size of a cluster that is read this way. Fewer instances fit on one
 	// page of DescribeInstances.
 	rollFrom = pageSize + 1
 	// vouchAfter is how long a node must have existed and been Ready to vouch for its instance. A
@@ -47,7 +47,8 @@ const (
 	vouchAfter = 90 * time.Minute
 	// turnEvery is the time in which each instance has its turn to be read in full.
 	turnEvery = 2 * time.Hour
-	// turnLeast is how much of that a first check reads: it does not know when the last one was.
+	// turnLeast is the part of turnEvery for which a first check reads instances, since it does not
+	// know when the last check was.
 	turnLeast = 5 * time.Minute
 	// newestOfGroup is how many nodes of each group are read in full, the newest: a diagnosis
 	// compares others with them.

@@ -9,10 +9,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// This file asks people to approve acts. The question is recorded once a notice has asked it, and only
-// an answer in the ledger counts. So remediate, which makes the plan again, needs neither the notice
-// nor the tag. An approval permits the acts that the question names, for its finding alone: the id of
-// the order depends on when the finding was first seen. The first of them must begin in time.
+// This file asks people to approve acts. The question is recorded once a notice has asked it, and
+// only an answer in the ledger counts, so that remediate needs neither the notice nor the tag. An
+// approval permits the acts that the question names, for its finding alone: the id of the order
+// depends on when the finding was first seen. The first act must begin in time.
 
 // Approved is an approval by a tag, to be recorded. The next check acts on it.
 type Approved struct {
@@ -20,7 +20,7 @@ type Approved struct {
 	Approval ledger.Approval
 }
 
-// approved returns who approved an act, nil if nobody had to, or why it is held without an approval.
+// approved returns who approved an act, nil if it needs no approval, or why it is held without one.
 // question is the open or missed question.
 func (p *planner) approved(f roll.Finding, ladder []policy.Step, asks policy.Approve, act Action, pol policy.Policy) (who *ledger.Approval, question *ledger.ApprovalRequest, no *Refusal) {
 	if !asks.Needed() {
@@ -74,8 +74,8 @@ func (p *planner) question(f roll.Finding, section []Action, act Action) (ledger
 	return ledger.ApprovalRequest{}, false
 }
 
-// ask returns a new question about the first of the acts, and those of the others that are possible. Its
-// time begins with this check, whose notice asks it.
+// ask returns a new question about the first of the acts and the possible others. Its time begins
+// with this check, whose notice asks it.
 func (p *planner) ask(f roll.Finding, acts []Action, stands time.Duration) ledger.ApprovalRequest {
 	q := ledger.ApprovalRequest{
 		Order: p.orderID(f, acts[0]), Instance: f.Instance, Node: f.Node, Group: f.Group, Kind: f.Kind,
@@ -92,7 +92,7 @@ func (p *planner) ask(f roll.Finding, acts []Action, stands time.Duration) ledge
 	return q
 }
 
-// awaits returns what an act that is due later still asks for: nothing once its section is approved.
+// awaits returns the approval that a later act still needs: none once its section is approved.
 func (p *planner) awaits(f roll.Finding, ladder []policy.Step, asks policy.Approve, act Action, pol policy.Policy) policy.Approve {
 	q, _ := p.question(f, p.section(f, ladder, asks.Rung, pol), act)
 	if _, ok := p.State.Approvals[q.Order]; ok {

@@ -34,8 +34,8 @@ func (p *planner) incidents() map[ledger.NoticeKey][]roll.Finding {
 	return byKey
 }
 
-// told reports whether a finding belongs to an open incident. It does as long as it is found, even if
-// the policy changed and its ladder would not report it now: else its incident would end without it.
+// told reports whether a finding belongs to an open incident. It does as long as it is found, even
+// if a changed policy would not report it: otherwise its incident would end.
 func (p *planner) told(f roll.Finding) bool {
 	return slices.ContainsFunc(p.open[stratum{f.Group, f.Kind}], func(key ledger.NoticeKey) bool {
 		_, member := p.State.Notices[key].Members[f.Instance]
@@ -220,8 +220,8 @@ func (n *Notice) join(known ledger.Notice) (changed bool) {
 	return changed
 }
 
-// shows returns what a notice of the instance tells a reader. The lasting reason that holds its act is
-// shown even while the record waits for one that could not be checked.
+// shows returns what a notice reports of the instance. A lasting reason that holds its act is shown
+// even while the record waits for one that could not be checked.
 func (e Entry) shows() ledger.Statement {
 	if e.Held != nil && e.Held.Reason != ApprovalPending && !e.Held.Reason.Passing() {
 		return ledger.Statement{Held: string(e.Held.Reason)}

@@ -282,8 +282,8 @@ func (p *planner) notBefore(f roll.Finding, act Action, at time.Time) time.Time 
 	return roll.Later(at, p.autoscalerActs(f))
 }
 
-// order orders an act or holds it. approved is asked last, so that people are asked only where their
-// approval causes the act. An act that waits for it takes nothing from the limits.
+// order orders an act or holds it. approved is checked last, so that people are asked only if their
+// approval causes the act. An act that waits for it uses up no limit.
 func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped []string, approved func() (*ledger.Approval, *ledger.ApprovalRequest, *Refusal)) {
 	if no := p.objection(f, act, pol); no != nil {
 		p.hold(f, act, no)

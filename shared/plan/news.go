@@ -153,8 +153,8 @@ func (p *planner) compare(e *Entry, before ledger.Notice) {
 }
 
 // memory returns what is remembered of a finding's instance: in its incident, or else in its
-// incident before another cause was found. What it was told last counts, in whichever of them: an
-// instance whose cause is unread now and then moves from one to another and back.
+// incident before another cause was found. The last statement in any of them counts, since an
+// instance whose cause is sometimes unreadable moves between them.
 func (p *planner) memory(f roll.Finding, before ledger.Notice) ledger.MemberMemory {
 	m, known := before.Members[f.Instance]
 	sent := before.SentAt
@@ -223,8 +223,8 @@ func (p *planner) waits(f roll.Finding, was ledger.Statement, lasts bool) bool {
 	return v.held.Reason.Passing() && !lasts
 }
 
-// readsLater reports whether a call about a cause failed for a temporary reason. Causes that no
-// check can look for, as where a console is empty or a call is denied, are not waited for.
+// readsLater reports whether a call about a cause failed for a temporary reason. An empty console
+// or a denied call is not temporary.
 func (p *planner) readsLater(f roll.Finding) bool {
 	return slices.ContainsFunc(p.Diagnoses[f.Key()].NotChecked, func(n roll.NotChecked) bool { return n.Passing })
 }

@@ -147,9 +147,9 @@ func (p *planner) notice(key ledger.NoticeKey, findings []roll.Finding, byKey ma
 	}
 }
 
-// awaitNotices makes the records of incidents whose instances move to one that is about to be reported
-// wait for that notice, the last one if there are several. If it is not sent, nothing that was said of
-// the instances is forgotten.
+// awaitNotices delays the records of incidents whose instances move to another one until its notice
+// is sent, the last one if there are several. If that fails, what was reported of the instances is
+// not forgotten.
 func (p *planner) awaitNotices() {
 	for key, record := range p.out.Changes.Put.Notices {
 		leaves := func(e Entry) bool {

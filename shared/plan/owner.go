@@ -27,8 +27,8 @@ const (
 	karpenterRepairGrace        = 10 * time.Minute
 	// karpenterDrains is how long Karpenter has to remove a NodeClaim; it drains the node first.
 	karpenterDrains = time.Hour
-	// karpenterReplaces is how long Karpenter at most waits for the replacement of a NodeClaim, before it
-	// deletes the NodeClaim or gives up.
+	// karpenterReplaces is the maximum time for which Karpenter waits for the replacement of a
+	// NodeClaim before it deletes the NodeClaim or gives up.
 	// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/disruption/queue.go
 	karpenterReplaces = time.Hour
 	// autoRepairs is how long EKS node auto repair has after the transition. It waits 30 minutes,

@@ -112,10 +112,10 @@ func Make(in Input) Plan {
 	return p.out
 }
 
-// inTurn returns the findings in the order in which they take from the limits: as assessed, which is by
-// the end of their tolerance. One whose act failed goes to the back of that queue, behind all that
-// waited then. Otherwise a drain that never finishes could use up the limits of its group forever, and
-// without its new place what is half done could wait forever for what comes after it.
+// inTurn returns the findings in the order in which they use up the limits: by the end of their
+// tolerance, or, if an act failed, by that time. Otherwise a drain that never finishes could use up
+// the limits of its group forever. Since a failed one keeps its new place, later findings do not
+// overtake it.
 func (p *planner) inTurn() []roll.Finding {
 	tried := map[roll.FindingKey]time.Time{}
 	for _, a := range p.State.Actions {

@@ -117,9 +117,9 @@ func (p *planner) remember() {
 }
 
 // allowedBefore reports whether mode remediate was on when the fault of a node was found. NotReady
-// that turns into Unknown, or back, is the same fault while the node was never Ready. So is what
-// turned there and back between two checks, as a reboot does: the new transition time alone does not
-// show that. A failed condition is the same fault after a silence of its node.
+// that turns into Unknown, or back, is the same fault while the node was never Ready. So is one
+// that changed there and back between two checks, as with a reboot: the new transition time does
+// not show that. A failed condition is the same fault after a silence of its node.
 func (p *planner) allowedBefore(f roll.Finding) bool {
 	if was := p.State.Findings[f.Key()]; f.Kind == roll.ConditionFailed && was.Began.Equal(f.Began) {
 		return was.Allowed

@@ -26,8 +26,8 @@ type override struct {
 	settings []setting
 }
 
-// match is what an override applies to: patterns, and the name of a preset. What it does not name
-// is "".
+// match selects what an override applies to: patterns, and the name of a preset; "" matches
+// anything.
 type match struct{ cluster, group, preset string }
 
 // matches reports whether the override applies to the instances of a preset in the cluster and

@@ -68,7 +68,7 @@ type Approve struct {
 // Needed reports whether acts need an approval.
 func (a Approve) Needed() bool { return a.Rung > 0 }
 
-// with returns what two ladders ask for an act together: the shorter time, and the stricter end.
+// with combines the approvals that two ladders ask for: the shorter time, and hold rather than go.
 func (a Approve) with(other Approve) Approve {
 	switch {
 	case !other.Needed():

@@ -59,11 +59,11 @@ func (a *access) accountFlags(c *cobra.Command, timeout time.Duration) {
 	values(c, "region", a.namesOfRegions)
 }
 
-// runShellScript is the SSM document of AWS that runs the commands in its parameters. A deployment has
-// one of its own, with fixed commands.
+// runShellScript is the SSM document of AWS that runs the commands in its parameters. A deployment
+// uses its own document, with fixed commands.
 const runShellScript = "AWS-RunShellScript"
 
-// logsWait is for how long the logs of hosts are waited for. An agent that is online answers within
+// logsWait is how long to wait for the logs of hosts. An agent that is online answers within
 // seconds.
 const logsWait = 20 * time.Second
 
@@ -145,8 +145,8 @@ func (a *access) settle(cluster string) (string, error) {
 	return cluster, errors.Join(faults...)
 }
 
-// besideBundle returns an error for each flag that a bundle makes void: those of the account, and the
-// command's others, each a name with its value.
+// besideBundle returns an error for each flag that has no effect with a bundle: those of the
+// account, and the given ones, each a name with its value.
 func (a access) besideBundle(cluster string, others ...[2]string) error {
 	var faults []error
 	for _, flag := range append([][2]string{{"--cluster", cluster}, {"--region", strings.Join(a.regions, "")}, {"--profile", a.profile}}, others...) {

@@ -87,7 +87,7 @@ type approval struct {
 	Approval *ledger.Approval       `json:"approval,omitempty"` // what was written
 }
 
-// approve approves an order in whichever cluster of the deployment asks for it.
+// approve approves an order, in the cluster of the deployment that asks for it.
 func approve(ctx context.Context, m ledger.OfClusters, d deployment, order string, a ledger.Approval) (approval, error) {
 	c, q, err := ledger.ApproveAnywhere(ctx, m, d.account, d.region, order, a)
 	told := approval{Cluster: c.Name, Question: q}

@@ -162,9 +162,9 @@ func (b *start) broke(gate console.Found) (out console.Found) {
 // any script in it.
 var earlyUnits = []string{"cloud-init-local.service", "cloud-init.service", "cloud-init-network.service", "stage init-local", "stage init", "traceback"}
 
-// breaksOff reports whether cloud-init itself failed, or a script that ends with the call that joins;
-// or whether cloud-init did without user data that only it would have read: data of a type that it does
-// not know, or a file that is included and that a boothook, which failed too, should have written.
+// breaksOff reports whether cloud-init itself failed, or a script that ends with the call that
+// joins; or whether cloud-init ignored user data that only it would have read: data of an unknown
+// type, or an included file that a failed boothook should have written.
 func (b *start) breaksOff(f console.Found) bool {
 	switch f.Sign {
 	case console.BottlerocketFailed:
@@ -196,8 +196,8 @@ func runningFor(f console.Found) (unit string, d time.Duration) {
 	return unit, time.Duration(n) * time.Minute
 }
 
-// holdsUp reports whether the kubelet waits for the job, which ran for all of the instance's life but a
-// few minutes. On AL2023 nodeadm-run.service comes after all of cloud-init, on Bottlerocket
+// holdsUp reports whether the kubelet waits for the job, which has run for nearly the whole life of
+// the instance. On AL2023 nodeadm-run.service comes after all of cloud-init, on Bottlerocket
 // configured.target after the bootstrap containers.
 // https://github.com/awslabs/amazon-eks-ami/issues/2224
 func (b *start) holdsUp(f console.Found) bool {
@@ -207,7 +207,7 @@ func (b *start) holdsUp(f console.Found) bool {
 	return waits && !launched.IsZero() && b.At.Sub(launched)-d <= unseen
 }
 
-// unseen is for how long it may be unknown what the instance did since its console was taken.
+// unseen is the maximum part of the instance's life in which the job may not have run.
 const unseen = 15 * time.Minute
 
 // nodeadms reports whether NodeadmFailed covers it: where nodeadm starts the kubelet.
@@ -291,8 +291,9 @@ func (b *start) cloudInitFailed(f console.Found, sure bool) cause.Verdict {
 		Shows(cause.Line(f, "a boot without that error")).Fix(b.showConsole())
 }
 
-// bootGated says that systemd did not start what leads to the kubelet, and what failed before. A driver
-// that does not fit the machine is the AMI's: others of the same type fail too.
+// bootGated returns the verdict that systemd did not start what leads to the kubelet, with what
+// failed before. A driver that does not fit the machine is the AMI's: others of the same type fail
+// too.
 func (b *start) bootGated(f console.Found, sure bool) cause.Verdict {
 	failed, driver := b.broke(f), console.Found{}
 	why, v := "", cause.Suggestive()

@@ -57,16 +57,16 @@ func (b *start) withoutNodeadm() bool {
 	return ignored && b.os.source == "AMI" && ended && end.From == "" && !b.log().Truncated
 }
 
-// ofNodeadm reports whether cloud-init passed over a part of nodeadm's.
+// ofNodeadm reports whether cloud-init skipped a part that is for nodeadm.
 func ofNodeadm(f console.Found) bool { return strings.Contains(f.Detail, "node.eks.aws") }
 
 // toolless reports whether only the console shows the system and that bootstrap.sh is missing:
 // EKS's AL2023 has one that says that it was removed.
 func (b *start) toolless() bool { return b.os.source == "console" && b.shows(console.BootstrapMissing) }
 
-// ownScript reports whether the image may have a bootstrap.sh of its own: only its console shows that it
-// runs Amazon Linux 2023, and neither does the script say there that it was removed, nor nodeadm that it
-// found no NodeConfig. Who made the image may have written one, to keep the user data of older ones.
+// ownScript reports whether the image may have a bootstrap.sh of its own: only its console shows
+// that it runs Amazon Linux 2023, and neither does the script say there that it was removed, nor
+// nodeadm that it found no NodeConfig. Its author may have added one, to reuse older user data.
 func (b *start) ownScript() bool {
 	_, unconfigured := b.unconfigured()
 	return b.os.source == "console" && b.os.family == al2023 && b.data.Value.Uses(userdata.BootstrapScript) && !unconfigured && !b.shows(console.BootstrapRemoved)

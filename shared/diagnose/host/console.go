@@ -56,8 +56,8 @@ func (l *look) predates(at time.Time) bool {
 	return !at.IsZero() && at.Before(l.trouble().Add(-slack))
 }
 
-// outlived returns how long before the trouble the console last showed the sign, if that is so long that
-// the machine went on after it; 0 if it is not, or not known. A machine that booted once did so at its
+// outlived returns how long before the fault the console last showed the sign, if the machine must
+// have continued after it; 0 otherwise, or if unknown. A machine that booted once did so at its
 // launch, or at its last start. A panic is not outlived.
 func (l *look) outlived(f console.Found) time.Duration {
 	log, launched := l.Instance().Console.Value, l.Config().Value.Launched

@@ -58,9 +58,9 @@ func (l *look) proxied() (s state, why string) {
 	return unsure, boot.Missing("user data")
 }
 
-// direct returns whether the node certainly leaves the VPC without a proxy (closed), as proxied does, and
-// doubts an image of one's own: it may have a proxy of its own, as where nothing else leads out. Images
-// with a name of EKS's do not, nor those that EKS or Karpenter picks by an alias.
+// direct is like proxied, but also doubts custom images, which may have a proxy, as in a VPC
+// without another path out. Images with a name of EKS's do not, nor those that EKS or Karpenter
+// picks by an alias.
 func (l *look) direct() (s state, why string) {
 	s, why = l.proxied()
 	group, class, image := l.Group().NodeGroup, l.Group().NodeClass, l.Image()

@@ -291,7 +291,7 @@ func (l *look) natGone(t evidence.RouteTable, r evidence.Route, observed string)
 	}
 }
 
-// noSubnet is why nothing is known of the way on from a NAT gateway whose subnet is missing.
+// noSubnet is why the path beyond a NAT gateway is unknown: its subnet is missing.
 func noSubnet(n evidence.NATGateway) string {
 	return evidence.AnswerOf + "ec2:DescribeNatGateways lacks the subnet of " + n.ID
 }

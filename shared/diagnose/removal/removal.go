@@ -348,8 +348,8 @@ func (l *look) answered(machine roll.InstanceID) string {
 	return paste.Format("kubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200 | grep %s   # what EC2 answers to TerminateInstances", string(machine))
 }
 
-// showKarpenter returns the commands that show whether Karpenter runs, and what it says. EKS runs that
-// of Auto Mode outside of the cluster, with the cluster's role.
+// showKarpenter returns the commands that show whether Karpenter runs, and its log. EKS runs the
+// one of Auto Mode outside the cluster, with the cluster's role.
 // https://docs.aws.amazon.com/eks/latest/userguide/auto-cluster-iam-role.html
 func (l *look) showKarpenter() string {
 	if l.Finding.Owner == roll.OwnerAutoMode {
@@ -392,15 +392,15 @@ func (l *look) owner() cause.Verdict {
 		Fix(l.showKarpenter())
 }
 
-// released reports whether Karpenter let go of the Node, which others keep. It waits for the Node of a
-// registered NodeClaim to be gone before it releases the NodeClaim.
+// released reports whether Karpenter removed its finalizer from the Node, and others remain. It
+// waits for the Node of a registered NodeClaim to be gone before it releases the NodeClaim.
 func (l *look) released() bool {
 	r := l.Finding.Removal
 	node := roll.Finalizers(r.NodeFinalizers)
 	return r.Claim != "" && len(node) > 0 && !slices.Contains(node, karpenters) && (l.reached("Registered") || !l.claim.Known())
 }
 
-// idle reports whether nothing is seen on the node that Karpenter could wait for.
+// idle reports whether the node shows nothing that Karpenter could wait for.
 func (l *look) idle() bool {
 	n, r := l.Node(), l.Finding.Removal
 	if l.Finding.Node == "" || !n.Object.Known() || !n.Pods.Known() || !n.Events.Known() {

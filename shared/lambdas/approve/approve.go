@@ -1,5 +1,5 @@
-// Package approve is what the function approve does when it is invoked: it records the approval of
-// an order. Only a chat's button invokes it.
+// Package approve implements the function that records the approval of an order. Only a chat's
+// button invokes it.
 package approve
 
 import (
@@ -28,8 +28,8 @@ type Request struct {
 	Order string `json:"order"` // id of the order to approve
 }
 
-// member is all that is known of who approves: Amazon Q Developer invokes the function with the role of
-// the channel, and does not say for whom.
+// member is recorded as the person who approved: Amazon Q Developer invokes the function with the
+// role of the channel, and does not report who pressed the button.
 const member = "a member of the chat channel"
 
 // Handle approves an order, and returns the answer for the channel. An order that may not be approved

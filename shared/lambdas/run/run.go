@@ -334,7 +334,7 @@ func (r *Runner) notify(ctx context.Context, id roll.ClusterID, m report.Message
 	return true, errors.Join(err, recorded)
 }
 
-// putQuestions records the questions where no notice asks them: the result of the check does.
+// putQuestions records the questions if there are no notices: the result of the check asks them.
 func (r *Runner) putQuestions(ctx context.Context, c *report.Check, fault func(string, ...any)) {
 	for _, n := range c.Plan.Notices {
 		put := ledger.Changes{Put: ledger.State{Questions: n.Asked}}

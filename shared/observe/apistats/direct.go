@@ -13,8 +13,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// answer is the HTTP client of a configuration whose calls interceptors answer. [Direct] asks them
-// itself.
+// answer is the HTTP client of a configuration whose calls interceptors answer. [Direct] calls them
+// without it.
 type answer Call
 
 // Do implements aws.HTTPClient.

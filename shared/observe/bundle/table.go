@@ -37,8 +37,8 @@ type presence struct {
 	// absent.
 	held  bool
 	empty bool // the file is empty: the command that writes it failed
-	// single reports whether the file holds one object by itself, where the CLI prints a list.
-	// Somebody requested that one, so nothing is known of others.
+	// single reports whether the file has one object where the CLI prints a list. Somebody
+	// requested only that one, so nothing is known of others.
 	single bool
 }
 

@@ -41,8 +41,8 @@ type HostLogs struct {
 }
 
 const (
-	// logsAgain is after which time the logs are asked for again while a finding lasts. The script
-	// prints as much of the journal.
+	// logsAgain is the time after which the logs are read again while a finding lasts. The script
+	// prints the journal of that time.
 	logsAgain = 3 * time.Hour
 	// logsTime bounds the reading of all logs: the check has to go on, and to notify. If SSM is
 	// unreachable, all of its calls take longer.
@@ -90,7 +90,7 @@ func (l *look) readHostLogs() {
 	}
 }
 
-// logged returns the findings of whose hosts the logs are read, one for each.
+// logged returns a finding for each host whose logs are read.
 func (l *look) logged() (out []*roll.Finding) {
 	ids, skipped := l.sampledOf(needConsole)
 	for _, f := range l.needing(needConsole) {
@@ -133,8 +133,8 @@ func (l *look) unlogged(id roll.InstanceID) string {
 	return ""
 }
 
-// printed returns the logs that a command printed for the finding, and whether to ask for them, also
-// again.
+// printed returns the logs that a command printed for the finding, and whether to send another
+// command.
 func (l *look) printed(list, get *action, f *roll.Finding) (fact evidence.Fact[hostlog.Log], ask bool) {
 	since := l.onset(f)
 	in := &ssm.ListCommandInvocationsInput{InstanceId: aws.String(string(f.Instance)), Filters: []types.CommandFilter{
@@ -161,8 +161,8 @@ func (l *look) printed(list, get *action, f *roll.Finding) (fact evidence.Fact[h
 	return unprinted(f.Instance, all[0].Status, aws.ToString(all[0].StatusDetails), aws.ToTime(all[0].RequestedDateTime)), ask
 }
 
-// onset returns when the finding's trouble began, or when its instance was rebooted for it since, a day
-// ago at most.
+// onset returns when the fault began, or when its instance was rebooted for it since; at most a day
+// ago.
 func (l *look) onset(f *roll.Finding) time.Time {
 	at := cmp.Or(f.Began, f.Since)
 	if launched := l.config(f.Instance).Value.Launched; f.Kind == roll.Unregistered && !launched.IsZero() {
@@ -217,7 +217,7 @@ type logsRead struct {
 // hostLogsRead caches what was read of recent outputs: each check reads the same.
 var hostLogsRead = memo.Memo[memo.Key, logsRead]{Most: 256}
 
-// askHosts sends the command to the hosts whose SSM agents are online, and returns the commands by
+// askHosts sends the command to hosts whose SSM agents are online, and returns the commands by
 // instance.
 func (l *look) askHosts(ids []roll.InstanceID) map[roll.InstanceID]string {
 	sent := map[roll.InstanceID]string{}
@@ -271,7 +271,7 @@ func (l *look) askHost(id roll.InstanceID) string {
 	return aws.ToString(out.Command.CommandId)
 }
 
-// unanswered sets why the logs are not known, unless an earlier command printed them.
+// unanswered records why the logs are unknown, unless an earlier command printed them.
 func (l *look) unanswered(id roll.InstanceID, fact evidence.Fact[hostlog.Log]) {
 	l.instance(id, func(i *evidence.Instance) {
 		if !i.HostLogs.Known() {

@@ -62,8 +62,8 @@ type selector struct {
 	Tags            map[string]string
 }
 
-// pools are the NodePools and EC2NodeClasses of the inputs, and those of the cluster where the
-// inputs need them.
+// pools are the NodePools and EC2NodeClasses of the inputs, and those of the cluster that they
+// need.
 type pools struct {
 	pools   []nodePool
 	classes map[string]*nodeClass

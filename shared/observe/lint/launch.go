@@ -34,8 +34,7 @@ type launch struct {
 	role       string
 	// onlyUserData reports whether no more than the user data is known.
 	onlyUserData bool
-	// part reports whether that user data names no cluster, so that it counts as what EKS or Karpenter
-	// completes.
+	// part reports whether that user data names no cluster, so that EKS or Karpenter completes it.
 	part bool
 }
 
@@ -47,7 +46,7 @@ const (
 	ipv6Address   = "2001:db8::77" // RFC 3849
 )
 
-// beforeLaunch is why something that only a running machine shows is not there.
+// beforeLaunch is the reason for what only a running machine would show.
 const beforeLaunch = "there is nothing before the launch"
 
 // overlay answers calls about the launches, and leaves others to the account or the bundle.

@@ -40,7 +40,8 @@ type Request struct {
 	At      time.Time
 }
 
-// Run judges what would be launched. What could not be read of the context is not checked.
+// Run diagnoses what would be launched. What could not be read of the account or bundle is reported
+// as not checked.
 func Run(ctx context.Context, in Request) (report.LintDocument, error) {
 	out := report.LintDocument{At: in.At, Cluster: in.Cluster, Launches: []string{}, Findings: []report.LintFinding{}, Hints: []report.LintFinding{}, NotChecked: []report.LintGap{}, Notes: []string{}}
 	if err := in.duplicates(); err != nil {
@@ -91,8 +92,8 @@ func Run(ctx context.Context, in Request) (report.LintDocument, error) {
 	return out, ctx.Err()
 }
 
-// duplicates returns an error for each object that two sources have: which of them is meant is not
-// known.
+// duplicates returns an error for each object that two sources contain, since it is unknown which
+// one applies.
 func (r *Request) duplicates() error {
 	var faults []error
 	in := map[string]string{} // file by object

@@ -23,7 +23,7 @@ type printer struct {
 	out *report.LintDocument
 }
 
-// add adds what the diagnoses of a launch say: the later ones where the earlier decide nothing.
+// add adds the diagnoses of a launch. A hint counts only if no earlier diagnosis decided its code.
 func (p *printer) add(l *launch, all ...roll.Diagnosis) {
 	if !slices.Contains(p.out.Launches, l.name) {
 		p.out.Launches = append(p.out.Launches, l.name)
@@ -61,9 +61,8 @@ func (p *printer) add(l *launch, all ...roll.Diagnosis) {
 	}
 }
 
-// judged reports whether the code is about what is launched, and what is known of that suffices: a
-// person has to change something, and that is the cause itself. What only an instance of the same
-// group shows says nothing.
+// judged reports whether lint reports the code: a person has to change something, it is not a
+// symptom, and the inputs suffice to check it without other instances of the group.
 func (p *printer) judged(l *launch, code cause.Code) bool {
 	return cause.CureOf(code) == roll.CureChange && !cause.Symptom(code) && code != cause.LaunchTemplateDrift &&
 		(!l.onlyUserData || strings.HasPrefix(code, "UserData")) && (p.Cluster != "" || code != cause.UserDataClusterMismatch)
@@ -108,7 +107,7 @@ func (p *printer) reason(l *launch, text string, words func(string) string) stri
 	return words(text)
 }
 
-// words returns what puts words in the place of the names of what does not exist yet.
+// words returns a replacer of the names of objects that do not exist yet.
 func (l *launch) words() func(string) string {
 	names := []string{
 		"node " + l.node(), "the node of " + l.name, l.node(), "the node of " + l.name, "instance " + l.id(), l.name, l.id(), l.name,
@@ -165,7 +164,7 @@ func (l *launch) place(e roll.Evidence, sources []Source) report.LintPlace {
 	return report.LintPlace{File: d.File, Line: n}
 }
 
-// source returns the source that an observation is of, nil if it is of none.
+// source returns the source of an observation, nil if there is none.
 func (l *launch) source(of string, sources []Source) *Source {
 	switch of {
 	case "aws-auth":

@@ -18,8 +18,7 @@ import (
 	"rollcall/shared/observe/project"
 )
 
-// site is the account or the bundle in which instances would be launched. What cannot be read of it
-// is unknown; the diagnosis says what it could not check.
+// site is the account or the bundle in which instances would be launched.
 type site struct {
 	ec2         *ec2.Client
 	eks         *eks.Client
@@ -43,7 +42,7 @@ func newSite(ctx context.Context, cfg aws.Config, cluster string, subnets []stri
 	return p
 }
 
-// readGroups reads what launches from launch templates, once.
+// readGroups reads the groups that use launch templates, once.
 func (p *site) readGroups(ctx context.Context) {
 	if p.groupsRead {
 		return

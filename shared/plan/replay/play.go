@@ -126,9 +126,9 @@ func Play(name string, checks []Recorded, doc *policy.Document, permitted policy
 	return t.Replayed
 }
 
-// undiagnosed returns the diagnoses, with one for each finding that the recorded policy had not
-// diagnosed yet: all is unread that could hold an act. Without it the finding would seem to have no
-// cause that a replacement would have too.
+// undiagnosed adds a diagnosis for each finding that the recorded policy had not diagnosed yet, in
+// which every cause that could hold an act is unread. Without it the finding would seem to have
+// none of these causes.
 func undiagnosed(findings []roll.Finding, diagnoses map[roll.FindingKey]roll.Diagnosis) map[roll.FindingKey]roll.Diagnosis {
 	out := diagnoses
 	for _, f := range findings {
@@ -144,7 +144,7 @@ func undiagnosed(findings []roll.Finding, diagnoses map[roll.FindingKey]roll.Dia
 	return out
 }
 
-// unread is the diagnosis of a finding that the record has none of.
+// unread is the diagnosis of a finding without one in the record.
 var unread = sync.OnceValue(func() (d roll.Diagnosis) {
 	for _, code := range cause.Codes() {
 		if cause.Spares(code) {
@@ -161,8 +161,8 @@ func lasts(checks []Recorded, i int) time.Duration {
 	return max(0, min(checks[i+1].Now.Sub(checks[i].Now), longest))
 }
 
-// tries are the acts in the memory of recorded checks by the ids of their orders. An act that failed is
-// tried again at another time, which is another entry.
+// tries are the acts in the ledgers of recorded checks by the ids of their orders. Each try of an
+// act is an entry.
 type tries map[string][]ledger.Action
 
 func acted(checks []Recorded) tries {
@@ -245,7 +245,7 @@ func (t *summing) carriedOut(a ledger.Action) {
 
 func (t *summing) assumed(order string) { t.Acts[t.acts[order]].Assumed = true }
 
-// world is the past as the policy would have made it.
+// world is the assumed past under the policy.
 type world struct {
 	state    ledger.State
 	recorded tries
@@ -269,8 +269,8 @@ type machine struct {
 	diagnoses map[roll.FindingKey]roll.Diagnosis
 }
 
-// newWorld begins with the memory of the first check. That remediate was on before is forgotten: what
-// was wrong before the record began counts as found before the policy was in force.
+// newWorld begins with the ledger of the first check, but without the times since when remediate
+// was on: what was wrong before the record began counts as found before the policy was in force.
 func newWorld(checks []Recorded) *world {
 	w := &world{
 		state: ledger.NewState(), recorded: acted(checks), seen: map[string]bool{},
@@ -308,8 +308,8 @@ func (w *world) before(c Recorded) (*roll.Snapshot, map[roll.FindingKey]roll.Dia
 	return w.changed(c)
 }
 
-// observe takes over what the record remembers of the cluster and no policy changes, except about
-// machines that are different here.
+// observe copies from the recorded ledger what no policy changes, except about machines that are
+// different here.
 func (w *world) observe(s ledger.State) {
 	w.state.First, w.state.Checked = s.First, s.Checked
 	maps.Copy(w.state.Spot, s.Spot)
@@ -320,8 +320,8 @@ func (w *world) observe(s ledger.State) {
 	takeOver(w.state.Missing, s.Missing, w.different)
 	takeOver(w.state.Flips, s.Flips, w.different)
 	takeOver(w.state.Pressures, s.Pressures, w.different)
-	// A check whose memory could not be written, or that died before, was forgotten: the next one saw the
-	// finding for the first time, and the ids of its orders have that time.
+	// If the ledger of a check was not written, the next check saw the finding for the first time,
+	// and the ids of its orders depend on that time.
 	for k, recorded := range s.Findings {
 		if own, ok := w.state.Findings[k]; ok && own.Began.Equal(recorded.Began) && recorded.FirstSeen.After(own.FirstSeen) && !w.different(k.Instance) {
 			own.FirstSeen = recorded.FirstSeen
@@ -336,13 +336,13 @@ func (w *world) observe(s ledger.State) {
 	}
 }
 
-// different reports whether a machine is not what the record shows.
+// different reports whether a machine differs from the record.
 func (w *world) different(id roll.InstanceID) bool {
 	_, stays := w.stays[id]
 	return stays || w.ended[id] || slices.ContainsFunc(w.launched, func(m machine) bool { return m.instance.ID == id })
 }
 
-// takeOver replaces what is remembered of machines by what the record remembers.
+// takeOver replaces the records of machines with the recorded ones.
 func takeOver[V any](own, recorded map[roll.InstanceID]V, different func(roll.InstanceID) bool) {
 	maps.DeleteFunc(own, func(id roll.InstanceID, _ V) bool { return !different(id) })
 	for id, v := range recorded {
@@ -451,8 +451,8 @@ func (w *world) remember(p plan.Plan) {
 	}
 }
 
-// carryOut carries an order out. It returns the recorded act and true if the record has the order at
-// about that time; otherwise the effect is assumed.
+// carryOut carries out an order. It returns the recorded act and true if the record has the order
+// at about that time; otherwise the effect is assumed.
 func (w *world) carryOut(c Recorded, s *roll.Snapshot, o plan.Order) (ledger.Action, bool) {
 	w.seen[o.ID] = true
 	act, recorded := w.recorded.of(o.ID, c.Now)
