@@ -172,7 +172,7 @@ type assessor struct {
 }
 
 func newAssessor(in Input) *assessor {
-	a := &assessor{Input: in, asked: map[roll.InstanceID]int{}, meant: map[roll.Origin]bool{}, groups: map[roll.Group]*groupTally{}}
+	a := &assessor{Input: in, asked: map[roll.InstanceID]int{}, beside: map[roll.InstanceID]bool{}, meant: map[roll.Origin]bool{}, groups: map[roll.Group]*groupTally{}}
 	s := in.Snapshot
 	a.instancesRead, a.nodesRead = s.Has(roll.ScopeInstances), s.Has(roll.ScopeNodes)
 	a.nodesListed = !slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool {
@@ -255,7 +255,7 @@ func (a *assessor) learnGroups(members []roll.Member) {
 			continue
 		}
 		if m.Node == nil {
-			if len(a.Snapshot.Details) > 0 && a.Snapshot.Details[i.ID].Bootstraps == roll.Yes {
+			if a.Snapshot.Details[i.ID].Bootstraps == roll.Yes {
 				for _, o := range i.Origins() {
 					a.meant[o] = true
 				}
@@ -266,7 +266,7 @@ func (a *assessor) learnGroups(members []roll.Member) {
 			groups[i.ASG] = true
 			a.out.GroupsWithNodes[roll.Origin(roll.AutoScalingGroup(i.ASG))] = true
 		}
-		if lt := roll.Origin(i.LaunchTemplate); lt != "" && !a.out.GroupsWithNodes[lt] {
+		if lt := roll.Origin(i.LaunchTemplate); lt != "" {
 			a.out.GroupsWithNodes[lt] = true
 		}
 	}
@@ -325,7 +325,7 @@ func (a *assessor) began(k roll.FindingKey, start time.Time, deadline time.Durat
 // inOrder reports whether the last complete check came after the deadline of what began at start.
 // It would have found any fault.
 func (a *assessor) inOrder(start time.Time, deadline time.Duration) bool {
-	return !a.State.Checked.IsZero() && !start.Add(deadline).After(a.State.Checked)
+	return !start.Add(deadline).After(a.State.Checked)
 }
 
 // tolerance returns how long a finding of the kind may last. It returns false if the policy has no

@@ -7,9 +7,6 @@ import "rollcall/shared/roll"
 // gone or out of service are left out. Its overdue findings count until a check finds otherwise.
 func (a *assessor) bystander(m roll.Member) {
 	n := m.Node
-	if a.beside == nil {
-		a.beside = map[roll.InstanceID]bool{}
-	}
 	a.beside[n.Instance] = true
 	if rest, known := a.State.Rests[n.Instance]; known && rest.Left.IsZero() || a.foundGone(n.Instance) {
 		return

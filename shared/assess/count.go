@@ -92,7 +92,7 @@ func (a *assessor) countInZone(m roll.Member) {
 // a replacement with the address of what it replaced.
 func (a *assessor) takenOver(n *roll.Node) bool {
 	return slices.ContainsFunc(a.Snapshot.Instances, func(i roll.Instance) bool {
-		return i.PrivateDNS == n.Name && i.ID != n.Instance && i.State == roll.StateRunning
+		return i.PrivateDNS == n.Name && i.State == roll.StateRunning
 	})
 }
 
@@ -106,12 +106,11 @@ func (g *groupTally) addToPopulation(m roll.Member, ready bool, deadline time.Du
 	p.Deadline = max(p.Deadline, deadline)
 }
 
-// starting reports whether a node was never Ready and still has time. A zone in which many nodes
+// starting reports whether a node that is not Ready never was, and still has time. A zone in which many nodes
 // start at once is not down.
 func (a *assessor) starting(m roll.Member) bool {
 	n := m.Node
-	return n.Ready.Status != roll.ConditionTrue && !n.Ready.Since.After(n.Created.Add(neverReady)) &&
-		a.Now.Before(n.Created.Add(a.Policy(m.Selector()).Initialization.Deadline))
+	return !n.Ready.Since.After(n.Created.Add(neverReady)) && a.Now.Before(n.Created.Add(a.Policy(m.Selector()).Initialization.Deadline))
 }
 
 func (a *assessor) zone(name string) *ZoneCount {
@@ -154,9 +153,7 @@ func (a *assessor) countLate(group roll.Group) {
 // pool or Standby, since that is unreadable. It has no finding, but must not leave room for another
 // act.
 func (a *assessor) countUnknownRest(m roll.Member, due time.Time) {
-	id := m.Instance.ID
-	_, rested := a.State.Rests[id]
-	if !rested && !a.Now.Before(due) && a.Snapshot.Details[id].LifecycleRead == roll.Unreadable {
+	if _, rested := a.State.Rests[m.Instance.ID]; !rested && !a.Now.Before(due) {
 		a.countLate(m.Group())
 	}
 }

@@ -12,9 +12,6 @@ import (
 // in order. It records them for the ledger.
 func (a *assessor) returns(n *roll.Node) []time.Time {
 	came := n.Ready.Status == roll.ConditionTrue && a.lately(n.Ready.Since)
-	if !came && len(a.State.Flips) == 0 {
-		return nil
-	}
 	var recent []time.Time
 	known := a.State.Flips[n.Instance]
 	for _, t := range known {
@@ -47,8 +44,8 @@ func (a *assessor) cameAgain(n *roll.Node, recent []time.Time) bool {
 	if n.Ready.Since.Sub(n.Created) > roll.FlapWindow {
 		return true
 	}
-	was, ok := a.State.NotReady[n.Instance]
-	return ok && was.Since.After(n.Created.Add(neverReady)) && n.Ready.Since.After(was.Since)
+	was := a.State.NotReady[n.Instance]
+	return was.Since.After(n.Created.Add(neverReady)) && n.Ready.Since.After(was.Since)
 }
 
 // flapping finds a Ready node that lost Ready and came back too often. The finding ends when fewer

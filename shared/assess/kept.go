@@ -32,14 +32,11 @@ func (a *assessor) keepUnread() {
 	for k := range a.State.Findings {
 		switch {
 		case current[k]:
-		case a.unread(k), k.Kind == roll.Stuck && a.stuckUnread(k):
+		case a.unread(k), a.stuckUnread(k):
 			a.out.Kept[k] = true
-		case (k.Kind == roll.Impaired || k.Kind == roll.Scheduled) && a.Snapshot.StatusRead != roll.Yes:
+		case a.Snapshot.StatusRead != roll.Yes:
 			statuses[k] = true
 		}
-	}
-	if len(statuses) == 0 {
-		return
 	}
 	for n := range a.Snapshot.Instances {
 		for _, kind := range []roll.Kind{roll.Impaired, roll.Scheduled} {
@@ -61,15 +58,13 @@ func (a *assessor) unread(k roll.FindingKey) bool {
 		// are found through EC2.
 		return k.Kind != roll.Orphaned || !a.orphansRead()
 	}
-	if k.Kind == roll.Unlaunched {
-		switch kind, _, _ := k.Instance.Subject(); kind {
-		case "nodepool":
-			return a.Snapshot.ClaimsRead != roll.Yes
-		case "nodegroup":
-			return a.Snapshot.ScalingRead != roll.Yes || a.Snapshot.NodeGroupsRead != roll.Yes
-		case "asg":
-			return a.Snapshot.ScalingRead != roll.Yes
-		}
+	switch kind, _, _ := k.Instance.Subject(); kind { // of Unlaunched
+	case "nodepool":
+		return a.Snapshot.ClaimsRead != roll.Yes
+	case "nodegroup":
+		return a.Snapshot.ScalingRead != roll.Yes || a.Snapshot.NodeGroupsRead != roll.Yes
+	case "asg":
+		return a.Snapshot.ScalingRead != roll.Yes
 	}
 	return !a.instancesRead || !a.nodesRead
 }

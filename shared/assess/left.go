@@ -49,7 +49,7 @@ func remnants(s ledger.State) map[roll.InstanceID]remnant {
 		}
 	}
 	for k, f := range s.Findings {
-		if id, ok := k.Instance.Leftover(); ok && k.Kind == roll.Stuck {
+		if id, ok := k.Instance.Leftover(); ok {
 			out[k.Instance] = remnant{Leftover: roll.Leftover{ID: id, Instance: f.Left, Ended: f.Since.UTC()}, group: f.Group, known: f}
 		}
 	}
@@ -82,7 +82,6 @@ func (a *assessor) left() {
 			if !r.known.FirstSeen.IsZero() { // otherwise the record of the act has it
 				a.leftover(subject, r)
 			}
-		case a.Snapshot.LeftRead[subject] != roll.Yes:
 		case a.Snapshot.Left[subject].ID != "":
 			a.leftover(subject, r)
 		case r.known.Opened.IsZero() && r.asked(a.Now):
@@ -99,12 +98,9 @@ func (a *assessor) orphansGone(all map[roll.InstanceID]remnant) {
 	}
 	gone := map[roll.InstanceID]ledger.Finding{}
 	for k, f := range a.State.Findings {
-		if k.Kind == roll.Orphaned && len(f.Outlives) > 0 {
+		if k.Kind == roll.Orphaned {
 			gone[k.Instance] = f
 		}
-	}
-	if len(gone) == 0 {
-		return
 	}
 	for i := range a.Snapshot.Instances {
 		if !a.Snapshot.Instances[i].State.Gone() {

@@ -248,9 +248,6 @@ const startingKept = 100
 // first.
 func (a *assessor) conditionFailed(m roll.Member) {
 	n := m.Node
-	if len(n.Conditions) == 0 {
-		return
-	}
 	policy := a.Policy(m.Selector())
 	var first *roll.TypedCondition
 	var began, due time.Time

@@ -16,9 +16,6 @@ const pressureMemory = time.Hour
 // why the node goes silent, but the control plane then overwrites them with Unknown.
 // https://kubernetes.io/docs/reference/node/node-status/#condition
 func (a *assessor) pressures(n *roll.Node) {
-	if len(n.Conditions) == 0 && len(a.State.Pressures) == 0 {
-		return
-	}
 	known, had := a.State.Pressures[n.Instance]
 	ready := n.Ready.Status == roll.ConditionTrue
 	if !ready && n.Ready.Status != roll.ConditionFalse {

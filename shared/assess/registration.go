@@ -108,9 +108,7 @@ func (g *groupTally) trim() {
 	slices.SortFunc(g.fresh, func(x, y sample) int {
 		return cmp.Or(x.created.Compare(y.created), cmp.Compare(x.id, y.id))
 	})
-	if over := len(g.fresh) - ledger.RegistrationSamples; over > 0 {
-		g.fresh = append(g.fresh[:0], g.fresh[over:]...)
-	}
+	g.fresh = slices.Delete(g.fresh, 0, max(0, len(g.fresh)-ledger.RegistrationSamples))
 }
 
 // remembered returns the group's record including this check.
@@ -129,7 +127,7 @@ func (g *groupTally) remembered() ledger.GroupMemory {
 func (a *assessor) registrations() {
 	slices.Sort(a.out.NewRegistrations)
 	for name, g := range a.groups {
-		if len(g.fresh) > 0 || len(g.pressed) > 0 || !g.seen.Equal(g.memory.Counted) || !g.good.Equal(g.memory.Good) || !g.proven.Equal(g.memory.Proven) {
+		if len(g.pressed) > 0 || !g.seen.Equal(g.memory.Counted) || !g.good.Equal(g.memory.Good) || !g.proven.Equal(g.memory.Proven) {
 			m := g.remembered()
 			m.Pressed = a.pressedOf(g)
 			a.out.Groups[name] = m
@@ -140,12 +138,10 @@ func (a *assessor) registrations() {
 	}
 	a.out.Registration = make(map[roll.Group]RegistrationTimes, len(a.groups))
 	for name, memory := range a.State.Groups {
-		if _, newer := a.out.Groups[name]; !newer {
-			a.sumUp(name, memory.Seconds)
-		}
+		a.sumUp(name, memory.Seconds)
 	}
 	for name, memory := range a.out.Groups {
-		a.sumUp(name, memory.Seconds)
+		a.sumUp(name, memory.Seconds) // in place of the older record
 	}
 }
 

@@ -44,11 +44,8 @@ func (a *assessor) stuck(members []roll.Member) {
 	for id := range machines {
 		machine[id] = nil
 	}
-	if len(nodes)+len(claims) == 0 {
-		return
-	}
 	for _, m := range members {
-		if _, wanted := machine[m.ID()]; wanted && m.Instance != nil {
+		if _, wanted := machine[m.ID()]; wanted {
 			machine[m.ID()] = m.Instance
 		}
 	}
@@ -82,13 +79,13 @@ func (a *assessor) removal(m roll.Member, c *roll.NodeClaim) {
 	if c != nil {
 		r.Claim, r.ClaimFinalizers, r.Machine = c.Name, strings.Join(c.Finalizers, ", "), cmp.Or(r.Machine, c.Instance)
 		// A finding about the Node alone, from before the NodeClaim was deleted, stays one.
-		if _, known := a.State.Findings[roll.FindingKey{Instance: subject, Kind: roll.Stuck}]; !known || n == nil {
+		if _, known := a.State.Findings[roll.FindingKey{Instance: subject, Kind: roll.Stuck}]; !known {
 			subject = roll.SubjectID(aNodeClaim, c.Name)
 		}
 		if n == nil || c.DeletedAt.Before(since) {
 			since = c.DeletedAt
 		}
-	} else if n != nil && a.Snapshot.DeletingRead != roll.Yes && a.keepOfNode(n.Name) {
+	} else if a.Snapshot.DeletingRead != roll.Yes && a.keepOfNode(n.Name) {
 		return
 	}
 	if m.Instance != nil {
@@ -96,7 +93,7 @@ func (a *assessor) removal(m roll.Member, c *roll.NodeClaim) {
 	} else {
 		r.Gone = a.instancesRead && a.Snapshot.NotFound[r.Machine]
 	}
-	if c != nil && m.Instance == nil && n == nil {
+	if m.Instance == nil && n == nil {
 		m.Node = &roll.Node{Owner: cmp.Or(c.Owner, roll.OwnerKarpenter), Group: c.Group} // for its owner and group
 	}
 	tolerance, ok := a.tolerance(m, roll.Stuck)

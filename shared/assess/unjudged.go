@@ -28,9 +28,6 @@ func (a *assessor) noteUnjudged(m roll.Member, due, doubt time.Time) {
 // nodes.
 func (a *assessor) countUnjudged() {
 	slices.Sort(a.out.Unjudged)
-	if len(a.unjudged) == 0 {
-		return
-	}
 	overdue := map[roll.InstanceID]roll.Group{}
 	for _, f := range a.out.Findings {
 		if f.Stage == roll.Overdue && CountsAsOverdue(f.Kind, f.Contradiction != "") {

@@ -175,7 +175,7 @@ func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why st
 	}
 	group := roll.Origin(roll.AutoScalingGroup(i.ASG))
 	switch {
-	case i.ASG != "" && a.hadNodes(group):
+	case a.hadNodes(group):
 		if a.repurposed(i, d) {
 			return bySiblings, ""
 		}
@@ -184,7 +184,7 @@ func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why st
 		return intentShown, ""
 	case d.OtherCluster != "":
 		return noIntent, fmt.Sprintf("its user data bootstraps a node of cluster %s, and none of this one", d.OtherCluster)
-	case i.LaunchTemplate != "" && a.hadNodes(roll.Origin(i.LaunchTemplate)):
+	case a.hadNodes(roll.Origin(i.LaunchTemplate)):
 		return byTemplate, ""
 	}
 	if d.TemplateBootstraps {
@@ -224,8 +224,8 @@ func (a *assessor) hadNodes(o roll.Origin) bool {
 	if a.out.GroupsWithNodes[o] {
 		return true
 	}
-	at, had := a.State.GroupsWithNodes[o]
-	return had && !at.Before(a.Snapshot.Cluster.Created) && a.Now.Sub(at) < ledger.IntentRetention
+	at := a.State.GroupsWithNodes[o]
+	return !at.Before(a.Snapshot.Cluster.Created) && a.Now.Sub(at) < ledger.IntentRetention
 }
 
 func (a *assessor) notNode(i *roll.Instance, why string) {
