@@ -252,6 +252,12 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 		w.snapshot.Instances[last].Launched = launched
 		w.snapshot.Nodes[last].Created, w.snapshot.Nodes[last].Ready = launched.Add(time.Minute), roll.Condition{Status: ready, Since: launched.Add(time.Minute)}
 	}
+	drained := func(w *world) *ledger.Action {
+		w.silent(2, time.Hour)
+		w.snapshot.Instances[1].Hold = "true" // it is waiting itself
+		w.state.Actions[0] = ledger.Action{ID: "x", Do: string(Drain), Instance: instanceID(2), Group: "asg/w", At: acted, Outcome: done(acted)}
+		return &w.state.Actions[0]
+	}
 	tests := []struct {
 		name string
 		set  func(*world)
@@ -299,11 +305,25 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 		}, "terminate"},
 		{"an orphan was ended, which nobody replaces", func(w *world) { w.state.Actions[0].Kind = roll.Orphaned }, "terminate"},
 		{"the act failed", func(w *world) { w.state.Actions[0].Outcome.Result = ledger.Failed }, "terminate"},
-		{"another member is being drained", func(w *world) {
-			w.silent(2, time.Hour)
-			w.state.Actions[0] = ledger.Action{ID: "x", Do: string(Drain), Instance: instanceID(2), Group: "asg/w", At: acted, Outcome: done(acted)}
-			w.snapshot.Instances[1].Hold = "true" // it is waiting itself
-		}, "none: [OneAtATime InstanceHeld]"},
+		{"a reboot takes nothing from the group", func(w *world) {
+			w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: reboot, once: true}]}\n")
+		}, "reboot"},
+		{"an earlier act had its replacement, the latest has none", func(w *world) {
+			replacement(w, acted.Add(-time.Minute), roll.ConditionTrue)
+			w.state.Actions = append(w.state.Actions, ledger.Action{ID: "y", Do: string(Terminate), Instance: instanceID(98), Group: "asg/w", Kind: roll.Unknown, At: acted.Add(-time.Hour), Outcome: done(acted.Add(-time.Hour))})
+		}, "none: [ReplacementPending]"},
+		{"another member is being drained", func(w *world) { drained(w) }, "none: [OneAtATime InstanceHeld]"},
+		{"its drain failed", func(w *world) { drained(w).Outcome.Result = ledger.Failed }, "terminate"},
+		{"its drain was long ago", func(w *world) { drained(w).Outcome.At = now.Add(-30 * time.Minute) }, "terminate"},
+		{"it was given back", func(w *world) { a := drained(w); a.Do, a.Free = string(Uncordon), true }, "terminate"},
+		{"it is Ready again", func(w *world) {
+			drained(w)
+			w.snapshot.Nodes[1].Ready = roll.Condition{Status: roll.ConditionTrue, Since: acted}
+		}, "terminate"},
+		{"it is of another group", func(w *world) {
+			drained(w).Group = "asg/v"
+			w.snapshot.Instances[1].ASG, w.snapshot.Instances[1].Group = "v", "asg/v"
+		}, "terminate"},
 	}
 	for _, tt := range tests {
 		w := base()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
@@ -399,6 +400,8 @@ func TestAGhostsNodeIsDeleted(t *testing.T) {
 		w.snapshot.Instances[0].State = roll.StateTerminated
 		w.snapshot.Instances[0].Owner = tt.owner
 		w.trouble(1, roll.Ghost, roll.ConditionUnknown, time.Hour)
+		// Its group still lacks a replacement, which the Node does not delay.
+		w.state.Actions = []ledger.Action{{ID: "x", Do: string(Terminate), Instance: instanceID(99), Group: "asg/w", Kind: roll.Unknown, At: now.Add(-time.Hour), Outcome: done(now.Add(-time.Hour))}}
 		_, p := w.make(now)
 		got := fmt.Sprint(reasons(p))
 		if len(p.Orders) == 1 {

@@ -13,15 +13,32 @@ import (
 // A replacement that had to be replaced shows that replacements fail, though the latest one has no
 // fault yet. An instance from before the first act shows nothing.
 func TestAReplacementThatWasReplacedCounts(t *testing.T) {
+	replaced := []time.Duration{48 * time.Hour, 170 * time.Minute}
 	for _, tt := range []struct {
 		name     string
 		launched []time.Duration // before now, of the instances that were terminated 3, 2 ... hours ago
+		change   func(w *world, first *ledger.Action)
 		holds    bool
 	}{
-		{"both were there before", []time.Duration{48 * time.Hour, 48 * time.Hour}, false},
-		{"nobody saw their launch", []time.Duration{0, 0}, false},
-		{"the second replaced the first", []time.Duration{48 * time.Hour, 170 * time.Minute}, true},
-		{"one alone is no series", []time.Duration{170 * time.Minute}, false},
+		{"both were there before", []time.Duration{48 * time.Hour, 48 * time.Hour}, nil, false},
+		{"nobody saw their launch", []time.Duration{0, 0}, nil, false},
+		{"one alone is no series", []time.Duration{170 * time.Minute}, nil, false},
+		{"the second replaced the first", replaced, nil, true},
+		{"the first is of another group", replaced, func(_ *world, first *ledger.Action) { first.Group = "asg/v" }, false},
+		{"the first was rebooted", replaced, func(_ *world, first *ledger.Action) { first.Do = "reboot" }, false},
+		{"the termination of the first failed", replaced, func(_ *world, first *ledger.Action) { first.Outcome.Result = ledger.Failed }, false},
+		{"the first was terminated almost a day ago", replaced, func(_ *world, first *ledger.Action) { first.At = now.Add(-24*time.Hour + time.Second) }, true},
+		{"the first was terminated a day ago", replaced, func(_ *world, first *ledger.Action) { first.At = now.Add(-24 * time.Hour) }, false},
+		{"a launch after the first stayed Ready", replaced, func(w *world, _ *ledger.Action) {
+			w.state.Groups["asg/w"] = ledger.GroupMemory{Good: now.Add(-5 * time.Minute), Proven: now.Add(-150 * time.Minute)}
+		}, false},
+		{"one that was launched since is ill", []time.Duration{48 * time.Hour, 48 * time.Hour}, func(w *world, _ *ledger.Action) {
+			w.add(5, 2*time.Hour).Launched = now.Add(-150 * time.Minute)
+		}, true},
+		{"one of another group that was launched since is ill", []time.Duration{48 * time.Hour, 48 * time.Hour}, func(w *world, _ *ledger.Action) {
+			i := w.add(5, 2*time.Hour)
+			i.Launched, i.ASG, i.Group = now.Add(-150*time.Minute), "v", "asg/v"
+		}, false},
 	} {
 		w := sick()
 		for i, ago := range tt.launched {
@@ -33,10 +50,15 @@ func TestAReplacementThatWasReplacedCounts(t *testing.T) {
 			w.state.Actions = append(w.state.Actions, a)
 		}
 		w.state.Groups["asg/w"] = ledger.GroupMemory{Good: now.Add(-5 * time.Minute)} // the latest became Ready
+		if tt.change != nil {
+			tt.change(w, &w.state.Actions[0])
+		}
 		_, p := w.make(now)
 		got := ""
 		for _, h := range p.Held {
-			got += string(h.Reason)
+			if h.Instance == instanceID(1) {
+				got += string(h.Reason)
+			}
 		}
 		if held := got == string(ReplacementRepeats); held != tt.holds {
 			t.Errorf("%s: held for %q, want ReplacementRepeats: %t", tt.name, got, tt.holds)

@@ -44,6 +44,7 @@ func TestSharedCauses(t *testing.T) {
 	}{
 		{"nobody knows why", nil, nil, nil, ""},
 		{"one alone", []roll.Cause{role}, nil, nil, ""},
+		{"it is suggested after one of the instance alone", []roll.Cause{panics, perhaps(role)}, []roll.Cause{role}, nil, "2 instances have, or may have, the cause NodeRoleNotMapped"},
 		{"two with the same role", []roll.Cause{role}, []roll.Cause{role}, nil, "2 instances have the cause NodeRoleNotMapped"},
 		{"two with other roles", []roll.Cause{role}, []roll.Cause{lies("NodeRoleNotMapped", "role/y")}, nil, ""},
 		{"the other only perhaps, since less could be read of it", []roll.Cause{role}, []roll.Cause{perhaps(role)}, nil, "2 instances have, or may have, the cause NodeRoleNotMapped"},
@@ -303,4 +304,18 @@ func (w *world) suspend(change func(*roll.GroupDetail)) {
 	g := w.snapshot.Groups["asg/w"]
 	change(&g)
 	w.snapshot.Groups["asg/w"] = g
+}
+
+func TestAPairNamesAnotherInstance(t *testing.T) {
+	for _, added := range [][]int{{1, 2}, {2, 1}, {1, 1, 2}, {2, 1, 1}, {1, 2, 3}} {
+		var p pair
+		for _, n := range added {
+			p.add(instanceID(n))
+		}
+		for _, n := range []int{1, 2} {
+			if other := p.but(instanceID(n)); other == "" || other == instanceID(n) {
+				t.Errorf("after %v: beside %d it names %q", added, n, other)
+			}
+		}
+	}
 }
