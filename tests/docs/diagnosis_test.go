@@ -57,7 +57,7 @@ func TestTheDiagnosisPageHasEveryCodeOnceWithItsCure(t *testing.T) {
 
 func TestTheDiagnosisPageSaysWhatEachCureDoes(t *testing.T) {
 	var got, want []string
-	for _, row := range table(t, diagnosis, "| cure | what follows from it, if it is decisive and first |") {
+	for _, row := range table(t, diagnosis, "| cure | effect, if it is decisive and first |") {
 		got = append(got, row[0])
 	}
 	for _, word := range cures {
@@ -101,7 +101,7 @@ func bundleFiles(t *testing.T) []string {
 
 func TestTheBundlePageHasEveryFileOnce(t *testing.T) {
 	seen := map[string]int{}
-	for _, row := range table(t, bundles, "| file | what it holds, as printed by | not checked without it, or not told |") {
+	for _, row := range table(t, bundles, "| file | content, as printed by | not checked without it |") {
 		seen[names(row[0])[0]]++
 		for _, name := range names(row[2]) {
 			if !cause.Known(name) && !slices.Contains(roll.Kinds(), roll.Kind(name)) && !strings.HasPrefix(name, "--") && !strings.HasSuffix(name, ".json") && name != "EC2" {
