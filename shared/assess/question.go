@@ -54,10 +54,10 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 	ladder := a.Policy(f.Selector).Steps(f) // the causes later decide which of them applies
 	acting := slices.ContainsFunc(ladder, func(s policy.Step) bool { return s.Do.Acts() })
 	absent := m.Node == nil || m.Node.Ready.Status != roll.ConditionTrue
-	silent := ""
+	holding := "" // a node whose pods and disks are checked before an act
 	stopsPods := slices.ContainsFunc(ladder, func(s policy.Step) bool { return s.Do == policy.DoReboot || s.Do == policy.DoTerminate })
-	if m.Node != nil && m.Node.Ready.Status == roll.ConditionUnknown && stopsPods && !a.gone {
-		silent = m.Node.Name
+	if m.Node != nil && m.Node.Ready.Status != roll.ConditionTrue && stopsPods && !a.gone {
+		holding = m.Node.Name
 	}
 	a.ask(roll.Question{
 		Instance:    f.Instance,
@@ -66,7 +66,7 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 		Group:       acting && (f.Owner == roll.OwnerManagedNodeGroup || f.Owner == roll.OwnerAutoScalingGroup),
 		Protection:  acting,
 		Lease:       acting && (f.Kind == roll.Unregistered || f.Kind == roll.Orphaned) && !a.gone,
-		Pods:        silent,
+		Pods:        holding,
 	}, f.Group)
 }
 

@@ -10,11 +10,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// podReads bounds the silent nodes whose pods are read per round. An API server may scan all pods
+// podReads bounds the nodes whose pods are read per round. An API server may scan all pods
 // of the cluster for each.
 const podReads = 10
 
-// readPods reads what runs on the silent nodes of suspects.
+// readPods reads what runs on the nodes of suspects, and which volumes lie there.
 func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
 	asked := wanting(questions, func(q roll.Question) bool { return q.Pods != "" })
 	if len(asked) == 0 {

@@ -19,12 +19,11 @@ func (p *planner) silentNode(f roll.Finding) (*roll.Node, bool) {
 
 // podObjects checks what the end of a silent node would interrupt: pods marked not to be disrupted,
 // pods that a disruption budget needs, and data on local disks. A reboot keeps the disks, but
-// interrupts what uses them. On a node whose kubelet answers the drain checks the pods, and the annotation
-// of the node counts for all of them.
+// interrupts what uses them.
 func (p *planner) podObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	n, silent := p.silentNode(f)
-	if n != nil && !silent && act != DeleteNode && n.NotToDisrupt != "" && !pol.SilentNode.IgnoreDoNotDisrupt {
-		return refuse(PodsNotToDisrupt, "node %s carries %s, and its kubelet still runs its pods", n.Name, n.NotToDisrupt)
+	if n != nil && !silent && act != DeleteNode {
+		return p.answeringObjects(n, f, pol)
 	}
 	if !silent || act != Reboot && !act.replaced() {
 		return nil
@@ -58,6 +57,31 @@ func (p *planner) podObjects(f roll.Finding, act Action, pol policy.Policy) *Ref
 	}
 	if text := onDisks(has.LocalVolumes); text != "" && disks {
 		return refuse(LocalVolume, "node %s is silent, and has data on its own disks, and pods that use it may still run: %s", n.Name, text)
+	}
+	return nil
+}
+
+// answeringObjects checks the same of a node whose kubelet answers. The drain asks the budgets and the
+// annotations of the pods; the annotation of the node counts for all of them. The data on its disks would be
+// lost with the instance, and its pods cannot run elsewhere, so that it is not drained either.
+func (p *planner) answeringObjects(n *roll.Node, f roll.Finding, pol policy.Policy) *Refusal {
+	if n.NotToDisrupt != "" && !pol.SilentNode.IgnoreDoNotDisrupt {
+		return refuse(PodsNotToDisrupt, "node %s carries %s, and its kubelet still runs its pods", n.Name, n.NotToDisrupt)
+	}
+	if n.Ready.Status == roll.ConditionTrue || pol.SilentNode.IgnoreLocalVolumes {
+		return nil
+	}
+	has := podsOf(p.Snapshot, f.Instance)
+	text := onDisks(has.LocalVolumes)
+	switch {
+	case has.Later:
+		return refuse(NotReadYet, "whether node %s has data on its own disks is read by another check; others come before it", n.Name)
+	case has.VolumesRead == roll.NotAsked, has.VolumesRead == roll.Unreadable:
+		return unread(p.Snapshot, PodsUnread, roll.CallVolumes, fmt.Sprintf("whether node %s has volumes on its own disks could not be read (%s)", n.Name, roll.CallVolumes))
+	case has.Read == roll.NotAsked, has.Read == roll.Unreadable: // a hostPath volume is that of the node on which a pod uses it
+		return unread(p.Snapshot, PodsUnread, roll.CallPods, fmt.Sprintf("what runs on node %s could not be read (%s)", n.Name, roll.CallPods))
+	case text != "":
+		return refuse(LocalVolume, "node %s has data on its own disks, which would be lost with its instance: %s", n.Name, text)
 	}
 	return nil
 }

@@ -135,14 +135,34 @@ func TestARebootIsHeldForPodsAndDisks(t *testing.T) {
 	}
 }
 
-// A node whose kubelet answers is drained, and the drain respects its pods.
+// A node whose kubelet answers is drained, and the drain respects its pods. No drain moves the data on
+// its own disks.
 func TestThePodsOfANodeThatAnswersAreLeftToTheDrain(t *testing.T) {
-	w := healthy(10)
-	w.notReady(1, time.Hour)
-	w.doc = mustParse("apiVersion: rollcall/v1\nladders: {NotReady: [{do: terminate}]}\n")
-	w.runs(func(n *roll.NodePods) { *n = roll.NodePods{} })
-	if _, p := w.make(now); ordered1(p) != "terminate" {
-		t.Errorf("ordered %s", ordered1(p))
+	disk := func(n *roll.NodePods) { n.LocalVolumes = []roll.LocalVolume{{Name: "pv-1", Claim: "shop/data"}} }
+	tests := map[string]struct {
+		has  func(*roll.NodePods)
+		doc  string
+		want string
+	}{
+		"a kept pod": {func(n *roll.NodePods) { n.Pods = many(1) }, "", "cordon"},
+		"a budget with none to spare": {func(n *roll.NodePods) {
+			n.Budgets = []roll.Budget{{Name: "shop/web", Healthy: 2, Desired: 2, Pods: []string{"shop/web-1"}, Ready: 1}}
+		}, "", "cordon"},
+		"a local volume":              {disk, "", "none: [LocalVolume]"},
+		"a local volume, and ignored": {disk, "silentNode: {localVolumes: ignore}", "cordon"},
+		"volumes unread":              {func(n *roll.NodePods) { n.VolumesRead = roll.Unreadable }, "", "none: [PodsUnread]"},
+		"unread":                      {func(n *roll.NodePods) { *n = roll.NodePods{} }, "", "none: [PodsUnread]"},
+		"unread, and ignored":         {func(n *roll.NodePods) { *n = roll.NodePods{} }, "silentNode: {localVolumes: ignore}", "cordon"},
+		"not its turn":                {func(n *roll.NodePods) { *n = roll.NodePods{Read: roll.Unreadable, Later: true} }, "", "none: [NotReadYet]"},
+	}
+	for name, tt := range tests {
+		w := healthy(10)
+		w.notReady(1, time.Hour)
+		w.doc = mustParse("apiVersion: rollcall/v1\n" + tt.doc + "\n")
+		w.runs(tt.has)
+		if _, p := w.make(now); ordered1(p) != tt.want {
+			t.Errorf("%s: ordered %s, want %s", name, ordered1(p), tt.want)
+		}
 	}
 }
 
@@ -157,8 +177,8 @@ func TestAnOrderNamesThePodsThatWaitForIt(t *testing.T) {
 	}
 }
 
-// The pods of a suspect's node are read if the node is silent and an act may follow.
-func TestPodsAreAskedOfSilentNodesOnly(t *testing.T) {
+// The pods and disks of a suspect's node are read if the node is not Ready and an act may follow.
+func TestPodsAreAskedOfNodesThatAreNotReady(t *testing.T) {
 	asked := func(w *world) (out []string) {
 		a, _ := w.make(now)
 		for _, q := range a.Questions {
@@ -184,7 +204,7 @@ func TestPodsAreAskedOfSilentNodesOnly(t *testing.T) {
 	w = healthy(10)
 	w.notReady(1, time.Hour)
 	w.detail(unasked)
-	if got := asked(w); len(got) != 0 {
+	if got := asked(w); len(got) != 1 {
 		t.Errorf("of a node that answers, asked %v", got)
 	}
 }

@@ -131,7 +131,8 @@ const (
 	UnhealthyShare Reason = "UnhealthyShare"
 	// StormCooldown: the cluster as a whole was in trouble recently.
 	StormCooldown Reason = "StormCooldown"
-	// PodsUnread: the node is silent, and its pods could not be read.
+	// PodsUnread: the pods of a silent node, or the volumes on the disks of one that is not Ready, could
+	// not be read.
 	PodsUnread Reason = "PodsUnread"
 	// PodsNotToDisrupt: the node is annotated as not to be disrupted; or it is silent, and one of its
 	// pods that may still work is.
@@ -139,7 +140,7 @@ const (
 	// DisruptionBudget: the node is silent, and without its pods, which may still work, a
 	// PodDisruptionBudget has too few healthy ones.
 	DisruptionBudget Reason = "DisruptionBudget"
-	// LocalVolume: the node is silent, and has persistent volumes on its own disks.
+	// LocalVolume: the node is not Ready, and has persistent volumes on its own disks.
 	LocalVolume Reason = "LocalVolume"
 	// ActionFailed: the last try failed recently.
 	ActionFailed Reason = "ActionFailed"
