@@ -132,7 +132,7 @@ func read() []Mutation {
 		},
 		{
 			Name: "annotations of the node are ignored", File: pods,
-			Old: "NotToDisrupt: keepsNode(n), Attached", New: "Attached",
+			Old: "NotToDisrupt: roll.NotToDisrupt(n.Annotations), Attached", New: "Attached",
 			Harm: "a node that must not be disturbed is ended", Faults: faults(sim.FaultSilentServing), Rules: rules(sim.RuleServing),
 		},
 	}
