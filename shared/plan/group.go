@@ -29,7 +29,7 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) *R
 		return no
 	}
 	for _, a := range p.State.Actions {
-		if a.Group != f.Group || a.Instance == f.Instance || a.Free || a.Outcome == nil || a.Outcome.Result == ledger.Failed || Action(a.Do).replaced() {
+		if a.Group != f.Group || a.Instance == f.Instance || a.Free || a.Outcome == nil || a.Outcome.Result == ledger.Failed {
 			continue // an act without an outcome has its own reason
 		}
 		if !p.Now.Before(a.Outcome.At.Add(pol.Limits.ReplacementWait)) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
@@ -28,5 +29,32 @@ func TestWhatKarpenterIsGivenIsAnnounced(t *testing.T) {
 	}
 	if !strings.HasSuffix(next, now.Add(14*time.Minute).Format(time.RFC3339)) {
 		t.Errorf("the tag says %q, want the minute at which Karpenter's time is over", next)
+	}
+}
+
+// Karpenter may launch the replacement during the drain, an Auto Scaling group only after the termination.
+func TestFromWhenALaunchIsTheReplacement(t *testing.T) {
+	before := now.Add(-10 * time.Minute)
+	for name, tt := range map[string]struct {
+		group  roll.Group
+		change func(*ledger.Action)
+		want   time.Time
+	}{
+		"a drain":                          {"nodepool/p", func(*ledger.Action) {}, before},
+		"a cordon":                         {"nodepool/p", func(a *ledger.Action) { a.Do = string(Cordon) }, before},
+		"a drain that left pods":           {"nodepool/p", func(a *ledger.Action) { a.Outcome = &ledger.Outcome{Result: ledger.Failed, Detail: ledger.Unfinished} }, before},
+		"a drain that failed":              {"nodepool/p", func(a *ledger.Action) { a.Outcome = &ledger.Outcome{Result: ledger.Failed} }, now},
+		"a drain of another":               {"nodepool/p", func(a *ledger.Action) { a.Instance = instanceID(2) }, now},
+		"a drain of the day before":        {"nodepool/p", func(a *ledger.Action) { a.At = now.Add(-24 * time.Hour) }, now},
+		"a drain after it":                 {"nodepool/p", func(a *ledger.Action) { a.At = now.Add(time.Minute) }, now},
+		"a reboot":                         {"nodepool/p", func(a *ledger.Action) { a.Do = string(Reboot) }, now},
+		"a drain in an Auto Scaling group": {"asg/w", func(*ledger.Action) {}, now},
+	} {
+		earlier := ledger.Action{Do: string(Drain), Instance: instanceID(1), At: before, Outcome: done(before)}
+		tt.change(&earlier)
+		ended := ledger.Action{Do: string(Terminate), Instance: instanceID(1), Group: tt.group, At: now}
+		if got := replacementSince([]ledger.Action{earlier, ended}, ended); !got.Equal(tt.want) {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
 	}
 }

@@ -106,7 +106,7 @@ func foundBefore(f roll.Finding, known ledger.Finding, remediateSince, first tim
 	case !f.Perhaps.IsZero() && f.Perhaps.Before(first):
 		return refuse(FoundBeforeRemediate, "it may have begun at %s, before the first complete check of the cluster at %s: no check saw for a while whether it was over. Rollcall acts only on later trouble", roll.Clock(f.Perhaps), roll.Clock(first))
 	}
-	if known.Allowed || remediateSince.IsZero() || known.Opened.IsZero() || !known.Opened.Before(remediateSince) {
+	if known.Allowed || known.Opened.IsZero() || !known.Opened.Before(remediateSince) {
 		return nil
 	}
 	return refuse(FoundBeforeRemediate, "found at %s, before mode remediate was turned on at %s: only findings opened later are acted on", roll.Clock(known.Opened), roll.Clock(remediateSince))
@@ -213,13 +213,13 @@ const TagSettles = 2 * time.Minute
 // triedBefore checks earlier tries of the same order. One that was accepted, or has no outcome, is
 // never repeated. A failed one is repeated after RetryAfter.
 func triedBefore(s ledger.State, id string, now time.Time) *Refusal {
-	a, ok := s.Action(id)
+	a, _ := s.Action(id)
 	wait := RetryAfter
-	if ok && a.Outcome != nil && strings.HasPrefix(a.Outcome.Detail, ledger.NotYet) {
+	if a.Outcome != nil && strings.HasPrefix(a.Outcome.Detail, ledger.NotYet) {
 		wait = TagSettles
 	}
 	switch {
-	case !ok || a.Outcome == nil: // an open outcome has its own reason
+	case a.Outcome == nil: // an open outcome has its own reason
 		return nil
 	case a.Outcome.Result != ledger.Failed:
 		return refuse(AlreadyBegun, "%s of %s was carried out at %s: %s", a.Do, a.Instance, roll.Clock(a.Outcome.At), a.Outcome.Detail)

@@ -281,6 +281,7 @@ func TestClaimObjects(t *testing.T) {
 		{"only a node names it", but(func(i *roll.Instance) { i.Unclaimed = true }), NotClaimed},
 		{"claimed for several", but(func(i *roll.Instance) { i.Ambiguous = true }), NotClaimed},
 		{"named for another", but(func(i *roll.Instance) { i.OtherCluster = "other" }), NotClaimed},
+		{"only its node could be read", but(func(i *roll.Instance) { i.Vouched = true }), NotClaimed},
 		{"older than the cluster", but(func(i *roll.Instance) { i.Launched = created.Add(-time.Nanosecond) }), OlderThanCluster},
 	} {
 		if got := reasonOf(claimObjects(tt.instance, roll.Cluster{Created: created})); got != tt.want {
