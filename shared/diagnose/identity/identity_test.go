@@ -124,6 +124,10 @@ func TestWhatIsFound(t *testing.T) {
 		{"all is well with entries alone", api, func(e *evidence.Evidence) { e.Cluster.AwsAuth = roles() }, ""},
 		{"all is well with aws-auth alone", configMap, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries() }, ""},
 		{"a cluster without a mode asks aws-auth", "", func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries() }, ""},
+		{"a cluster without a mode, and aws-auth lacks it", "", without, ""},
+		{"its entry has no date", api, func(e *evidence.Evidence) {
+			e.Cluster.AccessEntries = entries(entryOf{nodeRole, evidence.AccessEntry{Type: "EC2_LINUX", PoliciesRead: true}})
+		}, ""},
 		{"aws-auth fills in where no entry is", both, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries() }, ""},
 
 		{"in neither store", both, without, "NodeRoleNotMapped"},
@@ -269,6 +273,18 @@ func TestWhatIsFound(t *testing.T) {
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective = false }),
 				mapped("arn:aws:iam::111122223333:role/Payments-Node", func(m *evidence.RoleMapping) { m.Username, m.Groups = "admin", []string{"system:masters"} }))
 		}, "AwsAuthDuplicateRole"},
+		{"twice, and none has the groups", configMap, func(e *evidence.Evidence) {
+			masters := func(m *evidence.RoleMapping) { m.Groups = []string{"system:masters"} }
+			e.Cluster.AwsAuth = roles(mapped(nodeRole, masters, func(m *evidence.RoleMapping) { m.Effective = false }), mapped(nodeRole, masters))
+		}, "AwsAuthWrongGroups"},
+		{"twice, and the first has another username", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username, m.Effective = "admin", false }),
+				mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = nil }))
+		}, "AwsAuthWrongGroups"},
+		{"another role is there twice", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(controller, func(m *evidence.RoleMapping) { m.Effective = false }), mapped(controller),
+				mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = nil }))
+		}, "AwsAuthWrongGroups"},
 		{"twice, and the last is a node's", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective, m.Groups = false, nil }), mapped(nodeRole))
 		}, ""},
@@ -338,6 +354,17 @@ func TestTheRoleThatIsMappedInPlaceOfTheNodesIsNamed(t *testing.T) {
 		{"it could not be read", unread, cause.NodeRoleNotMapped, "; mapped for nodes, and it is unknown whose roles they are: f3a91c",
 			[]string{"mapRoles[0].rolearn: arn:aws:iam::111122223333:role/f3a91c", "mapRoles[1].rolearn: arn:aws:iam::111122223333:role/others, the role of other nodes"}, "iam:GetRole of f3a91c: no permission"},
 		{"nothing tells whose it is", func(e *evidence.Evidence) { other(e, "f3a91c", trustAccount) }, cause.NodeRoleNotMapped, "; mapped for nodes, and it is unknown whose roles they are: f3a91c", nil, "it is unknown whose role f3a91c is"},
+		{"its policies let it pass a role, and launch nothing", func(e *evidence.Evidence) {
+			other(e, "f3a91c", trustAccount)
+			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": evidence.Read([]evidence.PolicyDocument{{Name: "p", Text: `{"Statement":{"Effect":"Allow","Action":"iam:PassRole"}}`}})}
+		}, cause.NodeRoleNotMapped, "whose roles they are: f3a91c", nil, "it is unknown whose role f3a91c is"},
+		{"a controller's by its name, and instances have it", func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(controller))
+			e.Profiles["x"] = evidence.Read(evidence.InstanceProfile{Roles: []string{"KarpenterController-payments"}})
+		}, cause.NodeRoleNotMapped, "so the API server refuses its kubelet", nil, ""},
+		{"a controller's by its name, and mapped for Fargate", func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(controller, func(m *evidence.RoleMapping) { m.Groups = append(slices.Clone(nodes), "system:node-proxier") }))
+		}, cause.NodeRoleNotMapped, "so the API server refuses its kubelet", nil, ""},
 		{"its policies could not be read", func(e *evidence.Evidence) {
 			other(e, "f3a91c", trustAccount)
 			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": {State: evidence.Known, Why: "iam:GetRolePolicy: no permission"}}
@@ -487,6 +514,11 @@ func TestTrustPolicies(t *testing.T) {
 		{"denied", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"},{"Effect":"Deny","Principal":"*","Action":"sts:AssumeRole"}`), true, false},
 		{"denied under a condition", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"},{"Effect":"Deny","Principal":"*","Action":"sts:AssumeRole","Condition":{"Bool":{"x":"y"}}}`), false, true},
 		{"allowed under a condition", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole","Condition":{"StringEquals":{"aws:SourceAccount":"111122223333"}}}`), false, true},
+		{"everybody, as a principal of AWS", statement(`{"Effect":"Allow","Principal":{"AWS":"*"},"Action":"sts:AssumeRole"}`), false, false},
+		{"allowed for another account's resources", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole","Condition":{"StringEquals":{"aws:SourceAccount":"123456789012"}}}`), true, false},
+		{"allowed with an external id", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole","Condition":{"StringEquals":{"sts:ExternalId":"x"}}}`), true, false},
+		{"allowed without an external id", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole","Condition":{"StringNotEquals":{"sts:ExternalId":"x"}}}`), false, true},
+		{"all but some actions", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"NotAction":"sts:TagSession"}`), false, true},
 		{"by exception", statement(`{"Effect":"Allow","NotPrincipal":{"AWS":"arn:aws:iam::111122223333:root"},"Action":"sts:AssumeRole"}`), false, true},
 		{"no policy", "", false, true},
 		{"no JSON", "{", false, true},

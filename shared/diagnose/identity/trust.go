@@ -41,14 +41,14 @@ func (d *door) trust(r evidence.Role) cause.Verdict {
 			"# this replaces the whole trust policy: add the statements that others need")
 }
 
-// statement is a statement of a trust policy or of a role's policy.
+// statement is a statement of a trust policy or of a role's policy. One with NotPrincipal has no
+// Principal, which is then unreadable.
 type statement struct {
-	Effect       string
-	Principal    json.RawMessage
-	NotPrincipal json.RawMessage
-	Action       iam.Texts
-	NotAction    iam.Texts
-	Condition    json.RawMessage
+	Effect    string
+	Principal json.RawMessage
+	Action    iam.Texts
+	NotAction iam.Texts
+	Condition json.RawMessage
 }
 
 // trusts evaluates a trust policy: a Deny for EC2 takes precedence over an Allow.
@@ -112,7 +112,7 @@ func accountOf(arn string) string {
 // meansEC2 reports whether a statement is about EC2 assuming the role. known is false if the
 // statement is written with exceptions.
 func (s statement) meansEC2() (meant, known bool) {
-	if len(s.NotPrincipal) > 0 || len(s.NotAction) > 0 {
+	if len(s.NotAction) > 0 {
 		return false, false
 	}
 	assume := []string{"sts:assumerole", "*", "sts:*", "sts:assume*", "sts:assumerole*"}
