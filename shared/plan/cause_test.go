@@ -57,6 +57,12 @@ func TestTheCauseOfSilenceChoosesTheStep(t *testing.T) {
 			w.because("ZoneOutage", roll.Decisive, roll.CureWait, "zone/a")
 			w.because("NodeRoleNotMapped", roll.Decisive, roll.CureChange, "role/x")
 		}, "", ZoneOutage},
+		{"an attached volume fails too", func(w *world) {
+			w.snapshot.StatusRead, w.snapshot.Impaired = roll.Yes, map[roll.InstanceID]roll.Impairment{instanceID(1): {Only: "attached EBS"}}
+		}, Reboot, ""},
+		{"another node has no provider id", func(w *world) {
+			w.snapshot.Nodes = append(w.snapshot.Nodes, roll.Node{Name: "node-x", Compute: roll.ComputeUnknown})
+		}, Reboot, ""},
 		{"it was stopped", func(w *world) { w.snapshot.Instances[0].State = roll.StateStopped }, DeleteNode, ""},
 		{"it was stopped, and is Karpenter's", func(w *world) {
 			w.snapshot.Instances[0].State = roll.StateStopped

@@ -400,7 +400,8 @@ func TestAGhostsNodeIsDeleted(t *testing.T) {
 		w.snapshot.Instances[0].State = roll.StateTerminated
 		w.snapshot.Instances[0].Owner = tt.owner
 		w.trouble(1, roll.Ghost, roll.ConditionUnknown, time.Hour)
-		// Its group still lacks a replacement, which the Node does not delay.
+		// Its group still lacks a replacement, which would have its cause. The Node waits for neither.
+		w.causes = map[roll.FindingKey][]roll.Cause{{Instance: instanceID(1), Kind: roll.Ghost}: {{Code: "NodeRoleNotMapped", Confidence: roll.Decisive, Cure: roll.CureChange, Subject: "role/x"}}}
 		w.state.Actions = []ledger.Action{{ID: "x", Do: string(Terminate), Instance: instanceID(99), Group: "asg/w", Kind: roll.Unknown, At: now.Add(-time.Hour), Outcome: done(now.Add(-time.Hour))}}
 		_, p := w.make(now)
 		got := fmt.Sprint(reasons(p))

@@ -56,6 +56,11 @@ func TestANodeIsMovedBeforeWhatEC2HasScheduled(t *testing.T) {
 	}{
 		{"long before", 24*time.Hour + time.Second, nil, "none: []"},
 		{"from the lead on", 24 * time.Hour, nil, string(Cordon)},
+		{"once it is cordoned", time.Hour, func(w *world) {
+			at, key := now.Add(-30*time.Minute), roll.FindingKey{Instance: instanceID(1), Kind: roll.Scheduled}
+			id := orderID(w.snapshot.Cluster.ID, key, w.state.Findings[key].FirstSeen, Cordon)
+			w.state.Actions = []ledger.Action{{ID: id, Do: string(Cordon), Instance: instanceID(1), Group: "asg/w", Kind: roll.Scheduled, At: at, Outcome: done(at)}}
+		}, string(Drain)},
 		{"while it goes on", -time.Hour, nil, string(Cordon)},
 		{"the node is silent", time.Hour, func(w *world) {
 			w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Minute)}

@@ -19,6 +19,7 @@ func TestTheShareOfTheClusterHoldsWhereNoGroupExceedsItsOwn(t *testing.T) {
 	}{
 		{[4]int{2, 1}, false}, {[4]int{2, 2}, false}, {[4]int{1, 1, 1, 1}, false},
 		{[4]int{2, 2, 1}, true}, {[4]int{2, 1, 1, 1}, true}, {[4]int{2, 2, 2, 2}, true},
+		{[4]int{3}, true}, // more than two of the group
 	} {
 		w := newWorld()
 		var sick []int

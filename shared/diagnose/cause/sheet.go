@@ -110,7 +110,7 @@ func Share(sheets []*Sheet) {
 	for _, s := range sheets {
 		for _, other := range sheets {
 			for i, v := range other.verdicts {
-				if code := codes[i]; other != s && v.weight() > 0 && !Symptom(code) && s.shows(code) {
+				if code := codes[i]; !Symptom(code) && s.shows(code) {
 					notes = append(notes, note{s, code, v})
 				}
 			}

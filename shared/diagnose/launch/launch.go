@@ -426,7 +426,7 @@ func quota(region, message string) string {
 		return list
 	}
 	codes, ok := quotas[m[1]]
-	if !ok && len(m[1]) > 0 && strings.Contains("acdhimrtz", m[1][:1]) && m[1] != "inf" && m[1] != "trn" && m[1] != "dl" && m[1] != "hpc" && m[1] != "mac" {
+	if !ok && strings.Contains("acdhimrtz", m[1][:1]) && m[1] != "trn" && m[1] != "dl" && m[1] != "hpc" && m[1] != "mac" {
 		codes, ok = quotas["standard"], true
 	}
 	if !ok {
