@@ -211,8 +211,8 @@ func (s shares) objects(f roll.Finding, why roll.Diagnosis) *Refusal {
 	return nil
 }
 
-// shared refuses if this instance and another one have, or may have, the same cause. At least one
-// of them must have it for certain.
+// shared refuses if this instance and another one have, or may have, the same cause. One of them has
+// it for certain: perhaps holds only what is proven elsewhere.
 func (s shares) shared(id roll.InstanceID, c common) *Refusal {
 	sure, perhaps := len(s.instances[c]), len(s.perhaps[c])
 	if sure+perhaps < 2 || !s.instances[c][id] && !s.perhaps[c][id] {

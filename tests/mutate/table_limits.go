@@ -175,7 +175,7 @@ func limited() []Mutation {
 		},
 		{
 			Name: "every cause is held as shared", File: cause,
-			Old: `if sure == 0 || sure+perhaps < 2 || !s.instances[c][id] && !s.perhaps[c][id] {`, New: `if false {`,
+			Old: `if sure+perhaps < 2 || !s.instances[c][id] && !s.perhaps[c][id] {`, New: `if false {`,
 			Harm: "nothing with a cause is ever cured", Faults: faults(sim.FaultNotReady + "=1"),
 			Rules: rules(sim.RuleCure),
 		},
