@@ -206,6 +206,28 @@ func TestWhatIsFound(t *testing.T) {
 		}, "ReplacementRepeats"},
 
 		{"the group ended two before it", roll.Unregistered, scaled, func(w *wrapped) { w.activities("instance was taken out of service in response to an EC2 health check") }, "ReplacementRepeats"},
+		{"the group ended two that had run for an hour", roll.Unregistered, scaled, func(w *wrapped) {
+			w.activities("instance was taken out of service in response to an EC2 health check")
+			w.group(func(g *evidence.Group) {
+				for i := 0; i < len(g.Activities.Value); i += 2 { // the launches
+					g.Activities.Value[i].At = g.Activities.Value[i+1].At.Add(-time.Hour)
+				}
+			})
+		}, ""},
+		{"the group ended two that were launched before its activities", roll.Unregistered, scaled, func(w *wrapped) {
+			w.activities("instance was taken out of service in response to an EC2 health check")
+			w.group(func(g *evidence.Group) {
+				g.Activities.Value = slices.DeleteFunc(g.Activities.Value, func(a evidence.Activity) bool { return a.Cause == "" })
+			})
+		}, ""},
+		{"replaced once, and rebooted before", roll.Unregistered, karpenter, func(w *wrapped) {
+			replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute)(w)
+			w.group(func(g *evidence.Group) { g.Acts.Value[1].Do = "reboot" })
+		}, ""},
+		{"replaced once, after an act that failed", roll.Unregistered, karpenter, func(w *wrapped) {
+			replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute)(w)
+			w.group(func(g *evidence.Group) { g.Acts.Value[1].Done = false })
+		}, ""},
 		{"the group shrank twice", roll.Unregistered, scaled, func(w *wrapped) {
 			w.activities("a difference between desired and actual capacity, shrinking the capacity")
 		}, ""},
