@@ -36,8 +36,8 @@ func ended(g evidence.Group) (out []ending) {
 		}
 	}
 	for _, a := range g.Activities.Value {
-		id, ok := strings.CutPrefix(a.Description, "Terminating EC2 instance: ")
-		if start, known := launched[id]; ok && known && a.At.Sub(start) < shortLife && strings.Contains(a.Cause, "health") {
+		id := strings.TrimPrefix(a.Description, "Terminating EC2 instance: ")
+		if a.At.Sub(launched[id]) < shortLife && strings.Contains(a.Cause, "health") { // long, if its launch is unknown
 			out = append(out, ending{id, a.At})
 		}
 	}
