@@ -261,7 +261,7 @@ func (s *scan) joined(p int) int {
 var (
 	hereEnd = pattern.New(`\n[ \t]*["']@`)
 	tagged  = pattern.New(`^(?:(?:!\S*|&\w+)[ \t]+)+`)
-	head    = pattern.New(`^(?:[|>][-+0-9]*)?(?:[ \t]*|[ \t]+#.*)$|^#(?: .*)?$`)
+	head    = pattern.New(`^(?:(?:[|>][-+0-9]*)?(?:[ \t]*$|[ \t]+#)|#(?: |$))`) // read no further than needed: a line may have many names
 	cmdlet  = pattern.New(`^\(?[A-Z][a-z]+-[A-Z]\w+`)
 )
 

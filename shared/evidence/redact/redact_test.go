@@ -366,6 +366,7 @@ var adversarial = []string{
 	"echo a>token ", "curl -u ", "Authorization: ", "\\\"password\\\":\\\"", "value=", "$6$a$", "kind: Secret\ndata:\n",
 	"chpasswd<<", "token=`", "-----END PRIVATE KEY-----\n", "a\\\n", "echo x | chpasswd ", "eyJ", "token='a'", "\"token\":[",
 	"data:\n ", "token=@'\n", "content: x\n", "token = (\"", "--value x ", "\"kind\":\"Secret\"", "token=${", "AAAA\n", "@tcp(", "mysql -p ", "convertto-securestring ",
+	"=|| password", "=| # password", "password=|| eval ",
 }
 
 // The limit is loose, since the machines that run tests are busy. A cost that grew with the square
