@@ -35,12 +35,14 @@ const (
 
 var (
 	powershellTag = pattern.New(`(?is)<powershell>(.*?)(</powershell>|\z)`)
-	psHereString  = pattern.New(`(?s)@'\n.*?\n'@|@"\n.*?\n"@`)
+	// What is opened and never closed ends with the text, or is short: looking for its end again and again
+	// would take a time that grows with the square of the length.
+	psHereString = pattern.New(`(?s)@'\n.*?(?:\n'@|\z)|@"\n.*?(?:\n"@|\z)`)
 	// psToken matches a comment, a separator, or a word. A word may consist of texts in quotes,
 	// groups in brackets and plain characters.
-	psToken = pattern.New("(?s)<#.*?#>|#[^\n]*|[\n;|{}]|(?:" + psQuoted + "|" + psGroup + "|`.|\\$\\{[^}\n]*\\}|[^\\s;|{}\"'()])+")
+	psToken = pattern.New("(?s)<#.*?(?:#>|\\z)|#[^\n]*|[\n;|{}]|(?:" + psQuoted + "|" + psGroup + "|`.|\\$\\{[^}\n]{0,99}\\}|[^\\s;|{}\"'()])+")
 	// psReference matches an escaped character, a command within a text, or a variable.
-	psReference = pattern.New("(?s)`(.)|\\$(?:\\(.*\\)|\\{([^}]*)\\}|((?:\\w+:)?\\w+))")
+	psReference = pattern.New("(?s)`(.)|\\$(?:\\(.*\\)|\\{([^}]{0,99})\\}|((?:\\w+:)?\\w+))")
 	psAssign    = pattern.New(`(?s)^(?:\[[^\]]*\] ?)?\$([\w:]+) ?= ?(.*)$`)
 	psProxy     = pattern.New(`(?i)^netsh winhttp \S+ proxy`)
 	psParameter = pattern.New(`^-[A-Za-z_?]`) // a negative number is not a parameter
@@ -121,6 +123,10 @@ func (p *powershell) text(word string) string {
 
 // expand replaces the variables in a text with their values.
 func (p *powershell) expand(s string) string {
+	closed := strings.LastIndexByte(s, ')') + 1
+	if i := strings.Index(s[closed:], "$("); i >= 0 {
+		s = s[:closed+i] + unknown // never closed
+	}
 	room := maxValue - len(s)
 	value := psReference.ReplaceAllStringFunc(s, func(ref string) string {
 		m := psReference.FindStringSubmatch(ref)

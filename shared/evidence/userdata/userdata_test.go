@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -486,6 +487,21 @@ func TestHostileInputIsBounded(t *testing.T) {
 				t.Errorf("want %q, got %v", tt.why, r.Faults)
 			}
 		})
+	}
+}
+
+// The limit is loose, since the machines that run tests are busy. A cost that grew with the square of the length would
+// far exceed it, and a check reads the user data of 50 instances.
+func TestCostIsBounded(t *testing.T) {
+	for begin, again := range map[string]string{
+		"": "${a", " ": "<# a ", "\n": "@\"\n@'\n\n'@", "$x=\"": "$($a", "$y=\"": "${ $a", "$z = ": "while :; do eval ${a:-",
+	} {
+		text := "<powershell>\n" + begin + strings.Repeat(again, maxScript/2/len(again)) + "\""
+		start := time.Now()
+		Read([]byte(text))
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("%q and %d bytes of %q took %s", begin, len(text), again, took)
+		}
 	}
 }
 
