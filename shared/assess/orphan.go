@@ -23,6 +23,7 @@ func (a *assessor) claimless(m roll.Member) bool {
 		return false
 	case roll.No:
 		a.orphan(m, "it is Karpenter's, and no NodeClaim has it")
+		a.ask(roll.Question{Instance: m.ID(), UserData: true}, m.Group()) // an act needs more than tags
 		return true
 	}
 	return a.keepOne(roll.FindingKey{Instance: m.ID(), Kind: roll.Orphaned})

@@ -1,6 +1,7 @@
 package assess_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -67,6 +68,15 @@ func TestWhetherANodeClaimHasAnInstanceIsAskedFromTheWarningOn(t *testing.T) {
 	s.Details[id] = roll.Detail{HasNodeClaim: roll.No}
 	if f := one(t, "not Karpenter's", judge(s, ledger.State{})); f.Kind != roll.Unregistered {
 		t.Errorf("not Karpenter's: %+v", f)
+	}
+}
+
+func TestTheUserDataOfAnOrphanIsAsked(t *testing.T) {
+	for has, want := range map[roll.Answer]bool{roll.No: true, roll.Yes: false} {
+		a := judge(claimed(has, time.Hour), ledger.State{})
+		if got := slices.ContainsFunc(a.Questions, func(q roll.Question) bool { return q.UserData }); got != want {
+			t.Errorf("a NodeClaim has it: %v: questions %+v", has, a.Questions)
+		}
 	}
 }
 

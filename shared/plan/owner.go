@@ -98,7 +98,7 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	var no *Refusal
 	switch f.Owner {
 	case roll.OwnerKarpenter:
-		no = p.karpenterObjects(f, act, d)
+		no = cmp.Or(p.karpenterObjects(f, act, d), p.orphanObjects(f, d))
 	case roll.OwnerManagedNodeGroup, roll.OwnerAutoScalingGroup:
 		no = p.scalingObjects(f, act)
 	case roll.OwnerNone:
@@ -171,6 +171,19 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *R
 		return p.refuseUntil(until, OwnerWillAct, "%s; Rollcall waits until %s", what, roll.Clock(until))
 	}
 	return p.launchesFail(f, act)
+}
+
+// orphanObjects requires that the user data of an instance without a NodeClaim bootstraps a node of the cluster.
+// Otherwise only its tags show that it is Karpenter's, and whoever may tag instances could have any of them terminated.
+// https://karpenter.sh/docs/reference/threat-model/ (CreateTags)
+func (p *planner) orphanObjects(f roll.Finding, d roll.Detail) *Refusal {
+	switch {
+	case f.Kind != roll.Orphaned || d.Bootstraps == roll.Yes:
+		return nil
+	case d.Bootstraps == roll.No:
+		return refuse(NoNodeIntent, "only its tags show that %s is Karpenter's: no NodeClaim has it, and its user data bootstraps no node", f.Instance)
+	}
+	return unread(p.Snapshot, NoNodeIntent, roll.CallInstanceAttribute, fmt.Sprintf("only its tags show that %s is Karpenter's: no NodeClaim has it, and its user data could not be read (%s)", f.Instance, roll.CallInstanceAttribute))
 }
 
 // ownerTime leaves a finding to its owner until the owner's time is over. For ownerSilence after

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rollcall/shared/ledger"
+	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
 
@@ -79,6 +80,31 @@ func TestALeaseThatWasNotReadHoldsAnOrphan(t *testing.T) {
 		w.snapshot.Details[i.ID] = d
 		if _, p := w.make(now); ordered1(p) != want {
 			t.Errorf("%v: ordered %s, want %s: %+v", read, ordered1(p), want, p.Held)
+		}
+	}
+}
+
+// Whoever may tag instances could otherwise have any of them terminated.
+func TestAnOrphanNeedsMoreThanTags(t *testing.T) {
+	for name, tt := range map[string]struct {
+		bootstraps roll.Answer
+		gap        roll.GapKind
+		want       Reason
+	}{
+		"its user data joins the cluster": {roll.Yes, "", ""},
+		"its user data joins nothing":     {roll.No, "", NoNodeIntent},
+		"its user data cannot be read":    {roll.Unreadable, "", NoNodeIntent},
+		"was not read in this check":      {roll.Unreadable, roll.GapThrottled, NotReadYet},
+	} {
+		id := instanceID(1)
+		s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{id: {HasNodeClaim: roll.No, Bootstraps: tt.bootstraps, LeaseRead: roll.No, LifecycleRead: roll.No, ScaleInProtected: roll.No, TerminationProtected: roll.No}}}
+		if tt.gap != "" {
+			s.Gaps = []roll.Gap{{Scope: roll.ScopeDetail, Kind: tt.gap, Call: roll.CallInstanceAttribute}}
+		}
+		p := &planner{Input: Input{Snapshot: s, Now: now}, instances: map[roll.InstanceID]*roll.Instance{id: {ID: id}}}
+		f := roll.Finding{Instance: id, Owner: roll.OwnerKarpenter, Kind: roll.Orphaned}
+		if got := reasonOf(p.ownerObjects(f, Terminate, policy.Default().For("demo", "", roll.Selector{}))); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
 }
