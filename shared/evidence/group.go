@@ -67,7 +67,8 @@ type NodeGroup struct {
 	RoleARN        string
 	LaunchTemplate string // id, "" if it uses none of its own
 	TemplateVer    string
-	Repairs        bool // EKS repairs its unhealthy nodes automatically
+	ASGs           []string // names of its Auto Scaling groups
+	Repairs        bool     // EKS repairs its unhealthy nodes automatically
 	Overrides      []roll.RepairOverride
 	Labels         map[string]string // that EKS gives to its nodes
 	Issues         []roll.HealthIssue

@@ -129,7 +129,7 @@ func (o *Observer) readNodeGroups(ctx context.Context, s *roll.Snapshot, groups 
 		if out.Nodegroup != nil {
 			n := project.NodeGroup(out.Nodegroup)
 			setGroup(s, g.group, func(d *roll.GroupDetail) {
-				d.AutoRepair, d.Overrides, d.Status, d.Issues = answer(n.Repairs), n.Overrides, n.Status, issueText(n.Issues)
+				d.AutoRepair, d.Overrides, d.Status, d.Issues, d.ASGs = answer(n.Repairs), n.Overrides, n.Status, issueText(n.Issues), n.ASGs
 			})
 		}
 	}

@@ -173,12 +173,12 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *R
 	return p.launchesFail(f, act)
 }
 
-// orphanObjects requires that the user data of an instance without a NodeClaim bootstraps a node of the cluster.
+// orphanObjects requires that the user data of an instance without node and NodeClaim bootstraps a node of the cluster.
 // Otherwise only its tags show that it is Karpenter's, and whoever may tag instances could have any of them terminated.
 // https://karpenter.sh/docs/reference/threat-model/ (CreateTags)
 func (p *planner) orphanObjects(f roll.Finding, d roll.Detail) *Refusal {
 	switch {
-	case f.Kind != roll.Orphaned || d.Bootstraps == roll.Yes:
+	case d.HasNodeClaim != roll.No || p.nodes[f.Instance] != nil || d.Bootstraps == roll.Yes:
 		return nil
 	case d.Bootstraps == roll.No:
 		return refuse(NoNodeIntent, "only its tags show that %s is Karpenter's: no NodeClaim has it, and its user data bootstraps no node", f.Instance)
@@ -264,6 +264,11 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) *Refusal {
 	if act == DeleteNode && !p.onlyNodeLeft(f) {
 		return nil
 	}
+	if i := p.instances[f.Instance]; i != nil {
+		if no := foreignMember(p.Snapshot.Groups[f.Group], i, f.Group); no != nil {
+			return no
+		}
+	}
 	if no := groupUnfit(p.Snapshot, f); no != nil {
 		return no
 	}
@@ -288,6 +293,15 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) *Refusal {
 		return unread(p.Snapshot, OwnerUnknown, roll.CallScalingActivities, fmt.Sprintf("whether the latest launch of %s failed could not be read (%s)", f.Group, roll.CallScalingActivities))
 	}
 	return p.launchesFail(f, act)
+}
+
+// foreignMember refuses if a managed node group has other Auto Scaling groups than that of the instance. Only AWS can
+// write the tag that names the latter, but whoever may tag instances can write the one that names the node group.
+func foreignMember(g roll.GroupDetail, i *roll.Instance, group roll.Group) *Refusal {
+	if len(g.ASGs) == 0 || slices.Contains(g.ASGs, i.ASG) {
+		return nil
+	}
+	return refuse(NoNodeIntent, "only a tag shows that %s is of %s: Auto Scaling group %s launched it, and that of the node group is %s", i.ID, group, i.ASG, roll.Few(g.ASGs, 1))
 }
 
 // scalingActs returns until when a finding is left to EKS or the Auto Scaling group, and what it

@@ -101,9 +101,28 @@ func TestAnOrphanNeedsMoreThanTags(t *testing.T) {
 		if tt.gap != "" {
 			s.Gaps = []roll.Gap{{Scope: roll.ScopeDetail, Kind: tt.gap, Call: roll.CallInstanceAttribute}}
 		}
-		p := &planner{Input: Input{Snapshot: s, Now: now}, instances: map[roll.InstanceID]*roll.Instance{id: {ID: id}}}
-		f := roll.Finding{Instance: id, Owner: roll.OwnerKarpenter, Kind: roll.Orphaned}
-		if got := reasonOf(p.ownerObjects(f, Terminate, policy.Default().For("demo", "", roll.Selector{}))); got != tt.want {
+		pol := policy.Default().Cluster("demo", "", policy.Remediate)
+		p := &planner{Input: Input{Snapshot: s, Now: now, Policy: pol}, instances: map[roll.InstanceID]*roll.Instance{id: {ID: id}}}
+		for _, kind := range []roll.Kind{roll.Orphaned, roll.Impaired} {
+			f := roll.Finding{Instance: id, Owner: roll.OwnerKarpenter, Kind: kind}
+			if got := reasonOf(p.ownerObjects(f, Terminate, pol(roll.Selector{}))); got != tt.want {
+				t.Errorf("%s, %s: %q, want %q", name, kind, got, tt.want)
+			}
+		}
+	}
+}
+
+func TestAMemberOfANodeGroupIsOfItsAutoScalingGroup(t *testing.T) {
+	for name, tt := range map[string]struct {
+		asgs []string
+		want Reason
+	}{
+		"its own":          {[]string{"eks-other", "eks-w"}, ""},
+		"another":          {[]string{"eks-other"}, NoNodeIntent},
+		"EKS names none":   {nil, ""},
+		"a part of a name": {[]string{"eks-w2"}, NoNodeIntent},
+	} {
+		if got := reasonOf(foreignMember(roll.GroupDetail{ASGs: tt.asgs}, &roll.Instance{ID: instanceID(1), ASG: "eks-w"}, "nodegroup/w")); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}

@@ -278,6 +278,8 @@ type GroupDetail struct {
 	Status string
 	// Issues are the health issues of a managed node group, as "code: message; ...".
 	Issues string
+	// ASGs are the names of the Auto Scaling groups of a managed node group.
+	ASGs []string
 	// LaunchSuspended: launches are suspended in its Auto Scaling group.
 	LaunchSuspended Answer
 	// ReplaceSuspended: its Auto Scaling group does not replace unhealthy instances, since

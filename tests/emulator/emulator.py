@@ -653,7 +653,8 @@ def put_node_group(change, name, group):
     cluster = eks_backends[ACCOUNT][DEFAULT_REGION].clusters[name]
     if group not in cluster.nodegroups:
         role = f"arn:aws:iam::{ACCOUNT}:role/{name}-node"
-        cluster.nodegroups[group] = Nodegroup(name, role, group, [], ACCOUNT, DEFAULT_REGION, "aws")
+        cluster.nodegroups[group] = made = Nodegroup(name, role, group, [], ACCOUNT, DEFAULT_REGION, "aws")
+        made.resources["autoScalingGroups"] = [{"name": "eks-" + group}]  # as the tests name them
     if "nodeRepair" in change:
         cluster.nodegroups[group].node_repair_config = {"enabled": change["nodeRepair"]}
     if "status" in change:

@@ -93,6 +93,9 @@ func NodeGroup(n *ekstypes.Nodegroup) evidence.NodeGroup {
 			})
 		}
 	}
+	if r := n.Resources; r != nil {
+		out.ASGs = roll.Map(r.AutoScalingGroups, func(g ekstypes.AutoScalingGroup) string { return aws.ToString(g.Name) })
+	}
 	if t := n.LaunchTemplate; t != nil {
 		out.LaunchTemplate, out.TemplateVer = aws.ToString(t.Id), aws.ToString(t.Version)
 	}
