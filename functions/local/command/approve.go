@@ -27,17 +27,17 @@ func approveCommand(env Environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "approve ORDER",
 		Short: "Approve the acts that a notice of a deployment asks for",
-		Long: `Approves the acts behind a rung {approve: ...} of a ladder. ORDER is in the notice that asks
-for them. The approval, with the time and the ARN of your credentials, is written into the
-ledger of the deployment, and nothing else is.
+		Long: `Approves the acts after a rung {approve: ...} of a ladder. ORDER is in the notice that asks
+for the approval. The command only writes the approval, with the time and the ARN of your
+credentials, into the ledger of the deployment.
 
-The next check orders the first act, within five minutes as a rule. remediate looks again
-before it acts, and every limit still applies. An approval is for this fault of this instance
-alone, and the first act must begin before the question's time is over. The tag
-rollcall:approve=ORDER on the instance does the same.
+The next check, usually within five minutes, orders the first act. remediate verifies it again,
+and every limit still applies. An approval is only for this fault of this instance, and the first
+act must begin before the time to approve is over. The tag rollcall:approve=ORDER on the instance
+does the same.
 
 It needs cloudformation:DescribeStacks, sts:GetCallerIdentity, and dynamodb:Query and
-dynamodb:PutItem on the ledger table; with a customer managed key also its use.
+dynamodb:PutItem on the ledger table, and the use of its key if that is customer managed.
 
 Exit codes: 0 the acts are approved; 1 nothing was written: the order is unknown, its time is
 over, it was approved or carried out before, or the ledger could not be read or written.`,

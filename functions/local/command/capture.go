@@ -31,10 +31,9 @@ func captureCommand(env Environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "capture --cluster CLUSTER --out DIR",
 		Short: "Save what can be read from a cluster as files, with secrets removed",
-		Long: `Reads a cluster and everything that its diagnosis may need, and writes the answers to
-a directory in the formats of the AWS CLI and kubectl: a bundle. Later, and without
-an account, rollcall explain --bundle DIR diagnoses from it. capture only reads; with
---host-logs it also runs a command on instances, which only reads.
+		Long: `Reads a cluster and everything that its diagnosis may need, and writes a bundle: files in the
+formats of the AWS CLI and kubectl. rollcall explain --bundle DIR diagnoses from it later, without
+an account. capture only reads; with --host-logs it also runs a read-only command on instances.
 
 Secrets are removed from user data, console output, host logs and all other text before anything
 is written; still, review the files before you share them. User data and console output

@@ -105,7 +105,7 @@ func Run(ctx context.Context, args []string, env Environment) int {
 		Short: "Finds EC2 instances of EKS clusters that never became healthy nodes",
 		Long: `Rollcall checks whether the instances launched for EKS clusters registered as nodes and
 stayed healthy. It only reads and reports, unless --mode lets it tag, notify, cordon, drain,
-reboot or terminate. stop and resume suspend all acts of a deployment, and allow them again.
+reboot or terminate. stop suspends all acts of a deployment, and resume allows them again.
 
 Exit codes: 0 nothing found, 1 error, 2 findings, 130 interrupted.`,
 		Example: `  rollcall demo                            # a simulated day; needs no account

@@ -22,8 +22,7 @@ maps the wrong role, nodes run short of memory, a zone fails, a launch template 
 a cluster is deleted.
 
 One screen shows what broke, why, what Rollcall did or held, and the sick time that it saved.
---verbose prints every event and notice, --html writes the day as
-a page, and --open shows it.
+--verbose prints every event and notice, --html writes the day as a page, and --open shows it.
 
 The deployed functions run; the account and its clock are simulated. Nothing of yours is
 read or changed.`,
@@ -54,7 +53,7 @@ read or changed.`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&o.HTML, "html", "", "also write the day as a standalone HTML page to this file")
+	flags.StringVar(&o.HTML, "html", "", "also write the day as a standalone HTML page to this `FILE`")
 	flags.BoolVar(&open, "open", false, "open the page of --html in the browser")
 	flags.BoolVar(&o.Verbose, "verbose", false, "print every event, and the first notice of each cause in full")
 	flags.BoolVar(&o.Whole, "whole", false, "like --verbose, with every notice in full")

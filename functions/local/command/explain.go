@@ -43,7 +43,7 @@ func explainCommand(env Environment) *cobra.Command {
 		Long: `Explains one instance: what is wrong, each cause with its evidence and the fix to paste, what
 could not be checked, and what Rollcall does, or why it does not act. -o json also lists the
 causes that were ruled out.
-explain only reads. With --host-logs it also runs a command on INSTANCE, which only reads.
+explain only reads. With --host-logs it also runs a read-only command on INSTANCE.
 
 INSTANCE is an EC2 instance id. nodepool/NAME, nodegroup/NAME, asg/NAME, nodeclaim/NAME and
 node/NAME explain that object: why a group gets no instance, or what blocks a deletion.

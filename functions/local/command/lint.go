@@ -32,17 +32,17 @@ func lintCommand(env Environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lint [FILE]...",
 		Short: "Find what would keep nodes from joining, before anything is launched",
-		Long: `Judges launch templates, Karpenter's NodePools and EC2NodeClasses, and user data, as explain
-judges an instance that did not become a node: causes that a person has to change, with the
-place in the file and the fix. lint only reads.
+		Long: `Checks launch templates, Karpenter's NodePools and EC2NodeClasses, and user data for the causes
+that explain finds after the launch, if a person has to change something, and prints the place
+in the file and the fix. lint only reads.
 
 FILE is what aws ec2 describe-launch-template-versions printed, a manifest with NodePools,
 EC2NodeClasses or the ConfigMap aws-auth, access entries as JSON, or user data; other files are
-passed over. What the files say stands in place of what is in the cluster.
+skipped. The files replace what is in the cluster.
 
 --cluster NAME reads the cluster and its network, --bundle DIR a capture of them. Without either,
-only what needs no context is judged. Without a FILE and --launch-template the NodePools of the
-cluster are judged.
+only causes that need neither are checked. Without FILE and --launch-template, the NodePools of
+the cluster are checked.
 
 Exit codes: 0 nothing found, 1 error, 2 something would fail.`,
 		Example: `  rollcall lint karpenter/*.yaml --cluster payments
@@ -52,8 +52,8 @@ Exit codes: 0 nothing found, 1 error, 2 something would fail.`,
 	}
 	flags := c.Flags()
 	flags.StringArrayVar(&f.templates, "launch-template", nil, "`ID[:VERSION]` of a launch template of the account or the bundle (default: its default version), or a file; may be repeated")
-	flags.StringArrayVar(&f.userData, "user-data", nil, "`FILE` that is user data, whatever it begins with; may be repeated")
-	flags.StringSliceVar(&f.subnets, "subnet", nil, "`ID` of a subnet to launch in, where no input names one; may be repeated")
+	flags.StringArrayVar(&f.userData, "user-data", nil, "`FILE` with user data that lint does not recognize as such; may be repeated")
+	flags.StringSliceVar(&f.subnets, "subnet", nil, "`ID` of a subnet to launch in, if no input names one; may be repeated")
 	flags.StringVar(&f.cluster, "cluster", "", "`NAME` of the cluster that the nodes would join")
 	flags.StringVar(&f.bundle, "bundle", "", "`DIR` written by rollcall capture, to use instead of the account")
 	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML, outputSARIF, outputGitHub)

@@ -22,9 +22,9 @@ func mcpCommand(env Environment) *cobra.Command {
 (https://modelcontextprotocol.io), until standard input ends. An MCP client starts this command;
 the tools use the AWS credentials and the kubeconfig of its environment.
 
-The tools only read. They return what rollcall check, explain, lint and
-policy check print with --output json; findings and evidence return parts of it. An
-error, or an incomplete answer, is a tool error with the text of the command line.`,
+The tools only read. They return what rollcall check, explain, lint and policy check print with
+--output json; findings and evidence return parts of it. An error, or an incomplete answer, is a
+tool error with the text of the command line.`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := toolServer(env).Run(cmd.Context(), &mcp.IOTransport{Reader: io.NopCloser(env.Stdin), Writer: unclosed{env.Stdout}})

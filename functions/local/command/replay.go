@@ -38,17 +38,16 @@ func replayCommand(env Environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay",
 		Short: "Show what another policy would have done in past checks",
-		Long: `Makes the plans of past checks again under another policy, and shows its acts, what it would have
-held and why, its notices, and the machine-hours that it would have saved, beside what happened. It
-only reads.
+		Long: `Makes the plans of past checks again under another policy, and compares it with what happened:
+acts, held acts with their reasons, notices, and machine-hours saved. It only reads.
 
 --stack NAME reads the checks that a deployment recorded, --from PATH those of rollcall simulate
---record, or bundles of rollcall capture, each in a folder of its own; PATH may be s3://BUCKET/PREFIX.
+--record, or bundles of rollcall capture, each in its own folder; PATH may be s3://BUCKET/PREFIX.
 Reading a deployment's bucket needs s3:ListBucket and s3:GetObject.
 
 Without --policy it compares what happened with the same policy in mode remediate; with one --policy,
-with that policy; with two, these two. Each counts as in force from the first check on: what was
-wrong before then is held as FoundBeforeRemediate.
+with that policy; with two, these two. A policy counts as in force from the first check on: acts on
+what was wrong before are held as FoundBeforeRemediate.
 
 Exit codes: 0 replayed, 1 error, 130 interrupted.`,
 		Example: `  rollcall replay --stack rollcall --days 30

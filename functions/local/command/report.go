@@ -39,7 +39,7 @@ printed earlier, and reports on all of them: the worst first, the causes that se
 share, and what could not be read. It only reads.
 
 --from DIR or s3://BUCKET/PREFIX reads the files that end in .json, each with one result or
-several. Of each cluster the latest result counts. Reading a bucket needs s3:ListBucket and
+several. Only the latest result of each cluster counts. Reading a bucket needs s3:ListBucket and
 s3:GetObject.
 
 Exit codes: 0 nothing found, 1 something could not be read, 2 findings, 130 interrupted.`,

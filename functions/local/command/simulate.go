@@ -81,7 +81,7 @@ Exit codes: 0 no rule was broken; 1 a rule was broken, or the flags are wrong.`,
 	flags.IntVar(&f.clusters, "clusters", 2, "clusters in the account")
 	flags.IntVar(&f.nodes, "nodes", 30, "nodes of each cluster, roughly")
 	flags.IntVar(&f.faults, "faults", 0, "number of faults (default: about one per hour and cluster)")
-	flags.StringArrayVar(&f.certain, "fault", nil, "include this `FAULT`, in a cluster made for it, beside two random ones; repeat for several")
+	flags.StringArrayVar(&f.certain, "fault", nil, "include this `FAULT`, in a cluster made for it, and two random faults; repeat for several")
 	flags.StringVar(&f.policy, "policy", "", "policy `FILE` to test (default: a random policy)")
 	flags.StringVar(&f.mode, "mode", "", "`MODE`, observe, notify or remediate: for --policy (default: the mode in the file)")
 	flags.IntVar(&f.seeds, "seeds", 1, "number of seeds to run; stops at the first that breaks a rule")

@@ -57,8 +57,8 @@ func resumeCommand(env Environment) *cobra.Command {
 		Short: "Let a deployment act again, as its policy and stack allow",
 		Long: `Removes stop: true from the policy of a deployment, and prints what is in force.
 
-Acts that were held as Stopped go on with the next checks, within the limits and the mode.
-To keep them from acting on what was found meanwhile, lower the mode first.
+The next checks order the acts that were held as Stopped, within the limits and the mode.
+To prevent that, lower the mode first.
 
 The rest of the policy is not changed. An invalid policy is an error: correct it first.
 

@@ -32,21 +32,19 @@ func uninstallCommand(env Environment) *cobra.Command {
 	var f uninstallFlags
 	c := &cobra.Command{
 		Use:   "uninstall",
-		Short: "List, and with --yes remove, what a deployment left outside of its stack",
-		Long: `Lists what a deployment left in the account and in its clusters, outside of its stack:
-cordons of nodes that Rollcall set, its tags on instances, the RBAC objects of
-infra/rbac.yaml, and the access entries of its roles. With --yes it removes them.
+		Short: "List, and with --yes remove, what a deployment left outside its stack",
+		Long: `Lists what a deployment left in the account and in its clusters, outside its stack: Rollcall's
+cordons, its tags on instances, the RBAC objects of infra/rbac.yaml, and the access entries of
+its roles, former ones included. With --yes it removes them.
 
-Run it before you delete the stack, which names the roles. First stop all acts with rollcall
-stop, so that nothing is cordoned anew. It never touches cordons of others, and no tags but
-Rollcall's own five; rollcall:hold and rollcall:ignore are yours and stay.
-
-A role of the stack that is gone, since the mode was lowered, is known by its name. Checks
-continue until a cluster lets them in no more; so tags are removed last.
+Run it before you delete the stack, which names the roles. First suspend all acts with
+rollcall stop, so that nothing is cordoned again. It leaves the cordons of others, and all tags
+but Rollcall's own five: your rollcall:hold and rollcall:ignore stay. It removes tags last, since
+checks write them until they lose access to the clusters.
 
 The RBAC objects and the tags are shared by all deployments of the account: leave them if
 another deployment remains. An entry in the ConfigMap aws-auth is only reported, since the
-roles of the nodes are in the same list. infra/README.md has the whole order.
+roles of the nodes are in the same list. infra/README.md describes the whole procedure.
 
 It needs cloudformation:DescribeStacks, eks:ListClusters, eks:DescribeCluster,
 eks:ListAccessEntries and ec2:DescribeInstances, and an administrator's access in each
@@ -58,7 +56,7 @@ be read or removed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), env) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.stack, "stack", "rollcall", "CloudFormation stack of the deployment")
+	flags.StringVar(&f.stack, "stack", "rollcall", "`NAME` of the CloudFormation stack of the deployment")
 	flags.BoolVar(&f.yes, "yes", false, "remove what is listed")
 	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
 	f.oneRegion(c)

@@ -22,7 +22,7 @@ func versionCommand(env Environment) *cobra.Command {
 		Short: "Print the version of this tool, and with --stack that of a deployment",
 		Long: `Prints the version of this tool. With --stack it also prints the version that the functions
 of a deployment run, from the stack's outputs, and the deployment's mode; it needs
-cloudformation:DescribeStacks then. The two should be the same: they share the table.
+cloudformation:DescribeStacks then. The two versions should be the same, since they share the ledger.
 
 Exit codes: 0 printed; 1 the stack could not be read.`,
 		Args: arguments(0, 0, ""),
