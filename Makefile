@@ -32,7 +32,7 @@ demo: build ## Watch a simulated account live through a day, on one screen in se
 	$(BIN)/rollcall demo
 
 .PHONY: demo-real
-demo-real: testbed-deps $(BUILD)/sam/.installed ## Deploy it to an emulated account beside a real control plane, from the first look until nothing of it is left
+demo-real: testbed-deps $(BUILD)/sam/.installed ## Deploy to an emulated account with a real control plane, show it at work, and uninstall it
 	$(GO) run ./tests/demo
 
 # Each soak begins with another seed; what it prints names it, so that a run can be had again.
@@ -67,11 +67,11 @@ needs-testbed:
 $(VENV)/.installed $(BUILD)/bin/.built $(BUILD)/karpenter-crds.yaml $(BUILD)/sam/.installed $(BUILD)/checkov/.installed: | $(if $(filter test,$(MAKECMDGOALS)),needs-test,needs-testbed)
 
 .PHONY: mutate
-mutate: ## Try careless changes of the product, one by one, against the simulator's rules
+mutate: ## Test the simulator's rules with wrong versions of the code, one by one
 	$(GO) run ./tests/mutate/cmd/mutate
 
 .PHONY: test-pages
-test-pages: ## Look at every page in a browser without a window, which is installed if there is none
+test-pages: ## Test every page in a headless browser, which is installed if there is none
 	cd tests/browser && $(GO) test -timeout 30m ./...
 
 .PHONY: race
@@ -85,13 +85,13 @@ lint: ## Check formatting, imports and habits
 	cd tests/browser && $(GO) tool -modfile=$(CURDIR)/tests/tools/go.mod golangci-lint run --allow-serial-runners ./...
 
 .PHONY: bench
-bench: testbed-deps ## Measure observation and explanations against their floors, decisions, and simulated node-hours
+bench: testbed-deps ## Measure observation, explanations, decisions and simulated node-hours
 	$(GO) test -run '^$$' -bench . -benchtime 1x -count 3 -timeout 30m ./tests/bench
 	$(GO) test -run '^$$' -bench . -benchtime 5x ./shared/lambdas/statechange ./tests/serverless
 	$(GO) test -run '^$$' -bench . ./tests/corpus ./shared/evidence/console
 
 .PHONY: corpus
-corpus: ## Write the verdicts and examples of the corpus anew, and all cases to .build/corpus
+corpus: ## Write the verdicts and examples of the corpus, and all cases to .build/corpus
 	cd tests/corpus && $(GO) run ./cmd/generate
 
 # By the pinned browser, with its own fonts, so that pictures change only where pages do.
@@ -103,12 +103,12 @@ $(TERMTOSVG)/.installed: tests/pictures/requirements.txt
 	touch $@
 
 .PHONY: session
-session: $(TERMTOSVG)/.installed ## Draw the terminal session of the README again, from what the demo prints
+session: $(TERMTOSVG)/.installed ## Draw the terminal session of the README from the demo's output
 	$(GO) run ./tests/pictures session > $(BUILD)/session.cast
 	$(TERMTOSVG)/bin/termtosvg render $(BUILD)/session.cast tests/pictures/session.svg --template tests/pictures/session.template.svg --loop-delay 10000
 
 .PHONY: pictures
-pictures: build session ## Draw the pictures of the README again: the demo on a terminal and as a page, a notice, the architecture (needs Graphviz)
+pictures: build session ## Draw the pictures of the README: the demo on a terminal and as a page, a notice, the architecture (needs Graphviz)
 	dot -Tsvg tests/pictures/architecture.dot > tests/pictures/architecture.svg
 	$(BIN)/rollcall demo --html $(BUILD)/day.html > /dev/null
 	$(GO) run ./tests/pictures notice > $(BUILD)/notice.html
@@ -140,7 +140,7 @@ fuzz: ## Fuzz every parser for FUZZTIME each (default 30s)
 FUZZTIME ?= 30s
 
 .PHONY: testbed
-testbed: testbed-deps ## Start the real parts, print how to point rollcall at them, run until Ctrl-C
+testbed: testbed-deps ## Start the control plane and the emulator, print how to use rollcall with them, run until Ctrl-C
 	$(GO) run ./tests/testbed/cmd/testbed
 
 CONTROLPLANE_SOURCES := tests/controlplane/go.mod tests/controlplane/go.sum $(wildcard tests/controlplane/cmd/*/main.go)
@@ -194,7 +194,7 @@ test: $(SAM)/.installed $(CHECKOV)/.installed build-StateChangeFunction build-Sw
 TEMPLATES := template.yaml infra/cluster-access.yaml infra/stackset.yaml infra/slack.yaml events/rules.yaml events/incidents.yaml
 
 .PHONY: validate
-validate: $(SAM)/.installed $(CHECKOV)/.installed ## Lint the templates; template.yaml as CloudFormation gets it, too
+validate: $(SAM)/.installed $(CHECKOV)/.installed ## Lint the templates, also in the form that CloudFormation gets
 	SAM_CLI_TELEMETRY=0 $(SAM)/bin/sam validate --lint --region eu-west-1 --template template.yaml
 	$(SAM)/bin/cfn-lint --include-checks I -- $(TEMPLATES)
 	$(SAM)/bin/python tests/template/transform.py template.yaml > $(BUILD)/transformed.json
@@ -204,7 +204,7 @@ validate: $(SAM)/.installed $(CHECKOV)/.installed ## Lint the templates; templat
 RELEASE = $(BUILD)/release
 
 .PHONY: release
-release: $(SAM)/.installed ## Build the release VERSION into .build/release: functions, command line, template, checksums; krew will download it from URL
+release: $(SAM)/.installed ## Build the release VERSION into .build/release: functions, command line, template, checksums; URL is where krew downloads it
 	rm -rf $(RELEASE)
 	$(GO) run ./tests/release/cmd/release "$(VERSION)" $(RELEASE) "$(URL)"
 
@@ -213,7 +213,7 @@ release-check: $(SAM)/.installed ## Build every program twice, and compare the b
 	ROLLCALL_RELEASE_CHECK=all $(GO) test -count 1 -timeout 60m -run TheSameBytesAgain ./tests/release
 
 .PHONY: grant
-grant: ## Print how to let the stack STACK (default rollcall) into CLUSTER, or into all of the region: to read, and in mode remediate to act
+grant: ## Print the commands that give the stack STACK (default rollcall) access to CLUSTER, or to all clusters of the region
 	@sh infra/grant.sh "$$CLUSTER" "$$STACK"
 
 # What "sam build" calls. It names the folder; without it the binaries go to .build.
