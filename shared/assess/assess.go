@@ -55,8 +55,8 @@ type Assessment struct {
 	// NotNodes are instances that carry the cluster's tag but are not judged as nodes.
 	NotNodes []NotNode
 	// Inherited are instances with findings that count as nodes only because others of their Auto
-	// Scaling group or launch template version do, or because of that version's user data. They are reported and counted. An act needs more
-	// evidence.
+	// Scaling group or launch template version do, or because of that version's user data. They are
+	// reported and counted. An act needs more evidence.
 	Inherited map[roll.InstanceID]bool
 	// Unjudged are instances past their warning time whose user data, or state in their Auto
 	// Scaling group, could not be read, ordered by id. They have no finding, but count against acts

@@ -12,9 +12,8 @@ type Count struct {
 	// Nodes counts nodes, and instances without a node that are past the tolerance of a finding.
 	Nodes int
 	// Overdue counts members with a finding past its tolerance, each once. It includes instances
-	// that would have one if their state in their Auto Scaling group were readable. Flapping and
-	// Scheduled do not count, since such a node works. Ghost does not count either: its instance is
-	// gone, so a limit on replacements does not apply.
+	// that would have one if their state in their Auto Scaling group were readable. See
+	// [CountsAsOverdue] for kinds that do not count.
 	Overdue int
 }
 
@@ -46,7 +45,8 @@ type zoneTally struct {
 	ZoneCount
 }
 
-// CountsAsOverdue reports whether the limits on shares count a finding of the kind.
+// CountsAsOverdue reports whether the limits on shares count a finding of the kind. A node with
+// Flapping or Scheduled works; the others are not about an instance to replace.
 func CountsAsOverdue(k roll.Kind, contradicted bool) bool {
 	switch k {
 	case roll.Ghost, roll.Flapping, roll.Scheduled, roll.Unlaunched, roll.Stuck:

@@ -162,8 +162,8 @@ const clusterAPINode = "node"
 // cluster's tag alone is not enough: bastions and NAT instances get it from default tags. Nor is
 // the launch template alone, which has versions for other purposes. User data that joins another
 // cluster outweighs everything except an owner, a group that creates nodes of this one, and a group
-// that this one's autoscaler scales: then either its tags or its user data are wrong, which is told,
-// and package plan holds every act.
+// that this one's autoscaler scales: then either its tags or its user data are wrong: this is
+// reported, and package plan holds every act.
 func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why string) {
 	switch i.Owner {
 	case roll.OwnerKarpenter, roll.OwnerManagedNodeGroup, roll.OwnerAutoMode:

@@ -3,8 +3,9 @@
 // before anything acts on it.
 //
 // A finding climbs its ladder of steps (ladder.go). Before a step that interrupts, a list of
-// objections is checked in order. The first objection is the reason for which the act is held. A
-// stop and the mode come last, so that in mode observe a plan shows what remediate would do.
+// objections is checked in order. The first objection is the reason for which the act is held. The
+// stop, the mode and an approval come last, so that in mode observe a plan shows what remediate
+// would do.
 //
 // The package is pure: no I/O, no clock.
 package plan

@@ -171,7 +171,7 @@ func acted(checks []Recorded) tries {
 		for _, a := range c.State.Actions {
 			all := out[a.ID]
 			if i := slices.IndexFunc(all, func(b ledger.Action) bool { return b.At.Equal(a.At) }); i >= 0 {
-				all[i] = a // with what came of it
+				all[i] = a // with its outcome
 			} else {
 				out[a.ID] = append(all, a)
 			}
@@ -291,7 +291,7 @@ func (w *world) before(c Recorded) (*roll.Snapshot, map[roll.FindingKey]roll.Dia
 	w.observe(c.State)
 	for i := range w.state.Actions {
 		a := &w.state.Actions[i]
-		// What came of an act is known once it has come.
+		// The outcome of an act is known only from its time on.
 		if try, ok := w.recorded.of(a.ID, a.At); ok && a.Outcome == nil && try.Outcome != nil && !try.Outcome.At.After(c.Now) {
 			a.Outcome = try.Outcome
 		}
@@ -357,7 +357,7 @@ func took(a plan.Action) bool {
 	return a == plan.Terminate || a == plan.DeleteNodeClaim || a == plan.Reboot
 }
 
-// keep keeps a machine as the check before saw it.
+// keep keeps a machine as the previous check saw it.
 func (w *world) keep(id roll.InstanceID) {
 	i := w.last.Instance(id)
 	if i == nil {

@@ -59,8 +59,8 @@ func (c Recorded) document() (*policy.Document, error) {
 	return doc, nil
 }
 
-// under returns what a plan of the check depends on under another policy, snapshot or memory, without
-// the diagnoses.
+// under returns the inputs, except diagnoses, of a plan of the check under another policy, snapshot
+// or ledger.
 func (c Recorded) under(doc *policy.Document, permitted policy.Mode, s *roll.Snapshot, state ledger.State) plan.Input {
 	pol := doc.Cluster(s.Cluster.ID.Name, s.Cluster.ModeTag, permitted)
 	return plan.Input{
