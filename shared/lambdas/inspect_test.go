@@ -17,13 +17,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"rollcall/shared/aws/awserr"
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/lambdas/run"
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/ledger"
-	"rollcall/shared/observe"
-	"rollcall/shared/observe/apistats"
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
@@ -206,27 +203,6 @@ func TestChecksAtTheTimeOfTheMessageOrNow(t *testing.T) {
 		w.check(t, policy.Observe, body)
 		if len(w.looked) != 1 || !w.looked[0].Equal(want) || w.counted(t, "ChecksCompleted") != 1 || !slices.Contains(w.put, emit.CheckCompleted) {
 			t.Errorf("%s: looked at %v, want %s; events %v", body, w.looked, want, w.put)
-		}
-	}
-}
-
-// A service control policy may deny one cluster of many by its tag. The alarm ChecksMissing sees the checks of the others.
-func TestAClusterThatMayNotBeDescribedIsReported(t *testing.T) {
-	w := newWorld()
-	denied := apistats.Answered("eu-west-1", func(context.Context, any, apistats.Call) (any, error) {
-		return nil, awserr.Made("AccessDeniedException", "not for this role", 403)
-	})
-	for _, check := range []struct {
-		after   time.Duration
-		notices float64
-	}{{0, 0}, {16 * time.Minute, 1}, {31 * time.Minute, 0}} {
-		w.metrics.Reset()
-		at := now.Add(check.after)
-		h := w.handlerAt(policy.Notify, at)
-		h.Runner.Observer = observe.New(observe.Options{AWS: denied, Account: "111122223333", PageInterval: time.Nanosecond})
-		_, err := h.Handle(t.Context(), logtest.Batch(`{"cluster":"demo","due":"`+at.Truncate(time.Minute).Format(time.RFC3339)+`"}`))
-		if unread, sent := w.counted(t, "ClusterUnreadSeconds"), w.counted(t, "NoticesSent"); err != nil || unread != check.after.Seconds() || sent != check.notices {
-			t.Errorf("after %s: unread for %v s, %v notices, %v", check.after, unread, sent, err)
 		}
 	}
 }

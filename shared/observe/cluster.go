@@ -41,19 +41,16 @@ func (o *Observer) Cluster(ctx context.Context, name string) (roll.Cluster, *rol
 }
 
 // describeCluster also returns the cluster's ARN, by which other services know it. For a cluster
-// that does not exist or cannot be described, the id holds what is known without it.
+// that does not exist the id holds what is known without it.
 func (o *Observer) describeCluster(ctx context.Context, name string) (cluster roll.Cluster, arn string, gap *roll.Gap) {
 	unknown := roll.Cluster{ID: roll.ClusterID{Name: name}}
 	out, err := direct(o, o.eks.DescribeCluster)(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
 	if err != nil {
 		gap := o.gap(ctx, unknown, roll.ScopeCluster, callDescribeCluster, err)
-		switch {
-		case awserr.IsNotFound(err):
+		if awserr.IsNotFound(err) {
 			unknown.ID.Region = o.aws.Region // a deleted cluster does not report its own
 			gap.Kind = roll.GapClusterGone
 			gap.Detail = fmt.Sprintf("there is no EKS cluster %q in this account and region: check the name, AWS_REGION and the profile (names are case-sensitive; aws eks list-clusters shows them)", name)
-		case o.account != "":
-			unknown.ID.Account, unknown.ID.Region = o.account, o.aws.Region
 		}
 		return unknown, "", &gap
 	}

@@ -95,27 +95,6 @@ func TestSaysWhyTheClusterCannotBeRead(t *testing.T) {
 	}
 }
 
-// The memory of a cluster is kept under its account and region.
-func TestAClusterThatCannotBeDescribedIsThatOfTheAccount(t *testing.T) {
-	for name, spoil := range map[string]func(*account){
-		"denied": func(a *account) {
-			a.fail["eks:DescribeCluster"] = apiError("EKS", "DescribeCluster", "AccessDeniedException", "")
-		},
-		"throttled": func(a *account) {
-			a.fail["eks:DescribeCluster"] = apiError("EKS", "DescribeCluster", "ThrottlingException", "")
-		},
-	} {
-		a := newAccount(t)
-		spoil(a)
-		for of, want := range map[string]roll.ClusterID{"": {Name: "demo"}, "111122223333": {Account: "111122223333", Region: "eu-west-1", Name: "demo"}} {
-			o := New(Options{AWS: a.aws(), Kube: a, Account: of, PageInterval: time.Nanosecond})
-			if s := o.Snapshot(t.Context(), "demo", at, roll.Watch{}); s.Cluster.ID != want || s.Whole() {
-				t.Errorf("%s, account %q: %s", name, of, s.Cluster.ID)
-			}
-		}
-	}
-}
-
 func TestAClusterThatIsNotActiveIsReadAndSaidToBe(t *testing.T) {
 	for _, status := range []ekstypes.ClusterStatus{ekstypes.ClusterStatusCreating, ekstypes.ClusterStatusUpdating, ekstypes.ClusterStatusDeleting, ekstypes.ClusterStatusFailed, "SOMETHING_NEW", ""} {
 		a := newAccount(t)

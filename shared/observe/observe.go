@@ -44,7 +44,6 @@ type Observer struct {
 	kube        dialer
 	aws         aws.Config
 	principal   func(context.Context) string
-	account     string
 	pages       *rate.Limiter
 	jitter      time.Duration
 	rollFrom    int
@@ -58,9 +57,6 @@ type Options struct {
 	Kube dialer
 	// Principal names the caller's credentials in messages; it may return "".
 	Principal func(context.Context) string
-	// Account is the account of the clusters, "" if it is known only from their descriptions. With it, a
-	// cluster that cannot be described has its memory all the same.
-	Account string
 	// PageInterval is the minimum time between two EC2 pages in this process. The quota belongs to
 	// the account, and Karpenter needs it too. Zero means one second.
 	PageInterval time.Duration
@@ -90,7 +86,7 @@ func New(o Options) *Observer {
 	}
 	return &Observer{
 		ec2: ec2.NewFromConfig(o.AWS), eks: eks.NewFromConfig(o.AWS), autoScaling: autoscaling.NewFromConfig(o.AWS), zonalShift: arczonalshift.NewFromConfig(o.AWS),
-		kube: o.Kube, aws: o.AWS, principal: principal, account: o.Account,
+		kube: o.Kube, aws: o.AWS, principal: principal,
 		// The pause after a turn must not bring two requests closer than the interval.
 		pages: rate.NewLimiter(rate.Every(interval+interval/jitterShare), max(1, o.PageBurst)), jitter: interval / jitterShare, noUserData: o.WithoutUserData,
 		rollFrom: cmp.Or(o.RollFrom, rollFrom),

@@ -232,7 +232,7 @@ func (v *env) aws() aws.Config {
 
 // view returns a View that reads serially: the account's simulation allows one call at a time.
 func (d *deployment) view(v *env) *view.View {
-	o := view.Options{Account: accountID, Store: guarded(d.guards.Store, view.Store(evidenceStore{v})), PageInterval: time.Nanosecond, RollFrom: 1, Serial: true}
+	o := view.Options{Store: guarded(d.guards.Store, view.Store(evidenceStore{v})), PageInterval: time.Nanosecond, RollFrom: 1, Serial: true}
 	if d.a.sc.HostLogs {
 		o.HostLogs = collect.HostLogs{Document: hostLogsDocument, Ask: v.fn == inspect}
 	}

@@ -76,15 +76,6 @@ type Settings struct {
 	KeepChecks bool
 }
 
-// Account returns the account of the deployment: that of its queue of checks. It is "" for a function
-// that did not request the queue.
-func (s Settings) Account() string {
-	if parts := strings.SplitN(s.ChecksQueueARN, ":", 6); len(parts) == 6 {
-		return parts[4]
-	}
-	return ""
-}
-
 // shortest and longest bound the sweep interval. An EventBridge schedule has a resolution
 // of one minute, and an hour is longer than any default tolerance.
 const (

@@ -44,13 +44,6 @@ func TestReadsWhatAFunctionAsksFor(t *testing.T) {
 	}
 }
 
-func TestTheAccountIsThatOfTheQueue(t *testing.T) {
-	s, err := Read(env(ChecksQueueARN, "arn:aws-us-gov:sqs:us-gov-west-1:111122223333:checks.fifo"), ChecksQueueARN)
-	if err != nil || s.Account() != "111122223333" || (Settings{}).Account() != "" {
-		t.Errorf("%q, %q, %v", s.Account(), (Settings{}).Account(), err)
-	}
-}
-
 func TestEveryFaultAtOnceByName(t *testing.T) {
 	_, err := Read(env(
 		Mode, "destroy", Table, " ", Topic, "arn:aws:sqs:eu-west-1:111122223333:x", ChecksQueueURL, "checks", SweepInterval, "10s",
