@@ -64,7 +64,7 @@ type Options struct {
 	PageBurst int
 	// RollFrom is the number of instances from which a cluster is listed by tags instead of in
 	// full: see tagged.go. Zero means 1,001, more than fit on one page; with a negative number
-	// every cluster is listed in full.
+	// every cluster is listed in full, and so are the status checks.
 	RollFrom int
 	// WithoutUserData reports whether user data is left unread, since it may hold secrets. An
 	// instance that only its user data shows to be meant as a node is then not judged.

@@ -36,16 +36,44 @@ func statusFilters() (all [][]types.Filter) {
 	return append(all, []types.Filter{{Name: aws.String("event.code"), Values: codes}})
 }
 
+// statusBatch is how many instances one call of DescribeInstanceStatus may name.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html
+const statusBatch = 100
+
 // readStatus reads which of the snapshot's instances fail a status check of EC2, and their
-// scheduled events. The running instances of most regions fit on one page, so that one call returns
-// everything. Otherwise it lists only the instances with a failed check or an event, which are few.
+// scheduled events. A small cluster takes one call, however many instances run in the region: with
+// hundreds of clusters, the calls of the listing, one a second, would take longer than a sweep.
 func (o *Observer) readStatus(ctx context.Context, s *roll.Snapshot) {
 	if !s.Has(roll.ScopeInstances) {
 		s.StatusRead = roll.Unreadable
 		return // there is no verdict anyway
 	}
+	var running []string
+	for i := range s.Instances {
+		if s.Instances[i].State == roll.StateRunning { // no other has a status
+			running = append(running, string(s.Instances[i].ID))
+		}
+	}
+	if len(running) <= statusBatch && o.rollFrom >= 0 {
+		said, err := o.statusesOf(ctx, running)
+		if !awserr.IsNotFound(err) {
+			o.addStatus(ctx, s, said, err)
+			return
+		}
+		// One ended since it was listed, and EC2 rejects the whole request.
+	}
 	said, err := o.statusesOfRegion(ctx, len(s.Instances))
 	o.addStatus(ctx, s, said, err)
+}
+
+// statusesOf reads the status of up to statusBatch instances.
+func (o *Observer) statusesOf(ctx context.Context, ids []string) (statuses, error) {
+	said := newStatuses()
+	if len(ids) == 0 {
+		return said, nil // no ids would mean all instances
+	}
+	in := &ec2.DescribeInstanceStatusInput{InstanceIds: ids, IncludeManagedResources: aws.Bool(true)}
+	return said, project.EachPage(ctx, limited(o, o.ec2.DescribeInstanceStatus), in, func(out *ec2.DescribeInstanceStatusOutput) { said.add(out, true) })
 }
 
 // addStatus adds what the listing says of the snapshot's instances.
@@ -73,6 +101,9 @@ func (o *Observer) addStatus(ctx context.Context, s *roll.Snapshot, said statuse
 	}
 }
 
+// statusesOfRegion lists what runs in the region. The running instances of most regions fit on one
+// page, so that one call returns everything. Otherwise it lists only the instances with a failed check
+// or an event, which are few.
 func (o *Observer) statusesOfRegion(ctx context.Context, known int) (statuses, error) {
 	said, call := newStatuses(), limited(o, o.ec2.DescribeInstanceStatus)
 	if known <= pageSize {
@@ -96,9 +127,7 @@ func (o *Observer) statusesOfRegion(ctx context.Context, known int) (statuses, e
 
 // readTargetStatus reads the same of the target instance.
 func (o *Observer) readTargetStatus(ctx context.Context, s *roll.Snapshot) {
-	said := newStatuses()
-	in := &ec2.DescribeInstanceStatusInput{InstanceIds: []string{string(s.Target)}, IncludeManagedResources: aws.Bool(true)}
-	err := project.EachPage(ctx, limited(o, o.ec2.DescribeInstanceStatus), in, func(out *ec2.DescribeInstanceStatusOutput) { said.add(out, true) })
+	said, err := o.statusesOf(ctx, []string{string(s.Target)})
 	if err != nil && !awserr.IsNotFound(err) { // an instance that does not exist fails no check
 		s.StatusRead = roll.Unreadable
 		o.fail(ctx, s, roll.ScopeDetail, callInstanceStatus, err)

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -67,7 +68,7 @@ func TestReadsStatusChecksThatFail(t *testing.T) {
 		},
 	} {
 		a.pageSize, a.checks = pageSize, nil
-		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+		s := a.lister().Snapshot(t.Context(), "demo", at, roll.Watch{})
 		if diff := cmp.Diff(want, s.Impaired); diff != "" || s.StatusRead != roll.Yes || len(s.Gaps) != 0 || len(s.Scheduled) != 0 {
 			t.Errorf("pages of %d: read %v, gaps %+v (-want +got)\n%s", pageSize, s.StatusRead, s.Gaps, diff)
 		}
@@ -84,6 +85,50 @@ func TestReadsStatusChecksThatFail(t *testing.T) {
 		}
 		if !slices.Equal(asked, calls) {
 			t.Errorf("pages of %d\n got %q\nwant %q", pageSize, asked, calls)
+		}
+	}
+}
+
+// lister returns an observer that lists the status checks of the region.
+func (a *account) lister() *Observer {
+	return New(Options{AWS: a.aws(), Kube: a, Principal: func(context.Context) string { return principal }, PageInterval: time.Nanosecond, RollFrom: -1})
+}
+
+// The page size makes the region larger than one page of the listing.
+func TestASmallClusterTakesOneCallInALargeRegion(t *testing.T) {
+	gone := apiError("EC2", "DescribeInstanceStatus", "InvalidInstanceID.NotFound", "The instance ID 'i-00000000000000001' does not exist")
+	for _, tt := range []struct {
+		running int
+		fails   error // of the first call
+		want    []int // instances that each call names
+	}{
+		{0, nil, nil},
+		{1, nil, []int{1}},
+		{100, nil, []int{100}},
+		{101, nil, []int{0, 0, 0, 0, 0, 0}},
+		{2, gone, []int{2, 0, 0, 0, 0, 0, 0}},
+	} {
+		a := newAccount(t)
+		for n := 1; n <= tt.running; n++ {
+			a.launch(n, owned)
+			a.check(n, impaired, ok, nil, nil)
+		}
+		a.launch(201, owned).State.Name = types.InstanceStateNameStopped
+		for n := 202; n < 402; n++ { // not the cluster's
+			a.launch(n)
+			a.check(n, ok, ok, nil, nil)
+		}
+		a.pageSize = 200
+		if tt.fails != nil {
+			a.fail["ec2:DescribeInstanceStatus 1"] = tt.fails
+		}
+		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+		var named []int
+		for _, in := range a.checks {
+			named = append(named, len(in.InstanceIds))
+		}
+		if !slices.Equal(named, tt.want) || s.StatusRead != roll.Yes || len(s.Impaired) != tt.running || len(s.Gaps) != 0 {
+			t.Errorf("%d run: calls that name %v, want %v; read %v, %d impaired, gaps %+v", tt.running, named, tt.want, s.StatusRead, len(s.Impaired), s.Gaps)
 		}
 	}
 }
@@ -176,7 +221,7 @@ func TestStatusChecksThatCannotBeReadSayNothing(t *testing.T) {
 		a.launch(1, owned)
 		a.check(1, impaired, impaired, nil, nil)
 		a.fail[call] = apiError("EC2", "DescribeInstanceStatus", "UnauthorizedOperation", "You are not authorized to perform this operation.")
-		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+		s := a.lister().Snapshot(t.Context(), "demo", at, roll.Watch{})
 		want := []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapDenied, Call: "ec2:DescribeInstanceStatus", Detail: "ec2:DescribeInstanceStatus was denied to " + principal + ": allow ec2:DescribeInstanceStatus for that role"}}
 		if s.StatusRead != roll.Unreadable || len(s.Impaired) != 0 || !slices.Equal(s.Gaps, want) || !s.Whole() {
 			t.Errorf("%s: read %v, %v, gaps %+v", call, s.StatusRead, s.Impaired, s.Gaps)

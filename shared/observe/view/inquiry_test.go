@@ -37,7 +37,7 @@ func open(t *testing.T, fsys fs.FS) world {
 	must.Succeed(t, err)
 	at, _ := b.At()
 	return world{b, observe.New(observe.Options{
-		AWS: b.AWS(), Kube: b.Kube(), PageInterval: time.Nanosecond,
+		AWS: b.AWS(), Kube: b.Kube(), PageInterval: time.Nanosecond, RollFrom: -1, // as OfBundle
 	}), at}
 }
 
