@@ -114,7 +114,7 @@ func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budg
 		return roll.NodePods{}, err
 	}
 	n := nodes[0]
-	out := roll.NodePods{Read: roll.Yes, NotToDisrupt: roll.NotToDisrupt(n.Annotations), Attached: attached(n)}
+	out := roll.NodePods{Read: roll.Yes, Attached: attached(n)}
 	var counted []Covered // by budgets
 	claims, waitedFor := map[string]bool{}, volumes.attachedTo(n)
 	for _, p := range pods {

@@ -271,7 +271,7 @@ func TestWhatKeepsTheNodeAndIsAttachedToIt(t *testing.T) {
 	got, err := silent{silentNodePath: `{"kind":"Node","apiVersion":"v1","metadata":{"name":"worker","annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true"}},
 		"status":{"volumesAttached":[{"name":"kubernetes.io/csi/ebs.csi.aws.com^vol-0abc","devicePath":""},{"name":"kubernetes.io/aws-ebs/aws://eu-west-1a/vol-0def","devicePath":"/dev/xvdba"}]}}`}.read(t)
 	want := roll.NodePods{
-		Read: roll.Yes, NotToDisrupt: "cluster-autoscaler.kubernetes.io/scale-down-disabled=true", Attached: []string{"vol-0abc", "vol-0def"},
+		Read: roll.Yes, Attached: []string{"vol-0abc", "vol-0def"},
 		BudgetsRead: roll.Yes, VolumesRead: roll.Yes,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

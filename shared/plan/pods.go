@@ -89,8 +89,8 @@ func (p *planner) answeringObjects(n *roll.Node, f roll.Finding, pol policy.Poli
 // notToDisrupt finds annotations against disruption on the node, or on its pods that are not
 // replaced yet.
 func notToDisrupt(n *roll.Node, has roll.NodePods) string {
-	if has.NotToDisrupt != "" {
-		return fmt.Sprintf("node %s carries %s", n.Name, has.NotToDisrupt)
+	if n.NotToDisrupt != "" {
+		return fmt.Sprintf("node %s carries %s", n.Name, n.NotToDisrupt)
 	}
 	var kept []string
 	for _, pod := range has.Pods {

@@ -27,17 +27,16 @@ func TestWhatASilentNodeRunsHoldsItsEnd(t *testing.T) {
 		doc  string
 		want string // reasons and the detail of the hold, or the act
 	}{
-		"nothing":     {func(*roll.NodePods) {}, "", "terminate"},
-		"a bare pod":  {func(n *roll.NodePods) { n.Pods = []roll.Pod{{Name: "shop/web-1"}} }, "", "terminate"},
-		"a kept pod":  {func(n *roll.NodePods) { n.Pods = []roll.Pod{{Name: "shop/db-0", NotToDisrupt: kept}} }, "", "PodsNotToDisrupt: shop/db-0 (" + kept + ")"},
-		"a kept node": {func(n *roll.NodePods) { n.NotToDisrupt = kept }, "", "PodsNotToDisrupt: node node-1 carries " + kept},
+		"nothing":    {func(*roll.NodePods) {}, "", "terminate"},
+		"a bare pod": {func(n *roll.NodePods) { n.Pods = []roll.Pod{{Name: "shop/web-1"}} }, "", "terminate"},
+		"a kept pod": {func(n *roll.NodePods) { n.Pods = []roll.Pod{{Name: "shop/db-0", NotToDisrupt: kept}} }, "", "PodsNotToDisrupt: shop/db-0 (" + kept + ")"},
 		"a kept pod that waits for the end of the node": {func(n *roll.NodePods) {
 			n.Pods = []roll.Pod{{Name: "shop/db-0", NotToDisrupt: kept, Waits: true}}
 		}, "", "PodsNotToDisrupt: shop/db-0"},
 		"a kept pod whose replacement runs elsewhere": {func(n *roll.NodePods) {
 			n.Pods = []roll.Pod{{Name: "shop/web-1", NotToDisrupt: kept, Replaced: true}}
 		}, "", "terminate"},
-		"kept, by a policy that ignores it": {func(n *roll.NodePods) { n.NotToDisrupt = kept }, "silentNode: {doNotDisrupt: ignore}", "terminate"},
+		"kept, by a policy that ignores it": {func(n *roll.NodePods) { n.Pods = []roll.Pod{{Name: "shop/db-0", NotToDisrupt: kept}} }, "silentNode: {doNotDisrupt: ignore}", "terminate"},
 		"a budget with one to spare": {func(n *roll.NodePods) {
 			n.Budgets = []roll.Budget{{Name: "shop/web", Healthy: 3, Desired: 2, Pods: []string{"shop/web-1"}, Ready: 1}}
 		}, "", "terminate"},
@@ -62,16 +61,18 @@ func TestWhatASilentNodeRunsHoldsItsEnd(t *testing.T) {
 		"a local volume, by a policy that ignores it": {func(n *roll.NodePods) {
 			n.LocalVolumes = []roll.LocalVolume{{Name: "pv-1", Claim: "shop/data"}}
 		}, "silentNode: {localVolumes: ignore}", "terminate"},
-		"unread":                             {func(n *roll.NodePods) { *n = roll.NodePods{} }, "", "PodsUnread: " + roll.CallPods},
-		"unread, and ignored":                {func(n *roll.NodePods) { *n = roll.NodePods{} }, "silentNode: {doNotDisrupt: ignore, budgets: ignore, localVolumes: ignore}", "terminate"},
-		"budgets unread":                     {func(n *roll.NodePods) { n.BudgetsRead = roll.Unreadable }, "", "PodsUnread: " + roll.CallBudgets},
-		"budgets unread, and ignored":        {func(n *roll.NodePods) { n.BudgetsRead = roll.Unreadable }, "silentNode: {budgets: ignore}", "terminate"},
-		"volumes unread":                     {func(n *roll.NodePods) { n.VolumesRead = roll.Unreadable }, "", "PodsUnread: " + roll.CallVolumes},
-		"not its turn":                       {func(n *roll.NodePods) { *n = roll.NodePods{Read: roll.Unreadable, Later: true} }, "", "NotReadYet: read by another check"},
-		"nobody to ask, as of a bundle":      {func(n *roll.NodePods) { *n = roll.NodePods{Read: roll.No, BudgetsRead: roll.No, VolumesRead: roll.No} }, "", "terminate"},
-		"ignored for another group":          {func(n *roll.NodePods) { n.NotToDisrupt = kept }, "overrides: [{match: {group: asg/other}, silentNode: {doNotDisrupt: ignore}}]", "PodsNotToDisrupt: node-1"},
-		"ignored for its group":              {func(n *roll.NodePods) { n.NotToDisrupt = kept }, "overrides: [{match: {group: asg/w}, silentNode: {doNotDisrupt: ignore}}]", "terminate"},
-		"what would object, in their order":  {func(n *roll.NodePods) { n.NotToDisrupt, n.LocalVolumes = kept, []roll.LocalVolume{{Name: "pv-1"}} }, "", "PodsNotToDisrupt: node-1"},
+		"unread":                        {func(n *roll.NodePods) { *n = roll.NodePods{} }, "", "PodsUnread: " + roll.CallPods},
+		"unread, and ignored":           {func(n *roll.NodePods) { *n = roll.NodePods{} }, "silentNode: {doNotDisrupt: ignore, budgets: ignore, localVolumes: ignore}", "terminate"},
+		"budgets unread":                {func(n *roll.NodePods) { n.BudgetsRead = roll.Unreadable }, "", "PodsUnread: " + roll.CallBudgets},
+		"budgets unread, and ignored":   {func(n *roll.NodePods) { n.BudgetsRead = roll.Unreadable }, "silentNode: {budgets: ignore}", "terminate"},
+		"volumes unread":                {func(n *roll.NodePods) { n.VolumesRead = roll.Unreadable }, "", "PodsUnread: " + roll.CallVolumes},
+		"not its turn":                  {func(n *roll.NodePods) { *n = roll.NodePods{Read: roll.Unreadable, Later: true} }, "", "NotReadYet: read by another check"},
+		"nobody to ask, as of a bundle": {func(n *roll.NodePods) { *n = roll.NodePods{Read: roll.No, BudgetsRead: roll.No, VolumesRead: roll.No} }, "", "terminate"},
+		"ignored for another group":     {func(n *roll.NodePods) { n.Pods = []roll.Pod{{Name: "shop/db-0", NotToDisrupt: kept}} }, "overrides: [{match: {group: asg/other}, silentNode: {doNotDisrupt: ignore}}]", "PodsNotToDisrupt: node-1"},
+		"ignored for its group":         {func(n *roll.NodePods) { n.Pods = []roll.Pod{{Name: "shop/db-0", NotToDisrupt: kept}} }, "overrides: [{match: {group: asg/w}, silentNode: {doNotDisrupt: ignore}}]", "terminate"},
+		"what would object, in their order": {func(n *roll.NodePods) {
+			n.Pods, n.LocalVolumes = []roll.Pod{{Name: "shop/db-0", NotToDisrupt: kept}}, []roll.LocalVolume{{Name: "pv-1"}}
+		}, "", "PodsNotToDisrupt: node-1"},
 		"more pods than a sentence may name": {func(n *roll.NodePods) { n.Pods = many(7) }, "", "PodsNotToDisrupt: and 2 more"},
 	}
 	for name, tt := range tests {
@@ -104,7 +105,13 @@ func TestANodeThatIsNotToBeDisruptedIsNotDrained(t *testing.T) {
 	if _, p := w.make(now); len(p.Orders) != 1 {
 		t.Errorf("with a policy that ignores it: %s", ordered1(p))
 	}
-	w.doc, w.snapshot.Instances[0].State = policy.Default(), roll.StateTerminated // nothing is left to disrupt
+	w.doc, w.snapshot.Nodes[0].Ready.Status = policy.Default(), roll.ConditionUnknown
+	w.runs(func(*roll.NodePods) {})
+	w.remembered(1, roll.Unknown, now.Add(-time.Hour))
+	if _, p := w.make(now); ordered1(p) != "none: [PodsNotToDisrupt]" || !strings.Contains(p.Held[0].Detail, "node-1 carries "+kept) {
+		t.Errorf("silent: %s, held %+v", ordered1(p), p.Held)
+	}
+	w.snapshot.Instances[0].State = roll.StateTerminated // nothing is left to disrupt
 	w.remembered(1, roll.Ghost, now.Add(-time.Hour))
 	if _, p := w.make(now); ordered1(p) != string(DeleteNode) {
 		t.Errorf("a ghost: %s", ordered1(p))
@@ -123,7 +130,7 @@ func many(n int) []roll.Pod {
 func TestARebootIsHeldForPodsAndDisks(t *testing.T) {
 	for want, change := range map[string]func(*roll.NodePods){
 		"none: [LocalVolume]":      func(n *roll.NodePods) { n.LocalVolumes = []roll.LocalVolume{{Name: "pv-1"}} },
-		"none: [PodsNotToDisrupt]": func(n *roll.NodePods) { n.NotToDisrupt = kept },
+		"none: [PodsNotToDisrupt]": func(n *roll.NodePods) { n.Pods = []roll.Pod{{Name: "shop/db-0", NotToDisrupt: kept}} },
 		"none: [PodsUnread]":       func(n *roll.NodePods) { n.BudgetsRead = roll.Unreadable },
 	} {
 		w := sick()

@@ -25,7 +25,9 @@ func (w *world) runs(change func(*roll.NodePods)) {
 // a person set in the meantime stops it.
 func TestWhatASilentNodeRunsIsReadAgain(t *testing.T) {
 	for reason, change := range map[plan.Reason]func(*roll.NodePods){
-		plan.PodsNotToDisrupt: func(n *roll.NodePods) { n.NotToDisrupt = "karpenter.sh/do-not-disrupt=true" },
+		plan.PodsNotToDisrupt: func(n *roll.NodePods) {
+			n.Pods = []roll.Pod{{Name: "shop/db-0", NotToDisrupt: "karpenter.sh/do-not-disrupt=true"}}
+		},
 		plan.DisruptionBudget: func(n *roll.NodePods) {
 			n.Budgets = []roll.Budget{{Name: "shop/db", Desired: 1, Pods: []string{"shop/db-0"}}}
 		},

@@ -19,6 +19,12 @@ const (
 	ComputeOther // another provider, a virtual kubelet or kwok: nothing of EC2
 )
 
+// Hosted reports whether the node runs on a machine of AWS on which somebody has to keep it in order: an EC2
+// instance, or one of SageMaker. A node of unknown compute counts.
+func (c Compute) Hosted() bool {
+	return c != ComputeFargate && c != ComputeHybrid && c != ComputeOther
+}
+
 // ParseProviderID reads a node's spec.providerID.
 //
 // Accepted forms: aws:///<zone>/<instance id> (EC2, written by the kubelet and

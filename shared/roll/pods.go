@@ -8,8 +8,6 @@ type NodePods struct {
 	// Later: a check reads the pods of a limited number of silent nodes, and this node was not
 	// among them. Another check reads it.
 	Later bool
-	// NotToDisrupt is the annotation that forbids disruption of the node itself, "" if none.
-	NotToDisrupt string
 	// Pods are those that the end of the instance would lose: no DaemonSet pods, no static pods and
 	// no finished ones.
 	Pods []Pod

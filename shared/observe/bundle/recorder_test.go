@@ -308,9 +308,9 @@ func (s *stub) DescribeVpcEndpoints(context.Context, *ec2.DescribeVpcEndpointsIn
 
 const secret = "Tr0ub4dor-and-3x"
 
-// The bundle contains what prevents the disruption of a silent node, so its readers reach the same
+// The bundle contains what prevents the disruption of a node, so its readers reach the same
 // verdict.
-func TestWhatKeepsASilentNodeIsWritten(t *testing.T) {
+func TestWhatKeepsANodeIsWritten(t *testing.T) {
 	for _, key := range []string{"karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/scale-down-disabled", "cluster-autoscaler.kubernetes.io/safe-to-evict"} {
 		value := map[bool]string{true: "false", false: "true"}[strings.HasSuffix(key, "safe-to-evict")]
 		r := NewRecorder(captured)
@@ -322,9 +322,10 @@ func TestWhatKeepsASilentNodeIsWritten(t *testing.T) {
 		}
 		client, err := opened(t, files).Kube().Dial(roll.Cluster{})
 		must.Succeed(t, err)
-		has, err := client.SilentNode(t.Context(), "n", captured, nil, nil)
-		if want := key + "=" + value; err != nil || has.NotToDisrupt != want {
-			t.Errorf("%s: kept by %q, %v", want, has.NotToDisrupt, err)
+		var by string
+		err = client.Nodes(t.Context(), roll.Watch{}, func(n roll.Node) { by = n.NotToDisrupt }, func() {})
+		if want := key + "=" + value; err != nil || by != want {
+			t.Errorf("%s: kept by %q, %v", want, by, err)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func zones(s *roll.Snapshot) []evidence.Zone {
 	by := map[string]*evidence.Zone{}
 	var names []string
 	for _, m := range roll.Pair(s) {
-		if m.Node == nil || m.Zone() == "" || m.Node.Compute == roll.ComputeFargate || m.Node.Compute == roll.ComputeHybrid || m.Node.Compute == roll.ComputeOther ||
+		if m.Node == nil || m.Zone() == "" || !m.Node.Compute.Hosted() ||
 			m.Off() && m.Node.Ready.Status != roll.ConditionTrue {
 			continue
 		}
