@@ -44,7 +44,7 @@ func asJSON(t *testing.T, v any) string {
 // byte, in whatever storm.
 func TestARecordGivesItsOrdersAgain(t *testing.T) {
 	orders, held := 0, 0
-	for seed := uint64(1); seed <= 2; seed++ {
+	for seed := uint64(1); seed <= 3; seed++ {
 		for _, c := range recorded(t, sim.Random(sim.Options{Seed: seed, Clusters: 2, Nodes: 30, Hours: 24})) {
 			p, err := c.Plan()
 			if err != nil {
