@@ -131,8 +131,8 @@ func read() []Mutation {
 			Rules: rules(sim.RuleServing),
 		},
 		{
-			Name: "annotations of the node are ignored", File: pods,
-			Old: "NotToDisrupt: roll.NotToDisrupt(n.Annotations), Attached", New: "Attached",
+			Name: "annotations of the node are ignored", File: "shared/kube/project.go",
+			Old: "\t\tNotToDisrupt:  roll.NotToDisrupt(n.Annotations),\n", New: "",
 			Harm: "a node that must not be disturbed is ended", Faults: faults(sim.FaultSilentServing), Rules: rules(sim.RuleServing),
 		},
 	}
