@@ -532,7 +532,7 @@ func carriedOut() []Mutation {
 			Name: "a ledger that could not be written is no obstacle", File: run,
 			Old: "\t\tfault(\"the ledger could not be written, so nothing is reported or done: %v\", err)\n\t\treturn\n", New: "\t\tfault(\"the ledger could not be written, so nothing is reported or done: %v\", err)\n",
 			Harm: "what is told is told again", Faults: faults(sim.FaultLedgerErrors),
-			Rules: rules(sim.RuleReport),
+			Rules: rules(sim.RuleReport, sim.RuleEnd),
 		},
 		{
 			Name: "two checks at once both tell", File: run,
