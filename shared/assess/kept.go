@@ -38,6 +38,9 @@ func (a *assessor) keepUnread() {
 			statuses[k] = true
 		}
 	}
+	if len(statuses) == 0 {
+		return // as in most checks: do not walk through all instances
+	}
 	for n := range a.Snapshot.Instances {
 		for _, kind := range []roll.Kind{roll.Impaired, roll.Scheduled} {
 			k := roll.FindingKey{Instance: a.Snapshot.Instances[n].ID, Kind: kind}

@@ -248,6 +248,9 @@ const startingKept = 100
 // first.
 func (a *assessor) conditionFailed(m roll.Member) {
 	n := m.Node
+	if len(n.Conditions) == 0 {
+		return // as of most nodes: their policy is not looked up
+	}
 	policy := a.Policy(m.Selector())
 	var first *roll.TypedCondition
 	var began, due time.Time

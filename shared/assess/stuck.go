@@ -44,6 +44,9 @@ func (a *assessor) stuck(members []roll.Member) {
 	for id := range machines {
 		machine[id] = nil
 	}
+	if len(nodes)+len(claims) == 0 {
+		return // as in most checks: do not walk through all members
+	}
 	for _, m := range members {
 		if _, wanted := machine[m.ID()]; wanted {
 			machine[m.ID()] = m.Instance
