@@ -54,14 +54,6 @@ const stuckAfter = time.Minute
 // annotationMirror is on the mirror pod of a static pod.
 const annotationMirror = "kubernetes.io/config.mirror"
 
-// Annotations with which the owner of a pod asks not to disrupt it.
-const (
-	// https://karpenter.sh/docs/concepts/disruption/#pod-level-controls
-	annotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
-	// https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md
-	annotationSafeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict"
-)
-
 // Drain makes one pass over the pods of a node and evicts up to pass.Evictions of those that may
 // go, with the eviction API, which respects PodDisruptionBudgets. It does not wait for them to
 // stop: the next pass checks. With an error it returns what was done before it.
@@ -147,16 +139,16 @@ func (p *podObject) stuck(now time.Time) bool {
 
 // keeps returns the annotation with which the pod's owner prevents disruption, "" if none.
 func (p *podObject) keeps(now time.Time) string {
-	if p.Annotations[annotationSafeToEvict] == "false" {
-		return annotationSafeToEvict + "=false"
+	if p.Annotations[roll.AnnotationSafeToEvict] == "false" {
+		return roll.AnnotationSafeToEvict + "=false"
 	}
-	asked := p.Annotations[annotationDoNotDisrupt]
+	asked := p.Annotations[roll.AnnotationDoNotDisrupt]
 	if asked == "true" {
-		return annotationDoNotDisrupt + "=true"
+		return roll.AnnotationDoNotDisrupt + "=true"
 	}
 	// Karpenter also accepts a duration since the pod's start. Any other value means nothing.
 	if d, err := time.ParseDuration(asked); err == nil && d > 0 && (p.Status.StartTime.IsZero() || now.Sub(p.Status.StartTime.Time) < d) {
-		return annotationDoNotDisrupt + "=" + asked
+		return roll.AnnotationDoNotDisrupt + "=" + asked
 	}
 	return ""
 }

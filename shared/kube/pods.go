@@ -83,7 +83,7 @@ func BudgetsOf(budgets []*Item, pods []Covered) ([]roll.Budget, error) {
 // KeepsPod returns the annotation with which the owner of a pod keeps Karpenter from draining it, ""
 // if none. A duration since the pod's start counts as if it lasted.
 func KeepsPod(annotations map[string]string) string {
-	asked := map[string]string{annotationDoNotDisrupt: annotations[annotationDoNotDisrupt]}
+	asked := map[string]string{roll.AnnotationDoNotDisrupt: annotations[roll.AnnotationDoNotDisrupt]}
 	return (&podObject{ObjectMeta: metav1.ObjectMeta{Annotations: asked}}).keeps(time.Time{})
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"rollcall/shared/roll"
 )
 
 // trimming is what is removed from an object. Missing fields stay missing.
@@ -132,7 +134,7 @@ var (
 
 	// The annotations of a pod that are kept: whether its owner prevents disruption, and whether it
 	// is a static pod.
-	podAnnotations = []string{annotationDoNotDisrupt, annotationSafeToEvict, annotationMirror}
+	podAnnotations = []string{roll.AnnotationDoNotDisrupt, roll.AnnotationSafeToEvict, annotationMirror}
 
 	// Of a pod what may hold a secret and does not concern its node is removed.
 	trimPod = trimming{in: map[string]trimming{

@@ -150,21 +150,21 @@ type Node struct {
 // Annotations with which people keep a node, or a pod, from being disrupted.
 const (
 	// https://karpenter.sh/docs/concepts/disruption/#node-level-controls
-	annotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
+	AnnotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
 	// https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md
 	annotationScaleDown   = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
-	annotationSafeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict" // for pods, and people also put it on nodes
+	AnnotationSafeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict" // for pods, and people also put it on nodes
 )
 
 // NotToDisrupt returns the annotation of a node that forbids its disruption, "" if none.
 func NotToDisrupt(annotations map[string]string) string {
-	for _, key := range []string{annotationDoNotDisrupt, annotationScaleDown} {
+	for _, key := range []string{AnnotationDoNotDisrupt, annotationScaleDown} {
 		if annotations[key] == "true" {
 			return key + "=true"
 		}
 	}
-	if annotations[annotationSafeToEvict] == "false" {
-		return annotationSafeToEvict + "=false"
+	if annotations[AnnotationSafeToEvict] == "false" {
+		return AnnotationSafeToEvict + "=false"
 	}
 	return ""
 }
@@ -212,7 +212,7 @@ const annotationKwok = "kwok.x-k8s.io/node"
 
 // NodeAnnotations returns the keys of all annotations of a node that are read.
 func NodeAnnotations() []string {
-	return []string{AnnotationCordoned, AnnotationDoNotRepair, annotationMachine, annotationKwok, annotationDoNotDisrupt, annotationScaleDown, annotationSafeToEvict}
+	return []string{AnnotationCordoned, AnnotationDoNotRepair, annotationMachine, annotationKwok, AnnotationDoNotDisrupt, annotationScaleDown, AnnotationSafeToEvict}
 }
 
 // Labels with which EKS and Karpenter name a node's group.

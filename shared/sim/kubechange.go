@@ -100,7 +100,8 @@ func (q *kubeQuery) patchNode() (any, error) {
 
 // tainted sets the node's taints. Its pods are removed at once if it has the out-of-service taint.
 func (q *kubeQuery) tainted(n *node, taints []corev1.Taint) {
-	n.taints = slices.DeleteFunc(taints, func(t corev1.Taint) bool { return slices.Contains(n.derived(), t) })
+	derived := n.derived()
+	n.taints = slices.DeleteFunc(taints, func(t corev1.Taint) bool { return slices.Contains(derived, t) })
 	if slices.ContainsFunc(n.taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) {
 		q.did(actOutOfService, n.machine, n)
 		n.pods = nil

@@ -96,7 +96,7 @@ func read() []Mutation {
 		},
 		{
 			Name: "safe-to-evict is ignored", File: drain,
-			Old: "if p.Annotations[annotationSafeToEvict] == \"false\" {", New: "if p.Annotations[annotationSafeToEvict] == \"no\" {",
+			Old: "if p.Annotations[roll.AnnotationSafeToEvict] == \"false\" {", New: "if p.Annotations[roll.AnnotationSafeToEvict] == \"no\" {",
 			Harm: "a job that must not be disturbed is evicted", Faults: faults(sim.FaultNotReady + "=safe-to-evict"),
 			Rules: rules(sim.RuleKept),
 		},
