@@ -37,7 +37,7 @@ func main() {
 	}
 	bucket := archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket)
 	look := view.Open(f.AWS, "rollcall-inspect", view.Options{
-		Store: bucket, Calls: f.Calls, PageInterval: start.PageInterval,
+		Account: f.Settings.Account(), Store: bucket, Calls: f.Calls, PageInterval: start.PageInterval,
 		WithoutSecrets: f.Settings.WithoutSecrets, HostLogs: collect.HostLogs{Document: f.Settings.HostLogs, Ask: true},
 	})
 	table := ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table)

@@ -41,14 +41,18 @@ func (o *Observer) Cluster(ctx context.Context, name string) (roll.Cluster, *rol
 }
 
 // describeCluster also returns the cluster's ARN, by which other services know it. For a cluster
-// that does not exist the id holds what is known without it.
+// that could not be described, or does not exist, the id holds what is known without it.
 func (o *Observer) describeCluster(ctx context.Context, name string) (cluster roll.Cluster, arn string, gap *roll.Gap) {
-	unknown := roll.Cluster{ID: roll.ClusterID{Name: name}}
+	unknown := roll.Cluster{ID: roll.ClusterID{Name: name}, ModeTag: roll.ModeTagUnread}
+	if o.account != "" {
+		unknown.ID.Account, unknown.ID.Region = o.account, o.aws.Region
+	}
 	out, err := direct(o, o.eks.DescribeCluster)(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
 	if err != nil {
 		gap := o.gap(ctx, unknown, roll.ScopeCluster, callDescribeCluster, err)
 		if awserr.IsNotFound(err) {
-			unknown.ID.Region = o.aws.Region // a deleted cluster does not report its own
+			// A deleted cluster has no tags, and does not report its region. Its instances show the account.
+			unknown = roll.Cluster{ID: roll.ClusterID{Region: o.aws.Region, Name: name}}
 			gap.Kind = roll.GapClusterGone
 			gap.Detail = fmt.Sprintf("there is no EKS cluster %q in this account and region: check the name, AWS_REGION and the profile (names are case-sensitive; aws eks list-clusters shows them)", name)
 		}

@@ -95,6 +95,33 @@ func TestSaysWhyTheClusterCannotBeRead(t *testing.T) {
 	}
 }
 
+// The ledger is found by the id, so that people are told of a cluster that is never described.
+func TestAClusterThatCannotBeDescribedHasItsIDIfTheAccountIsKnown(t *testing.T) {
+	for account, want := range map[string]roll.ClusterID{
+		"111122223333": {Account: "111122223333", Region: "eu-west-1", Name: "demo"},
+		"":             {Name: "demo"},
+	} {
+		a := newAccount(t)
+		a.fail["eks:DescribeCluster"] = apiError("EKS", "DescribeCluster", "AccessDeniedException", "")
+		o := a.observer()
+		o.account = account
+		for _, s := range []*roll.Snapshot{o.Snapshot(t.Context(), "demo", at, roll.Watch{}), o.Target(t.Context(), "demo", "i-00000001", at, roll.Watch{})} {
+			if s.Cluster.ID != want || s.Cluster.ModeTag != roll.ModeTagUnread || s.Cluster.Status != "" || s.Whole() {
+				t.Errorf("account %q: %+v", account, s.Cluster)
+			}
+		}
+	}
+}
+
+// A deleted cluster has no tag, and is of the account of what it left behind.
+func TestTheAccountOfADeletedClusterIsThatOfItsInstances(t *testing.T) {
+	o := forsaken(t).observer()
+	o.account = "111122223333"
+	if s := o.Snapshot(t.Context(), "demo", at, roll.Watch{}); s.Cluster.ID != (roll.ClusterID{Region: "eu-west-1", Name: "demo"}) || s.Cluster.ModeTag != "" {
+		t.Errorf("%+v", s.Cluster)
+	}
+}
+
 func TestAClusterThatIsNotActiveIsReadAndSaidToBe(t *testing.T) {
 	for _, status := range []ekstypes.ClusterStatus{ekstypes.ClusterStatusCreating, ekstypes.ClusterStatusUpdating, ekstypes.ClusterStatusDeleting, ekstypes.ClusterStatusFailed, "SOMETHING_NEW", ""} {
 		a := newAccount(t)

@@ -44,6 +44,7 @@ type Observer struct {
 	kube        dialer
 	aws         aws.Config
 	principal   func(context.Context) string
+	account     string
 	pages       *rate.Limiter
 	jitter      time.Duration
 	rollFrom    int
@@ -57,6 +58,9 @@ type Options struct {
 	Kube dialer
 	// Principal names the caller's credentials in messages; it may return "".
 	Principal func(context.Context) string
+	// Account is the account of the clusters, if it is known beforehand; "" if not. With it, a cluster
+	// that cannot be described is still found in the ledger, and can be reported.
+	Account string
 	// PageInterval is the minimum time between two EC2 pages in this process. The quota belongs to
 	// the account, and Karpenter needs it too. Zero means one second.
 	PageInterval time.Duration
@@ -86,7 +90,7 @@ func New(o Options) *Observer {
 	}
 	return &Observer{
 		ec2: ec2.NewFromConfig(o.AWS), eks: eks.NewFromConfig(o.AWS), autoScaling: autoscaling.NewFromConfig(o.AWS), zonalShift: arczonalshift.NewFromConfig(o.AWS),
-		kube: o.Kube, aws: o.AWS, principal: principal,
+		kube: o.Kube, aws: o.AWS, principal: principal, account: o.Account,
 		// The pause after a turn must not bring two requests closer than the interval.
 		pages: rate.NewLimiter(rate.Every(interval+interval/jitterShare), max(1, o.PageBurst)), jitter: interval / jitterShare, noUserData: o.WithoutUserData,
 		rollFrom: cmp.Or(o.RollFrom, rollFrom),

@@ -159,7 +159,8 @@ func snapshotFault(s *roll.Snapshot) *Refusal {
 	if s.ClusterGone() {
 		return refuse(ClusterNotActive, "EKS has no cluster %s in this account and region", s.Cluster.ID.Name)
 	}
-	if s.Cluster.Status != roll.ClusterActive {
+	// Of a cluster that could not be described, the gap says why.
+	if status := s.Cluster.Status; status != roll.ClusterActive && (status != "" || s.Whole()) {
 		return refuse(ClusterNotActive, "cluster %s is %s, not %s", s.Cluster.ID.Name, s.Cluster.Status, roll.ClusterActive)
 	}
 	for _, g := range s.Gaps {

@@ -225,6 +225,8 @@ func TestSnapshotFault(t *testing.T) {
 		{"updating", "UPDATING", nil, ClusterNotActive},
 		{"deleting", "DELETING", []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapClusterNotActive}}, ClusterNotActive},
 		{"status unknown", "", nil, ClusterNotActive},
+		{"not described", "", []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapDenied}}, SnapshotIncomplete},
+		{"not described, a detail is missing", "", []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapDenied}}, ClusterNotActive},
 		{"API server down", roll.ClusterActive, []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable}}, ClusterUnreachable},
 		{"token refused", roll.ClusterActive, []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapUnauthorized}}, ClusterUnreachable},
 		{"a page throttled", roll.ClusterActive, []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapThrottled}}, SnapshotIncomplete},

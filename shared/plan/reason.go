@@ -38,7 +38,7 @@ const (
 	ClusterNotActive Reason = "ClusterNotActive"
 	// ClusterUnreachable: the Kubernetes API did not answer, or refused the request.
 	ClusterUnreachable Reason = "ClusterUnreachable"
-	// SnapshotIncomplete: not all instances or nodes could be read.
+	// SnapshotIncomplete: the cluster could not be described, or not all instances or nodes could be read.
 	SnapshotIncomplete Reason = "SnapshotIncomplete"
 	// InstanceNotSeen: EC2 did not list the instance in this check.
 	InstanceNotSeen Reason = "InstanceNotSeen"

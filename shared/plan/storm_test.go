@@ -344,6 +344,41 @@ func TestAClusterThatIsGoneIsNotSaidToBeWell(t *testing.T) {
 	}
 }
 
+// The permission to describe one cluster may be denied for good. People are told once, with the call, and
+// again when it is over; since when the mode is remediate is kept.
+func TestAClusterThatCannotBeDescribedIsTold(t *testing.T) {
+	const why = "eks:DescribeCluster was denied: change the deny"
+	w := sick()
+	w.state.RemediateSince["asg/w"] = now.Add(-24 * time.Hour)
+	seen := w.snapshot
+	undescribed := &roll.Snapshot{Cluster: roll.Cluster{ID: seen.Cluster.ID, ModeTag: roll.ModeTagUnread}, Gaps: []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapDenied, Detail: why}}}
+	var told []string
+	for minute := range 90 {
+		w.snapshot, w.mode = seen, policy.Remediate
+		if down := minute < 60; down {
+			w.snapshot, w.mode = undescribed, policy.Notify
+		}
+		_, p := w.make(now.Add(time.Duration(minute) * time.Minute))
+		if minute < 60 && (len(p.Orders) > 0 || len(p.Changes.Drop.RemediateSince)+len(p.Changes.Drop.Findings) > 0) {
+			t.Errorf("%d: orders %+v, forgets %+v", minute, p.Orders, p.Changes.Drop)
+		}
+		w.apply(p)
+		if a := p.Alarm; a != nil {
+			told = append(told, fmt.Sprintf("%d: %s over %t", minute, a.Reason, a.Over))
+			if !a.Over && a.Detail != why {
+				t.Errorf("told %q", a.Detail)
+			}
+			w.state.Apply(a.Sent())
+		}
+	}
+	if want := []string{"15: SnapshotIncomplete over false", "69: SnapshotIncomplete over true"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	if at := w.state.RemediateSince["asg/w"]; !at.Equal(now.Add(-24 * time.Hour)) {
+		t.Errorf("remediate since %s", at)
+	}
+}
+
 func TestAnIncompleteLookCoolsNothingDown(t *testing.T) {
 	w := sick()
 	w.state.Trouble = &ledger.Trouble{Reason: string(SnapshotIncomplete), Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}

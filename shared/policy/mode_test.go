@@ -1,6 +1,10 @@
 package policy
 
-import "testing"
+import (
+	"testing"
+
+	"rollcall/shared/roll"
+)
 
 func TestParseMode(t *testing.T) {
 	for _, m := range []Mode{Observe, Notify, Remediate} {
@@ -16,6 +20,19 @@ func TestParseMode(t *testing.T) {
 	} {
 		if got, err := ParseMode(in); got != "" || err == nil || err.Error() != want {
 			t.Errorf("%q: %q, %v", in, got, err)
+		}
+	}
+}
+
+// A cluster whose tag could not be read gets no act, and the notice that it could not be read.
+func TestAnUnreadModeTagNeitherActsNorSilences(t *testing.T) {
+	doc, err := Parse([]byte("apiVersion: rollcall/v1\nmode: remediate\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for permitted, want := range map[Mode]Mode{Observe: Observe, Notify: Notify, Remediate: Notify} {
+		if got := doc.Cluster("demo", roll.ModeTagUnread, permitted)(roll.Selector{}).Mode; got != want {
+			t.Errorf("permitted %s: %s, want %s", permitted, got, want)
 		}
 	}
 }

@@ -48,5 +48,12 @@ type Cluster struct {
 	ZonalShift bool
 	// AutoMode: EKS Auto Mode runs nodes of the cluster (computeConfig.enabled).
 	AutoMode bool
-	ModeTag  string // value of the cluster's tag rollcall:mode, "" if it has none
+	// ModeTag is the value of the cluster's tag rollcall:mode, "" if it has none, and ModeTagUnread if
+	// the cluster could not be described.
+	ModeTag string
 }
+
+// ModeTagUnread stands for an unread tag rollcall:mode, which may lower the mode. It rules out acts,
+// and not the notice that the cluster is unread. Nothing is ordered in such a check anyway, and since
+// when the mode is remediate is kept.
+const ModeTagUnread = "notify"

@@ -510,7 +510,11 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 	}
 	u.a.note(e)
 	if c := u.a.byName[d.Cluster]; c != nil {
-		if mode := u.mode(inv, c, d.Group); mode < mayNotify && d.Ordered == "" {
+		of := u.selects(c, d.Group)
+		if d.Kind == "Cluster" && inv.seen.described == "" {
+			of.clusterTag = "" // nobody could read it
+		}
+		if mode := u.selected(inv, of).mode; mode < mayNotify && d.Ordered == "" {
 			u.broken(RuleMode, "%s: published %q in mode %s", inv.name, subject, mode)
 		}
 	}

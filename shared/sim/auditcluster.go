@@ -80,14 +80,14 @@ func (u *auditor) remarked(s *sightless, cluster string) {
 }
 
 // judgeable reports whether a check completed, EKS knows its cluster, and nothing but the Kubernetes API
-// failed since it began.
+// and the description of clusters failed since it began.
 func (u *auditor) judgeable(inv *invocation, cluster string) bool {
 	c := u.a.byName[cluster]
 	if c == nil || !c.exists() || !inv.clean() || inv.ended.IsZero() || inv.begun.Before(u.verdicts.forgotten) {
 		return false
 	}
 	return !slices.ContainsFunc(u.a.weather.spells, func(s spell) bool {
-		return s.what != FaultAPIDown && s.what != FaultAPIErrors && s.from.Before(u.a.Now()) && s.to.Add(slack).After(inv.begun)
+		return s.what != FaultAPIDown && s.what != FaultAPIErrors && s.what != FaultUndescribed && s.from.Before(u.a.Now()) && s.to.Add(slack).After(inv.begun)
 	})
 }
 

@@ -80,7 +80,7 @@ const (
 // call makes one call of an invocation. It takes time in which other things happen, and may fail
 // because of the weather. do is its effect on the account, and must not wait. name is the service
 // and operation, such as ec2:DescribeInstances or kubernetes:list nodes. about is what a fault may
-// be limited to: the cluster's name for calls of its Kubernetes API, otherwise "".
+// be limited to: the cluster's name for calls of its Kubernetes API and for its description, otherwise "".
 func (v *env) call(ctx context.Context, name string, kind access, about string, do func() error) error {
 	return v.callAgain(ctx, name, kind, about, do, nil)
 }

@@ -233,6 +233,9 @@ func (v *env) aws() aws.Config {
 // view returns a View that reads serially: the account's simulation allows one call at a time.
 func (d *deployment) view(v *env) *view.View {
 	o := view.Options{Store: guarded(d.guards.Store, view.Store(evidenceStore{v})), PageInterval: time.Nanosecond, RollFrom: 1, Serial: true}
+	if v.fn == inspect {
+		o.Account = config.Settings{ChecksQueueARN: d.checks.arn()}.Account()
+	}
 	if d.a.sc.HostLogs {
 		o.HostLogs = collect.HostLogs{Document: hostLogsDocument, Ask: v.fn == inspect}
 	}

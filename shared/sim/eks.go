@@ -57,7 +57,7 @@ func (e eksAPI) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInpu
 	inv := e.v.inv
 	out := new(eks.DescribeClusterOutput)
 	status := ""
-	err := e.v.call(ctx, "eks:DescribeCluster", reads, "", func() error {
+	err := e.v.call(ctx, "eks:DescribeCluster", reads, aws.ToString(in.Name), func() error {
 		c, err := e.v.a.eksCluster(in.Name)
 		if err == nil {
 			out.Cluster, status = c.describe(), c.status

@@ -169,6 +169,7 @@ func init() { // set in init because the functions of a fault use this table
 		{kind: FaultRetries, weight: 2, draw: drawEverywhere, spell: true},
 		{kind: FaultNotInvoked, weight: 2, draw: drawEverywhere, spell: true},
 		{kind: FaultMemory, weight: 2, draw: drawEverywhere, spell: true},
+		{kind: FaultUndescribed, weight: 1, draw: func(f *Fault, w drawing) { f.Share, f.For = 1, w.long }, spell: true, calls: callsOf("eks:DescribeCluster"), answer: meets(faultDenied)},
 	}
 }
 

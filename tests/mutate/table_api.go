@@ -4,7 +4,7 @@ import "rollcall/shared/sim"
 
 // read returns mutations that misread API answers.
 func read() []Mutation {
-	const client, drain, write, pods, observe, instances, status = "shared/kube/client.go", "shared/kube/drain.go", "shared/kube/write.go", "shared/kube/pods.go", "shared/observe/observe.go", "shared/observe/instances.go", "shared/observe/status.go"
+	const client, drain, write, pods, cluster, observe, instances, status = "shared/kube/client.go", "shared/kube/drain.go", "shared/kube/write.go", "shared/kube/pods.go", "shared/observe/cluster.go", "shared/observe/observe.go", "shared/observe/instances.go", "shared/observe/status.go"
 	return []Mutation{
 		{
 			Name: "a listing that expired (410) ends", File: client,
@@ -28,6 +28,18 @@ func read() []Mutation {
 			Old: "\tif err != nil {\n\t\to.fail(ctx, s, roll.ScopeNodes, callNodes, err)\n\t}\n}", New: "\tif err != nil && len(s.Nodes) == 0 {\n\t\to.fail(ctx, s, roll.ScopeNodes, callNodes, err)\n\t}\n}",
 			Harm: "nodes of later pages are taken for missing", Faults: faults(sim.FaultAPIErrors+"=0.5", sim.FaultNotReady+"=1"),
 			Rules: rules(sim.RuleWhole),
+		},
+		{
+			Name: "a cluster that cannot be described has no memory", File: cluster,
+			Old: "if o.account != \"\" {", New: "if o.account == \"\" {",
+			Harm: "nobody learns that nothing is watched", Faults: faults(sim.FaultUndescribed),
+			Rules: rules(sim.RuleReport),
+		},
+		{
+			Name: "the tag of a cluster that cannot be described is taken for observe", File: cluster,
+			Old: "ModeTag: roll.ModeTagUnread}", New: "ModeTag: \"observe\"}",
+			Harm: "nobody learns that nothing is watched", Faults: faults(sim.FaultUndescribed),
+			Rules: rules(sim.RuleReport),
 		},
 		{
 			Name: "a page of instances that fails ends the listing", File: instances,

@@ -75,7 +75,7 @@ func limited() []Mutation {
 		},
 		{
 			Name: "a cluster that is being updated is taken for one in order", File: limits,
-			Old: "if s.Cluster.Status != roll.ClusterActive {", New: `if s.Cluster.Status == "DELETING" {`,
+			Old: `status != roll.ClusterActive && (status != "" || s.Whole())`, New: `status == "DELETING"`,
 			Harm: "acts go on while the control plane is being changed", Faults: faults(sim.FaultUpdate),
 			Survives: "describing such a cluster leaves the gap ClusterNotActive, which holds every act too",
 		},

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	awsarn "github.com/aws/aws-sdk-go-v2/aws/arn"
+
 	"rollcall/shared/policy"
 	"rollcall/shared/roll/pattern"
 )
@@ -74,6 +76,13 @@ type Settings struct {
 	DetailedMetrics bool
 	// KeepChecks keeps checks for rollcall replay.
 	KeepChecks bool
+}
+
+// Account returns the account of the deployment and so of its clusters, as its queue of checks names
+// it; "" for a function that has no queue of checks.
+func (s Settings) Account() string {
+	queue, _ := awsarn.Parse(s.ChecksQueueARN)
+	return queue.AccountID
 }
 
 // shortest and longest bound the sweep interval. An EventBridge schedule has a resolution

@@ -44,6 +44,14 @@ func TestReadsWhatAFunctionAsksFor(t *testing.T) {
 	}
 }
 
+func TestTheQueueOfChecksNamesTheAccount(t *testing.T) {
+	for queue, want := range map[string]string{"arn:aws-cn:sqs:cn-north-1:111122223333:rollcall-checks.fifo": "111122223333", "": ""} {
+		if got := (Settings{ChecksQueueARN: queue}).Account(); got != want {
+			t.Errorf("%q: account %q, want %q", queue, got, want)
+		}
+	}
+}
+
 func TestEveryFaultAtOnceByName(t *testing.T) {
 	_, err := Read(env(
 		Mode, "destroy", Table, " ", Topic, "arn:aws:sqs:eu-west-1:111122223333:x", ChecksQueueURL, "checks", SweepInterval, "10s",

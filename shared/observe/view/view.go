@@ -45,6 +45,8 @@ const inFull = -1
 type Options struct {
 	// Principal returns the owner of the credentials, for messages. It may be nil.
 	Principal func(context.Context) string
+	// Account is the one of observe.Options.
+	Account string
 	// Store keeps evidence; nil keeps none.
 	Store Store
 	// Calls counts the requests to the API servers of clusters; nil counts nothing. Requests to AWS
@@ -82,7 +84,7 @@ type View struct {
 // New returns a view that uses AWS clients of the configuration. It only reads.
 func New(cfg aws.Config, dialer bundle.Dialer, o Options) *View {
 	return &View{
-		Observer: observe.New(observe.Options{AWS: cfg, Kube: dialer, Principal: o.Principal, PageInterval: o.PageInterval, PageBurst: o.PageBurst, RollFrom: o.RollFrom, WithoutUserData: o.WithoutSecrets}),
+		Observer: observe.New(observe.Options{AWS: cfg, Kube: dialer, Principal: o.Principal, Account: o.Account, PageInterval: o.PageInterval, PageBurst: o.PageBurst, RollFrom: o.RollFrom, WithoutUserData: o.WithoutSecrets}),
 		aws:      cfg, kube: dialer, options: o, collector: collecting(cfg, dialer, o),
 	}
 }

@@ -39,7 +39,7 @@ type Event struct {
 	DetailType string
 	Detail     any // a Finding, Resolved, Action or Completed; marshals to what the schema describes
 	// Resources are the ARNs of the instance, if it is about one, and of the cluster, if
-	// the cluster could be described.
+	// its account is known.
 	Resources []string
 }
 
@@ -47,8 +47,8 @@ type Event struct {
 type Head struct {
 	Version int       `json:"version"`
 	At      time.Time `json:"at"`
-	// Account and Region are missing if the cluster could not be described. Those on the
-	// event's envelope are the deployment's.
+	// Account and Region are missing if EKS does not know the cluster and no instance shows them.
+	// Those on the event's envelope are the deployment's.
 	Account string `json:"account,omitempty"`
 	Region  string `json:"region,omitempty"`
 	Cluster string `json:"cluster"`
