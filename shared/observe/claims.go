@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"rollcall/shared/kube"
+	"rollcall/shared/observe/deadline"
 	"rollcall/shared/roll"
 )
 
@@ -53,6 +55,24 @@ func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questio
 			d.LaunchesRead, d.LaunchFailed, d.LaunchMessage = roll.Yes, l.Failed, l.Message
 		})
 	}
+	if s.Target != "" {
+		o.readTargetLaunches(ctx, s, claims, err)
+	}
+}
+
+// targetLaunches limits the reading of launches before an act, which must follow soon after the node
+// was read.
+const targetLaunches = 10 * time.Second
+
+// readTargetLaunches reads again, right before an act, what its NodeClaims do not show of launches:
+// Karpenter deletes those without capacity at once, and creates none for a node pool that is not ready.
+// An order is up to 10 minutes old, for instance if its first delivery was cut short, and a check may
+// have held the act meanwhile.
+func (o *Observer) readTargetLaunches(ctx context.Context, s *roll.Snapshot, claims kube.NodeClaims, unread error) {
+	ctx, cancel := deadline.In(ctx, targetLaunches)
+	defer cancel()
+	s.Launches = map[roll.Group]roll.Launch{}
+	o.readClaimLaunches(ctx, s, claims, unread)
 }
 
 // readClaims lists the NodeClaims of a cluster whose nodes could be read, once a check: which of

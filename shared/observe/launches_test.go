@@ -107,6 +107,27 @@ func TestLaunchesOfAutoMode(t *testing.T) {
 	}
 }
 
+// An order may be minutes old. Of other owners, the details show the latest launch.
+func TestATargetOfKarpenterShowsWhatLaunchesNothing(t *testing.T) {
+	a := newAccount(t)
+	a.launch(1, owned, "karpenter.sh/nodepool=general")
+	a.claims = []nodeClaim{{name: "general-11111", pool: "general", instance: 1}}
+	look := func(want bool, unready bool) {
+		t.Helper()
+		s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
+		a.observer().Details(t.Context(), s, suspects(1, 1, roll.Question{NodeClaim: true}))
+		if l, found := s.Launches["nodepool/general"]; found != want || l.Unready != unready || len(s.Gaps) != 0 {
+			t.Errorf("%+v, gaps %+v", s.Launches, s.Gaps)
+		}
+	}
+	look(false, false)
+	a.events = []map[string]any{{"metadata": map[string]any{"name": "e"}, "reason": "InsufficientCapacityError", "message": "insufficient capacity", "lastTimestamp": at.Add(-time.Minute), "involvedObject": map[string]any{"kind": "NodeClaim", "name": "general-abcde"}}}
+	look(true, false)
+	a.events = nil
+	a.pools = []map[string]any{{"metadata": map[string]any{"name": "general"}, "status": map[string]any{"conditions": []map[string]any{{"type": "Ready", "status": "False", "lastTransitionTime": at.Add(-time.Minute)}}}}}
+	look(true, true)
+}
+
 // Karpenter deletes a NodeClaim without capacity at once. The events remain.
 func TestNodeClaimsWithoutCapacity(t *testing.T) {
 	event := func(claim string, ago time.Duration) *kube.Event {
