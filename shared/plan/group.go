@@ -53,7 +53,7 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 	if last.At.IsZero() || last.Instance == f.Instance || good.After(last.At) || act == Reboot || f.Kind == roll.Orphaned || p.lossAccepted(f) {
 		return nil
 	}
-	if g := p.Snapshot.Groups[f.Group]; g.LaunchSuspended != roll.NotAsked && g.LaunchSuspended != roll.Unreadable && g.Desired+g.Standby < last.Desired {
+	if g := p.Snapshot.Groups[f.Group]; g.LaunchSuspended.Answered() && g.Desired+g.Standby < last.Desired {
 		return nil // the group gave up the instance and did not replace it
 	}
 	if until := last.Done.Add(pol.Registration.Deadline); p.Now.Before(until) {

@@ -194,7 +194,7 @@ func Protection(s *roll.Snapshot, i roll.Instance) *Refusal {
 	switch {
 	case d.ScaleInProtected == roll.Yes:
 		return refuse(ScaleInProtected, "its Auto Scaling group protects %s from scale-in", i.ID)
-	case d.LifecycleRead == roll.NotAsked, d.LifecycleRead == roll.Unreadable:
+	case !d.LifecycleRead.Answered():
 		return unread(s, ProtectionUnknown, roll.CallAutoScalingInstances, fmt.Sprintf("the state of %s in its Auto Scaling group could not be read (%s)", i.ID, roll.CallAutoScalingInstances))
 	case d.LifecycleRead == roll.No:
 		return refuse(NotInService, "%s carries the tag of the Auto Scaling group %s, which does not know it and would not replace it", i.ID, i.ASG)

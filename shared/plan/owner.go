@@ -122,7 +122,7 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) *R
 // was deleted or is missing in a list, and it may be working.
 func (p *planner) leaseObjects(f roll.Finding, d roll.Detail) *Refusal {
 	asked := p.nodes[f.Instance] == nil && (f.Kind == roll.Unregistered || f.Kind == roll.Orphaned || f.Worked)
-	if !asked || d.LeaseRead == roll.No || d.LeaseRead == roll.Yes {
+	if !asked || d.LeaseRead.Answered() {
 		return nil
 	}
 	no := unread(p.Snapshot, ProtectionUnknown, roll.CallLease, fmt.Sprintf("no node carries the id of %s, and whether a kubelet on it renews a lease could not be read (%s)", f.Instance, roll.CallLease))
@@ -139,7 +139,7 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *R
 	until, what := p.karpenterActs(f, act)
 	if act != DeleteNode {
 		switch {
-		case d.HasNodeClaim == roll.NotAsked || d.HasNodeClaim == roll.Unreadable:
+		case !d.HasNodeClaim.Answered():
 			no := unread(p.Snapshot, OwnerUnknown, roll.CallNodeClaims, fmt.Sprintf("whether a NodeClaim of Karpenter has %s could not be read", f.Instance))
 			if no.Reason == OwnerUnknown {
 				no.Detail += ": apply infra/rbac.yaml"
@@ -350,9 +350,9 @@ func groupUnfit(s *roll.Snapshot, f roll.Finding) *Refusal {
 		return refuse(GroupSuspended, "somebody suspended %s of the Auto Scaling group of %s, to leave its instances as they are", g.Suspended, f.Group)
 	case g.LaunchSuspended == roll.Yes:
 		return refuse(GroupSuspended, "the process Launch of the Auto Scaling group of %s is suspended: nothing would replace %s", f.Group, f.Instance)
-	case g.LaunchSuspended != roll.Yes && g.LaunchSuspended != roll.No, g.ReplaceSuspended != roll.No:
+	case !g.LaunchSuspended.Answered(), g.ReplaceSuspended != roll.No:
 		return unread(s, OwnerUnknown, roll.CallAutoScalingGroups, fmt.Sprintf("whether processes of the Auto Scaling group of %s are suspended could not be read (%s)", f.Group, roll.CallAutoScalingGroups))
-	case f.Owner == roll.OwnerManagedNodeGroup && g.AutoRepair != roll.Yes && g.AutoRepair != roll.No:
+	case f.Owner == roll.OwnerManagedNodeGroup && !g.AutoRepair.Answered():
 		return unread(s, OwnerUnknown, roll.CallNodegroup, fmt.Sprintf("the state of %s, and whether EKS repairs its nodes, could not be read (%s)", f.Group, roll.CallNodegroup))
 	case g.Issues != "":
 		return refuse(NodeGroupUnhealthy, "EKS reports of %s: %s", f.Group, g.Issues)

@@ -33,21 +33,8 @@ func (p *planner) podObjects(f roll.Finding, act Action, pol policy.Policy) *Ref
 	if !kept && !budgets && !disks {
 		return nil
 	}
-	if has.Later {
-		return refuse(NotReadYet, "node %s is silent, and so are others that come before it; what runs on it is read by another check", n.Name)
-	}
-	for _, part := range []struct {
-		read       roll.Answer
-		call, what string
-		asked      bool
-	}{
-		{has.Read, roll.CallPods, "what runs on it", true},
-		{has.BudgetsRead, roll.CallBudgets, "the disruption budgets of its pods", budgets},
-		{has.VolumesRead, roll.CallVolumes, "whether volumes lie on its own disks", disks},
-	} {
-		if part.asked && (part.read == roll.NotAsked || part.read == roll.Unreadable) {
-			return unread(p.Snapshot, PodsUnread, part.call, fmt.Sprintf("node %s is silent, and %s could not be read (%s)", n.Name, part.what, part.call))
-		}
+	if no := p.podsUnread(n, "silent", has, budgets, disks); no != nil {
+		return no
 	}
 	if text := notToDisrupt(n, has); text != "" && kept {
 		return &Refusal{Reason: PodsNotToDisrupt, Detail: text + ": it may still work, and would be terminated"}
@@ -72,16 +59,33 @@ func (p *planner) answeringObjects(n *roll.Node, f roll.Finding, pol policy.Poli
 		return nil
 	}
 	has := podsOf(p.Snapshot, f.Instance)
-	text := onDisks(has.LocalVolumes)
-	switch {
-	case has.Later:
-		return refuse(NotReadYet, "whether node %s has data on its own disks is read by another check; others come before it", n.Name)
-	case has.VolumesRead == roll.NotAsked, has.VolumesRead == roll.Unreadable:
-		return unread(p.Snapshot, PodsUnread, roll.CallVolumes, fmt.Sprintf("whether node %s has volumes on its own disks could not be read (%s)", n.Name, roll.CallVolumes))
-	case has.Read == roll.NotAsked, has.Read == roll.Unreadable: // a hostPath volume is that of the node on which a pod uses it
-		return unread(p.Snapshot, PodsUnread, roll.CallPods, fmt.Sprintf("what runs on node %s could not be read (%s)", n.Name, roll.CallPods))
-	case text != "":
+	if no := p.podsUnread(n, "not ready", has, false, true); no != nil {
+		return no
+	}
+	if text := onDisks(has.LocalVolumes); text != "" {
 		return refuse(LocalVolume, "node %s has data on its own disks, which would be lost with its instance: %s", n.Name, text)
+	}
+	return nil
+}
+
+// podsUnread refuses if what is needed of a node's pods was not read. The pods are always needed: a
+// hostPath volume is that of the node on which a pod uses it. is says how the node is.
+func (p *planner) podsUnread(n *roll.Node, is string, has roll.NodePods, budgets, disks bool) *Refusal {
+	if has.Later {
+		return refuse(NotReadYet, "node %s is %s, and so are others that come before it; what runs on it is read by another check", n.Name, is)
+	}
+	for _, part := range []struct {
+		read       roll.Answer
+		call, what string
+		asked      bool
+	}{
+		{has.Read, roll.CallPods, "what runs on it", true},
+		{has.BudgetsRead, roll.CallBudgets, "the disruption budgets of its pods", budgets},
+		{has.VolumesRead, roll.CallVolumes, "whether volumes lie on its own disks", disks},
+	} {
+		if part.asked && !part.read.Answered() {
+			return unread(p.Snapshot, PodsUnread, part.call, fmt.Sprintf("node %s is %s, and %s could not be read (%s)", n.Name, is, part.what, part.call))
+		}
 	}
 	return nil
 }

@@ -235,7 +235,7 @@ func (c Check) absent(acted bool) AnswerDocument {
 	i, id := c.Asked.Instance, c.Asked.ID
 	name := c.Snapshot.Cluster.ID.Name
 	switch {
-	case c.Asked.Known == roll.Unreadable || c.Asked.Known == roll.NotAsked:
+	case !c.Asked.Known.Answered():
 		return AnswerDocument{Answer: AnswerUnknown, Text: fmt.Sprintf("it is unknown whether instance %s exists: EC2 could not be read", id), Detail: c.unjudged()}
 	case c.Asked.Known == roll.Yes && !i.State.Gone() && i.OtherCluster != "":
 		return AnswerDocument{Answer: AnswerNothing, Text: fmt.Sprintf("it does not belong to %s: its tags name cluster %s", name, i.OtherCluster)}

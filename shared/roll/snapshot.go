@@ -198,6 +198,9 @@ const (
 	Unreadable
 )
 
+// Answered reports whether the answer is Yes or No.
+func (a Answer) Answered() bool { return a == Yes || a == No }
+
 // Detail is read for suspects only, since each one costs a call.
 type Detail struct {
 	// WholeRead: Yes if the instance was read in full after a finding about it, because until then

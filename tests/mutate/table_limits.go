@@ -147,7 +147,7 @@ func limited() []Mutation {
 		},
 		{
 			Name: "pods of a silent node that could not be read are no pods", File: pods,
-			Old: "(part.read == roll.NotAsked || part.read == roll.Unreadable)", New: "part.read == roll.NotAsked",
+			Old: "!part.read.Answered()", New: "part.read == roll.NotAsked",
 			Harm: "a job that must not be disturbed is ended", Faults: faults(sim.FaultSilentServing+"=do-not-disrupt", sim.FaultDenied+"=pods"),
 			Rules: rules(sim.RuleServing),
 		},

@@ -150,7 +150,7 @@ func owned() []Mutation {
 		},
 		{
 			Name: "whether a NodeClaim has the instance need not be known", File: owner,
-			Old: "case d.HasNodeClaim == roll.NotAsked || d.HasNodeClaim == roll.Unreadable:", New: "case d.HasNodeClaim == roll.NotAsked:",
+			Old: "case !d.HasNodeClaim.Answered():", New: "case d.HasNodeClaim == roll.NotAsked:",
 			Harm: "acts of Karpenter cannot be seen, and are crossed", Faults: faults(sim.FaultOwnerIdle+"=claim", sim.FaultDenied+"=claims:1"),
 			Rules: rules(sim.RuleDisrupted),
 		},
@@ -201,7 +201,7 @@ func owned() []Mutation {
 		},
 		{
 			Name: "whether a kubelet renews its lease need not be known", File: owner,
-			Old: "if !asked || d.LeaseRead == roll.No || d.LeaseRead == roll.Yes {", New: "if !asked || d.LeaseRead != roll.NotAsked {",
+			Old: "if !asked || d.LeaseRead.Answered() {", New: "if !asked || d.LeaseRead != roll.NotAsked {",
 			Harm: "a machine that works and has lost its Node is ended", Faults: faults(sim.FaultVanishedNode+"=deleted", sim.FaultDenied+"=leases:1"),
 			Policy: remediating(),
 			Rules:  rules(sim.RuleHealthy),
