@@ -47,7 +47,7 @@ const (
 	// InstanceHeld: the instance carries rollcall:hold.
 	InstanceHeld Reason = "InstanceHeld"
 	// NodeHeld: the node or its NodeClaim carries karpenter.sh/do-not-repair, or a person cordoned the
-	// node of a stopped instance.
+	// node, and it is silent or its instance is stopped.
 	NodeHeld Reason = "NodeHeld"
 	// NodeDeleting: the node is already being deleted.
 	NodeDeleting Reason = "NodeDeleting"
@@ -61,7 +61,8 @@ const (
 	InstanceNotRunning Reason = "InstanceNotRunning"
 	// MachineSound: an EC2 status check fails, but not one of those for the machine.
 	MachineSound Reason = "MachineSound"
-	// NodeReady: the node is Ready. Whatever else is wrong, it may be working.
+	// NodeReady: the node is Ready. Whatever else is wrong, it may be working, also if only Karpenter's mark of
+	// an initialized node is missing.
 	NodeReady Reason = "NodeReady"
 	// ConditionAlone: a monitoring condition failed and the node is Ready. Such conditions latch,
 	// so no act follows from one alone.
@@ -220,7 +221,7 @@ var ends = map[Reason]string{
 	InstanceNotSeen:        "when EC2 lists the instance again",
 	InstanceIgnored:        "when you remove the tag rollcall:ignore",
 	InstanceHeld:           "when you remove the tag rollcall:hold, or its date is over",
-	NodeHeld:               "when you remove the annotation karpenter.sh/do-not-repair, or lift the cordon of a stopped instance's node",
+	NodeHeld:               "when you remove the annotation karpenter.sh/do-not-repair, or lift the cordon of the node",
 	NodeDeleting:           "when the node is gone, or an hour after its deletion began; if it stays, look at its finalizers",
 	NotClaimed:             "when the tags of the instance, and its user data, name this cluster alone",
 	OlderThanCluster:       "when you terminate the instance, or take the cluster's tag off it",

@@ -27,6 +27,52 @@ func TestANodeThatWorkedIsNotReplacedForAStartupTaint(t *testing.T) {
 	}
 }
 
+// Karpenter waits for a device, or does not run: pods run on the node meanwhile, and nothing shows that
+// another node would be marked.
+func TestAReadyNodeThatKarpenterDoesNotMarkIsNotInterrupted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		spoil func(*roll.Node)
+		want  string
+	}{
+		"it is not marked as initialized":   {func(n *roll.Node) { n.Registered = true }, "none: [NodeReady]"},
+		"nor as registered":                 {func(*roll.Node) {}, "none: [NodeReady]"},
+		"its startup taint keeps pods away": {func(n *roll.Node) { n.Registered, n.StartupTaint = true, "ebs.csi.aws.com/agent-not-ready:NoExecute" }, string(Cordon)},
+		"it is not Ready":                   {func(n *roll.Node) { n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: n.Created} }, string(Cordon)},
+	} {
+		w := healthy(10)
+		i, n := &w.snapshot.Instances[0], &w.snapshot.Nodes[0]
+		i.Owner, i.Group, i.ASG = roll.OwnerKarpenter, "nodepool/p", ""
+		w.snapshot.Details[i.ID] = roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "x"}, LeaseRead: roll.No, LifecycleRead: roll.No, TerminationProtected: roll.No, ScaleInProtected: roll.No, Bootstraps: roll.Yes, Pods: nothingRuns}
+		tt.spoil(n)
+		w.remembered(1, roll.Uninitialized, n.Created)
+		w.state.RemediateSince[i.Group] = now.Add(-24 * time.Hour)
+		if _, p := w.make(now); ordered1(p) != tt.want {
+			t.Errorf("%s: ordered %s, want %s: %+v", name, ordered1(p), tt.want, p.Held)
+		}
+	}
+}
+
+// Whoever cordons a node may be about to look into its memory, which a reboot would erase.
+func TestASilentNodeThatSomebodyCordonedIsKept(t *testing.T) {
+	for name, tt := range map[string]struct {
+		spoil func(*roll.Node)
+		want  string
+	}{
+		"nobody cordoned it":               {func(*roll.Node) {}, string(Reboot)},
+		"a person cordoned it":             {func(n *roll.Node) { n.Unschedulable = true }, "none: [NodeHeld]"},
+		"Rollcall cordoned it":             {func(n *roll.Node) { n.Unschedulable, n.CordonedBy = true, "o-1" }, string(Reboot)},
+		"Cluster Autoscaler was to end it": {func(n *roll.Node) { n.Unschedulable, n.ScaledDown = true, now.Add(-24*time.Hour) }, string(Reboot)},
+	} {
+		w := healthy(10)
+		w.doc = mustParse("apiVersion: rollcall/v1\n")
+		w.silent(1, 3*time.Hour)
+		tt.spoil(&w.snapshot.Nodes[0])
+		if _, p := w.make(now); ordered1(p) != tt.want {
+			t.Errorf("%s: ordered %s, want %s: %+v", name, ordered1(p), tt.want, p.Held)
+		}
+	}
+}
+
 // An unreadable lease may be one that the kubelet renews, whether or not a check ever saw the node.
 // A passing failure is read again; a missing permission needs a person.
 func TestALeaseThatWasNotReadHoldsWhatHasNoNode(t *testing.T) {

@@ -15,10 +15,15 @@ import (
 // its group is not busy with another machine.
 
 // protects checks that what a person protected from termination is not touched: a drain would evict its
-// pods although the machine stays. Nor is the machine of a node that a person keeps from repairs.
+// pods although the machine stays. Nor is the machine of a node that a person keeps from repairs, or of a
+// silent one that a person cordoned.
 func (u *auditor) protects(inv *invocation, what act, m *machine) {
 	if n := m.node; n != nil && what != actDeleteNode && what != actUncordon && !n.spared.IsZero() && n.spared.Before(inv.begun.Add(-time.Second)) {
 		u.broken(RuleKept, "%s: %s of %s, whose node %s a person keeps from repairs since %s", inv.name, what, m.id, n.name, n.spared.Format(time.TimeOnly))
+	}
+	if n := m.node; n != nil && (what == actReboot || what == actTerminate) && !n.sealed.IsZero() && n.annotations[roll.AnnotationCordoned] == "" && n.ready().Status == corev1.ConditionUnknown &&
+		roll.Later(n.sealed, n.ready().LastTransitionTime.Time).Before(inv.begun.Add(-time.Second)) {
+		u.broken(RuleKept, "%s: %s of %s, whose silent node %s a person cordoned at %s", inv.name, what, m.id, n.name, n.sealed.Format(time.TimeOnly))
 	}
 	if what != actDeleteNode && m.protected && m.protectedAt.Before(inv.begun.Add(-time.Second)) {
 		u.broken(RuleKept, "%s: %s of %s, whose termination protection is on since %s", inv.name, what, m.id, m.protectedAt.Format(time.TimeOnly))

@@ -403,7 +403,7 @@ var ofMachine = map[string]func(excuse) bool{
 	"InstanceHeld": func(e excuse) bool { return e.tagged(roll.TagHold) },
 	"NodeHeld": func(e excuse) bool {
 		return e.node(func(n *corev1.Node) bool {
-			return n.Annotations[roll.AnnotationDoNotRepair] == "true" || n.Spec.Unschedulable && e.m.state == stopped
+			return n.Annotations[roll.AnnotationDoNotRepair] == "true" || n.Spec.Unschedulable && (e.m.state == stopped || readyOf(n).Status == corev1.ConditionUnknown)
 		})
 	},
 	"NodeDeleting":     func(e excuse) bool { return e.node(func(n *corev1.Node) bool { return n.DeletionTimestamp != nil }) },

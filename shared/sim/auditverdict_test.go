@@ -201,6 +201,10 @@ func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
 			wrong: func(w world) { sick(w); w.m.protected, w.m.protectedAt = true, w.m.c.a.Now() },
 		},
 		{
+			name: "a person cordoned its silent node", rule: RuleKept, what: actReboot, right: sick,
+			wrong: func(w world) { sick(w); w.m.node.cordoned, w.m.node.sealed = true, w.m.c.a.Now() },
+		},
+		{
 			name: "another one of its group was rebooted and is not back", rule: RulePace, what: actReboot,
 			right: func(w world) { sick(w); w.rebooted(well) },
 			wrong: func(w world) { sick(w); w.rebooted(silent) },

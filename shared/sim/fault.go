@@ -334,7 +334,7 @@ var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, p
 
 // lift has a person lift a cordon.
 func (n *node) lift() {
-	n.cordoned, n.lifted = false, n.c.a.Now()
+	n.cordoned, n.lifted, n.sealed = false, n.c.a.Now(), time.Time{}
 	n.version = n.c.changed()
 }
 
@@ -366,7 +366,7 @@ func (m *machine) meddle(f Fault, p dice) {
 		m.protected, m.protectedAt = true, a.Now()
 		a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.protected = false })
 	case peopleCordon:
-		m.node.cordoned = true
+		m.node.cordoned, m.node.sealed = true, a.Now()
 		m.node.version = m.c.changed()
 		n := m.node
 		a.in(p.of("until").between(time.Hour, 2*time.Hour), n.lift)

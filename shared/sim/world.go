@@ -280,6 +280,7 @@ type node struct {
 	annotations map[string]string
 	taints      []corev1.Taint
 	lifted      time.Time // when a person lifted their cordon, zero if none did
+	sealed      time.Time // since when a person keeps it cordoned, zero if none does
 	spared      time.Time // since when a person keeps it from repairs, zero if none does
 	bare        bool      // it has no provider ID
 	provider    string    // a provider ID that replaces its machine's, "" if none
