@@ -263,6 +263,10 @@ func othersUserData() []example {
 		{"a wrong call and a right one", legacy().data(script("/etc/eks/bootstrap.sh billing || /etc/eks/bootstrap.sh " + name)), "UserDataClusterMismatch? AmiFamilyUnsupported?"},
 		{"a name that the instance computes", legacy().data(script("/etc/eks/bootstrap.sh $(cat /etc/cluster)")), "AmiFamilyUnsupported?"},
 		{"TOML for another cluster", rocket().data(toml("billing", endpoint, ca)), "UserDataClusterMismatch"},
+		{"TOML for another region", rocket().data(toml(name, endpoint, ca) + "[settings.aws]\nregion = 'us-east-2'\n"), "UserDataClusterMismatch"},
+		{"TOML for this region", rocket().data(toml(name, endpoint, ca) + "[settings.aws]\nregion = 'eu-west-1'\n"), ""},
+		{"TOML for another region, and EC2 is not asked for the name", rocket().data(toml(name, endpoint, ca) + "hostname-override-source = 'instance-id'\n[settings.aws]\nregion = 'us-east-2'\n"), "UserDataClusterMismatch?"},
+		{"TOML for another region that names the node", rocket().data(toml(name, endpoint, ca) + "hostname-override = 'a.example.com'\n[settings.aws]\nregion = 'us-east-2'\n"), "UserDataClusterMismatch?"},
 		{"a NodeConfig of which a later one corrects the name", nodeadm().data(multipart(part(ofNodeadm, nodeConfig("billing", other, otherCA)), part(ofNodeadm, nodeConfig(name, endpoint, ca)))), ""},
 	}
 }

@@ -19,7 +19,7 @@ type mismatch struct {
 	roll.Evidence
 }
 
-// clusterMismatch checks whether the user data joins this cluster, by its name, its endpoint
+// clusterMismatch checks whether the user data joins this cluster, by its name, its region, its endpoint
 // and its certificate authority. Where one of several ways of joining is right, nothing is
 // certain.
 func (b *start) clusterMismatch() cause.Verdict {
@@ -68,6 +68,12 @@ func (b *start) mismatches(j userdata.Join) []mismatch {
 		// Such as a placeholder that nobody replaced. In a shell script it would be less
 		// certain.
 		add(true, "has a cluster name that no cluster can have", "cluster name", "other characters than letters, digits, - and _", name)
+	}
+	// Unless the settings name the node, pluto asks EC2 for the instance's name, and finds no such instance in
+	// another region (https://github.com/bottlerocket-os/bottlerocket/issues/4779).
+	if r := j.Region; r.State == userdata.Given && r.Value != b.Region {
+		add(!j.Conditional && !j.InstanceIDName && j.Kubelet.HostnameOverride.State == userdata.Absent,
+			"has Bottlerocket call AWS in "+r.Value+", and the instance is in "+b.Region, regionSetting, r.Value, b.Region)
 	}
 	if !config.Known() || !b.uses(j) {
 		return out
@@ -129,11 +135,16 @@ func (b *start) otherCluster(wrong []mismatch, right bool) cause.Verdict {
 			first, sure = m, true
 		}
 	}
-	name := b.ClusterID.Name
+	change := fmt.Sprintf("name the cluster %s, with its own endpoint and certificate authority", paste.Word(b.ClusterID.Name))
+	if strings.HasSuffix(first.Field, regionSetting) {
+		change = "leave " + regionSetting + " out: then it is the instance's"
+	}
 	return b.unlessOthersWork(sure && !right, v.
 		Says("the user data of %s %s", b.Finding.Instance, first.words).
-		Fix(b.describe(), b.change(fmt.Sprintf("name the cluster %s, with its own endpoint and certificate authority", paste.Word(name)))))
+		Fix(b.describe(), b.change(change)))
 }
+
+const regionSetting = "settings.aws.region"
 
 // noJoin is why flags, taints and names in user data were not checked.
 const noJoin = "the user data shows no way of joining a cluster"

@@ -286,7 +286,11 @@ func (b *start) cloudInitFailed(f console.Found, sure bool) cause.Verdict {
 	if f.Detail != "" && f.Sign != console.EmergencyMode {
 		detail = " (" + f.Detail + ")"
 	}
-	return cause.DecisiveIf(sure).
+	v := cause.Suggestive()
+	if f.Sign == console.KubeletRefused { // its flags, labels and swap come from the user data, the AMI or the group
+		v = b.inData()
+	}
+	return v.DecisiveIf(sure).
 		Says("the %s of %s shows that %s%s", f.Where(), b.Finding.Instance, bootFailed[f.Sign], detail).
 		Shows(cause.Line(f, "a boot without that error")).Fix(b.showConsole())
 }

@@ -238,6 +238,14 @@ func TestInstancesOfOneTemplateHaveOneSubject(t *testing.T) {
 	}
 }
 
+// Its flags and labels come from the user data, the AMI or the group: another instance gets them too.
+func TestWhatAKubeletRefusesIsNotTheInstances(t *testing.T) {
+	c := legacy().console(`kubelet[2857]: E0310 run.go:74] "command failed" err="failed to parse kubelet flag: unknown flag: --container-runtime"`).analyze().Causes()[0]
+	if c.Code != "CloudInitFailed" || c.Subject != "launch-template/"+template+":3" {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestFixesNameTheImageToTake(t *testing.T) {
 	old := func(s *scene) *scene { return s.image(func(i *evidence.Image) { i.Kubernetes = "1.30" }) }
 	for _, tt := range []struct {

@@ -47,6 +47,8 @@ func (r rule) apply(s segment) (Sign, string) {
 	return r.sign, strings.TrimSpace(string(r.says.ExpandString(nil, detail, s.message, m)))
 }
 
+func kubelet(s segment) bool { return strings.HasPrefix(s.tag, "kubelet") }
+
 // words compiles the pattern of a message. A pattern that begins with ^ does not match a program
 // that quotes another one's message.
 func words(expression string) *pattern.Pattern { return pattern.New(expression) }
@@ -110,8 +112,12 @@ var rules = []rule{
 	{needle: "Multi-User System", read: multiUser},
 	{needle: "emergency mode", sign: EmergencyMode, says: words(`^(?:You are in emergency mode|Welcome to emergency mode!|Entering emergency mode\.)`)},
 	{needle: "kubelet is configured to not run on a host using cgroup v1", sign: CgroupV1Refused},
-	{needle: "command failed", sign: KubeletRefused, by: func(s segment) bool { return strings.HasPrefix(s.tag, "kubelet") }, detail: "$1",
-		says: words(`"command failed" err="(failed to (?:parse kubelet flag|validate kubelet flags|load kubelet config file|validate kubelet configuration).*?)"?$`), not: words(`cgroup v1`)},
+	{needle: "command failed", sign: KubeletRefused, by: kubelet, detail: "$1",
+		says: words(`"command failed" err="((?:failed to (?:parse kubelet flag|validate kubelet flags|load kubelet config file|validate kubelet configuration)|failed to run Kubelet: running with swap on is not supported).*?)"?$`), not: words(`cgroup v1`)},
+	// An error of several lines, such as that about labels, begins on the line after "err=<"
+	// (https://github.com/kubernetes/klog, internal/serialize).
+	{needle: "failed to validate kubelet ", sign: KubeletRefused, by: kubelet, detail: "$1",
+		says: words(`^\s*(failed to validate kubelet (?:flags|configuration)[:,].*)$`), not: words(`cgroup v1`)},
 
 	{needle: " module ", by: warned, read: moduleFailed},
 	{needle: "Failed running " + userScripts, sign: UserScriptFailed, by: warned, detail: "$1: $2",

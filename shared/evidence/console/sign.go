@@ -59,8 +59,10 @@ const (
 	KubeletFailed Sign = "KubeletFailed"
 	// ContainerdFailed: containerd.service failed. Detail is the unit.
 	ContainerdFailed Sign = "ContainerdFailed"
-	// KubeletRefused: the kubelet exits because of its flags or its configuration. Detail is its error.
-	// cmd/kubelet/app/server.go; https://github.com/awslabs/amazon-eks-ami/issues/1398.
+	// KubeletRefused: the kubelet exits because of its flags, its configuration, or swap space that it
+	// does not allow. Detail is its error.
+	// cmd/kubelet/app/server.go; https://github.com/awslabs/amazon-eks-ami/issues/1398;
+	// https://github.com/awslabs/amazon-eks-ami/pull/1958.
 	KubeletRefused Sign = "KubeletRefused"
 	// CgroupV1Refused: the kubelet does not start on a host with cgroup v1.
 	// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/apis/config/validation/validation_linux.go

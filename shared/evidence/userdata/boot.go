@@ -110,6 +110,9 @@ type Join struct {
 	Cluster  Setting
 	Endpoint Setting // URL of the API server
 	CA       Setting // see CertificateOf
+	// Region is that of Bottlerocket's calls of AWS, settings.aws.region, if it is not to be the instance's.
+	// https://bottlerocket.dev/en/os/latest/api/settings/aws/
+	Region Setting
 	// InstanceIDName reports whether the node is named after the instance's id, by nodeadm's
 	// feature gate InstanceIdNodeName or Bottlerocket's hostname-override-source.
 	InstanceIDName bool

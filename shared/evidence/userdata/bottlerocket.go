@@ -53,7 +53,10 @@ func (r *reader) bottlerocket(text, part string) {
 		text, _ := name.(string)
 		r.cluster(text)
 	}
-	r.join(b.kubernetes(kubernetes))
+	j := b.kubernetes(kubernetes)
+	region, _ := typed[map[string]any](b, settings, "settings.", "aws")["region"].(string)
+	j.Region = setting(region, validRegion)
+	r.join(j)
 }
 
 type bottlerocketReader struct {

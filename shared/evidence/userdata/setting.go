@@ -40,6 +40,7 @@ var (
 	validName     = form(`[A-Za-z0-9][A-Za-z0-9_-]{0,99}`)
 	validEndpoint = form(`https://[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63}){1,8}(:[0-9]{1,5})?/?`)
 	validHost     = form(`[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?`)
+	validRegion   = form(`[a-z]{2,4}(-[a-z]{2,12}){1,3}-[0-9]{1,2}`)
 	validBool     = form(`true|false`)
 )
 
