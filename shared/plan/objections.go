@@ -70,7 +70,7 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 // its start. If only a label of Karpenter's is missing, pods run on the node. Karpenter does not disrupt it either:
 // it waits without a limit for a device of the node, which another node would miss too, or Karpenter itself is down,
 // and then nothing would replace the node.
-// https://github.com/aws/karpenter-provider-aws/issues/6803
+// https://github.com/aws/karpenter-provider-aws/issues/3910, https://github.com/aws/karpenter-provider-aws/issues/6803
 func neverWorked(f roll.Finding, n *roll.Node) bool {
 	return f.Kind == roll.Uninitialized && !f.Worked && n.StartupTaint != ""
 }

@@ -687,6 +687,7 @@ func consoles() []example {
 		{"a bootstrap container of Bottlerocket failed", rocket().console(bootRocket, "[FAILED] Failed to start bootstrap container agents."), "CloudInitFailed?"},
 		{"and the boot went on", rocket().console(bootRocket, "[FAILED] Failed to start bootstrap container agents.", "[  OK  ] Reached target Multi-User System."), ""},
 		{"and the kubelet's runtime failed then", rocket().console(bootRocket, "[FAILED] Failed to start containerd container runtime.", "[DEPEND] Dependency failed for Kubelet.", "[  OK  ] Reached target Multi-User System."), "CloudInitFailed"},
+		{"the kubelet refuses its labels, and its unit fails for it", nodeadm().console(lines(bootAL2023, []string{"kubelet[2857]: failed to validate kubelet flags: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [node-role.kubernetes.io/x]", "systemd[1]: kubelet.service: Failed with result 'exit-code'."})...), "CloudInitFailed"},
 		{"the kubelet refuses its flags", nodeadm().console(lines(bootAL2023, nodeadmDone, []string{`kubelet[2857]: E0310 run.go:74] "command failed" err="failed to parse kubelet flag: unknown flag: --container-runtime"`})...), "CloudInitFailed"},
 	}
 }

@@ -51,6 +51,9 @@ func (b *start) nodeadm() cause.Verdict {
 	if f, ok := b.nodeadmStopped(); ok {
 		return b.nodeadmFailed(f)
 	}
+	if b.shows(console.KubeletRefused) { // by then nodeadm has configured and started it
+		return cause.RuledOut
+	}
 	f, ok := b.sign(console.KubeletFailed, console.ContainerdFailed)
 	hook, hooked := b.sign(console.NodeadmFailed)
 	switch {
@@ -287,8 +290,8 @@ func (b *start) cloudInitFailed(f console.Found, sure bool) cause.Verdict {
 		detail = " (" + f.Detail + ")"
 	}
 	v := cause.Suggestive()
-	if f.Sign == console.KubeletRefused { // its flags, labels and swap come from the user data, the AMI or the group
-		v = b.inData()
+	if f.Sign == console.KubeletRefused && b.mate() == "" { // its flags, labels and swap come from the user data, the AMI or the group
+		v = b.inData().Everywhere()
 	}
 	return v.DecisiveIf(sure).
 		Says("the %s of %s shows that %s%s", f.Where(), b.Finding.Instance, bootFailed[f.Sign], detail).

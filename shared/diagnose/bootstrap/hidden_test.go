@@ -240,9 +240,20 @@ func TestInstancesOfOneTemplateHaveOneSubject(t *testing.T) {
 
 // Its flags and labels come from the user data, the AMI or the group: another instance gets them too.
 func TestWhatAKubeletRefusesIsNotTheInstances(t *testing.T) {
-	c := legacy().console(`kubelet[2857]: E0310 run.go:74] "command failed" err="failed to parse kubelet flag: unknown flag: --container-runtime"`).analyze().Causes()[0]
-	if c.Code != "CloudInitFailed" || c.Subject != "launch-template/"+template+":3" {
-		t.Errorf("%+v", c)
+	refused := `kubelet[2857]: E0310 run.go:74] "command failed" err="failed to parse kubelet flag: unknown flag: --container-runtime"`
+	if c := legacy().console(refused).group(func(g *evidence.Group) {
+		g.Members = []evidence.Member{{Instance: "i-00000001", Healthy: true, LaunchTemplate: template, LaunchTemplateVersion: "3"}}
+	}).analyze().Causes()[0]; c.Cure != roll.CureUnclear {
+		t.Errorf("beside one that works: %+v", c)
+	}
+	for line, want := range map[string]roll.Cure{
+		refused: roll.CureChange,
+		"[FAILED] Failed to start cloud-init.service - Initial cloud-init job (metadata service crawler).": roll.CureUnclear,
+	} {
+		c := legacy().console(line).analyze().Causes()[0]
+		if c.Code != "CloudInitFailed" || c.Cure != want || want == roll.CureChange && c.Subject != "launch-template/"+template+":3" {
+			t.Errorf("%s: %+v", line, c)
+		}
 	}
 }
 

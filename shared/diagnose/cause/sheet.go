@@ -1,6 +1,10 @@
 package cause
 
-import "rollcall/shared/roll"
+import (
+	"cmp"
+
+	"rollcall/shared/roll"
+)
 
 // Sheet holds the verdicts about one finding. Of several verdicts about one code the strongest
 // stays: found, then not checked, then ruled out. So a code that one analyzer could not check
@@ -59,7 +63,7 @@ func (s *Sheet) Causes() []roll.Cause {
 	for i, v := range s.verdicts {
 		if code := codes[i]; v.cause != nil {
 			c := *v.cause
-			c.Code, c.Cure, c.Symptom = code, CureOf(code), Symptom(code) && code != DuplicateLaunch // which shows nowhere else
+			c.Code, c.Cure, c.Symptom = code, cmp.Or(c.Cure, CureOf(code)), Symptom(code) && code != DuplicateLaunch // which shows nowhere else
 			out = append(out, c)
 		}
 	}

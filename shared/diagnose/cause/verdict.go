@@ -68,6 +68,13 @@ func (v Verdict) In(subject string) Verdict {
 	return v
 }
 
+// Everywhere says that a person has to change the subject, since a replacement would have the cause too. For
+// most codes the catalogue says so.
+func (v Verdict) Everywhere() Verdict {
+	v.cause.Cure = roll.CureChange
+	return v
+}
+
 // Says sets the summary.
 func (v Verdict) Says(format string, args ...any) Verdict {
 	v.cause.Summary = fmt.Sprintf(format, args...)
