@@ -257,7 +257,7 @@ func (p *planner) noteNext(f roll.Finding, step policy.Step, at time.Time) {
 		if causeOutside(p.State.Actions, f, p.Diagnoses[f.Key()], pol) != nil && act != DeleteNode {
 			return
 		}
-		if p.keptByPerson(f, act) != nil {
+		if p.keptByPerson(f, act) != nil || p.unmarkedObjects(f, act, pol) != nil {
 			return
 		}
 	case do == policy.DoNotify || do == policy.DoWarn:
@@ -345,7 +345,7 @@ func (p *planner) objection(f roll.Finding, act Action, pol policy.Policy) *Refu
 		return p.fault
 	}
 	for _, ask := range []func(roll.Finding, Action, policy.Policy) *Refusal{
-		p.targetObjects, p.causeObjects, p.ownerObjects, p.unreadObjects, p.sightingObjects, p.clusterObjects, p.podObjects, p.historyObjects, p.budgetObjects,
+		p.targetObjects, p.causeObjects, p.unmarkedObjects, p.ownerObjects, p.unreadObjects, p.sightingObjects, p.clusterObjects, p.podObjects, p.historyObjects, p.budgetObjects,
 	} {
 		if no := ask(f, act, pol); no != nil {
 			return no

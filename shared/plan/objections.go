@@ -45,15 +45,12 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 	if only := p.Snapshot.Impaired[f.Instance].Only; f.Kind == roll.Impaired && only != "" {
 		return refuse(MachineSound, "only the %s status check of %s fails, not those of the instance and the system: the instance works, and the fault moves with the pods", only, f.Instance)
 	}
-	if n != nil && n.Ready.Status == roll.ConditionTrue && !evictsEarly(f, act) && !repaired(f, pol) && !neverWorked(f, n) {
+	if n != nil && n.Ready.Status == roll.ConditionTrue && !evictsEarly(f, act) && !repaired(f, pol) && (f.Kind != roll.Uninitialized || f.Worked) {
 		if f.Worked {
 			return refuse(NodeReady, "node %s is Ready and worked before: its pods may be running", n.Name)
 		}
 		if f.Kind == roll.ConditionFailed {
 			return refuse(ConditionAlone, "only the condition %s failed, node %s is Ready: such conditions latch", f.Condition, n.Name)
-		}
-		if f.Kind == roll.Uninitialized {
-			return refuse(NodeReady, "node %s is Ready, and only a mark of Karpenter's is missing: no startup taint keeps pods away from it", n.Name)
 		}
 		return refuse(NodeReady, "node %s is Ready and may be doing its work", n.Name)
 	}
@@ -66,13 +63,15 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 	return nil
 }
 
-// neverWorked reports whether a Ready node never was ready for work: a startup taint keeps pods away from it since
-// its start. If only a label of Karpenter's is missing, pods run on the node. Karpenter does not disrupt it either:
-// it waits without a limit for a device of the node, which another node would miss too, or Karpenter itself is down,
-// and then nothing would replace the node.
+// unmarkedObjects refuses for a Ready node on which only a label of Karpenter's is missing, and no startup taint keeps
+// pods away: they run on it. Karpenter does not disrupt it either: it waits without a limit for a device of the node,
+// which another node would miss too, or Karpenter itself is down, and then nothing would replace the node.
 // https://github.com/aws/karpenter-provider-aws/issues/3910, https://github.com/aws/karpenter-provider-aws/issues/6803
-func neverWorked(f roll.Finding, n *roll.Node) bool {
-	return f.Kind == roll.Uninitialized && !f.Worked && n.StartupTaint != ""
+func (p *planner) unmarkedObjects(f roll.Finding, _ Action, _ policy.Policy) *Refusal {
+	if n := p.nodes[f.Instance]; f.Kind == roll.Uninitialized && n != nil && n.Ready.Status == roll.ConditionTrue && n.StartupTaint == "" {
+		return refuse(NodeReady, "node %s is Ready, and only a mark of Karpenter's is missing: no startup taint keeps pods away from it", n.Name)
+	}
+	return nil
 }
 
 // repaired reports whether the policy repairs the failed accelerator of a Ready node: its kubelet

@@ -200,7 +200,7 @@ func limited() []Mutation {
 		},
 		{
 			Name: "a Ready node that worked before is ended for a startup taint", File: object,
-			Old: "f.Kind == roll.Uninitialized && !f.Worked &&", New: "f.Kind == roll.Uninitialized &&",
+			Old: "(f.Kind != roll.Uninitialized || f.Worked) {", New: "f.Kind != roll.Uninitialized {",
 			Harm: "nodes that work are ended", Faults: faults(sim.FaultTaintReturns), Rules: rules(sim.RuleHealthy),
 		},
 		{
