@@ -83,17 +83,22 @@ func show(ctx context.Context, system, path string) error {
 // opening is how long an opener may take to fail.
 const opening = 3 * time.Second
 
+// replace writes a file by a draft beside it. The draft has an unpredictable name and is the user's alone, as
+// the folder may be one that others write to. The file keeps the permissions of the one that it replaces.
 func replace(path string, data []byte) error {
-	draft := fmt.Sprintf("%s.new-%d", path, os.Getpid())
-	err := os.WriteFile(draft, data, 0o644)
-	if err == nil {
-		err = os.Rename(draft, path)
+	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		return nil
+	_, err = draft.Write(data)
+	if old, missing := os.Lstat(path); missing == nil && old.Mode().IsRegular() {
+		err = errors.Join(err, os.Chmod(draft.Name(), old.Mode().Perm()))
 	}
-	if gone := os.Remove(draft); gone != nil && !errors.Is(gone, os.ErrNotExist) {
-		return errors.Join(err, gone)
+	if err = errors.Join(err, draft.Close()); err == nil {
+		err = os.Rename(draft.Name(), path)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(draft.Name()))
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,5 +97,33 @@ func TestAPageIsOpened(t *testing.T) {
 	}
 	if code, _, stderr := rollcall(t, "demo", "--open"); code != ExitError || !strings.Contains(stderr, "--open needs --html FILE") {
 		t.Errorf("--open alone: exit %d: %s", code, stderr)
+	}
+}
+
+// In a folder that others may write to, nobody can prepare the name of the draft: a link would lead the page
+// over a file of the user. The page is the user's alone, unless an older one was made readable for others.
+func TestAPageFollowsNoLinkAndIsPrivate(t *testing.T) {
+	dir := t.TempDir()
+	path, victim := filepath.Join(dir, "page.html"), filepath.Join(dir, "victim")
+	must.Succeed(t, os.WriteFile(victim, []byte("precious"), 0o600))
+	must.Succeed(t, os.Symlink(victim, fmt.Sprintf("%s.new-%d", path, os.Getpid())))
+	must.Succeed(t, os.Symlink(victim, path))
+	write := func(mode os.FileMode) {
+		t.Helper()
+		must.Succeed(t, replace(path, []byte("<!doctype html>")))
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode() != mode {
+			t.Errorf("the page: %v, %v, want mode %v", info.Mode(), err, mode)
+		}
+	}
+	write(0o600)
+	if got := must.Read(t, victim); string(got) != "precious" {
+		t.Errorf("a link led the page over another file, which is %q", got)
+	}
+	must.Succeed(t, os.Chmod(path, 0o644))
+	write(0o644)
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 3 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
