@@ -47,7 +47,7 @@ var forms = []form{
 	token(AWSSessionToken, "jb3jpz2lu ogzxivyxdz", `(?:IQoJb3JpZ2lu|F[wQ]oGZXIvYXdz)`, `[\w+/=-]{28,}`),
 	token(JWT, "eyj", `eyJ[\w=-]*\.`, `[\w.=-]{12,}`),
 	token(GitHubToken, "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", `(?:gh[pousr]_|github_pat_)`, `\w{16,}`),
-	token(GitLabToken, "glp gld glr glc gls gli gla glf glo gr1348941", `(?:gl(?:pat|dt|rt|rtr|ptt|cbt|soat|imt|agent|ft|oas)-|GR1348941)`, `[\w.-]{12,}`),
+	token(GitLabToken, "glpat- gldt- glrt- glrtr- glptt- glcbt- glsoat- glimt- glagent- glft- gloas- gr1348941", `(?:gl(?:pat|dt|rt|rtr|ptt|cbt|soat|imt|agent|ft|oas)-|GR1348941)`, `[\w.-]{12,}`),
 	token(SlackToken, "xox xapp-", `(?:xox[bpars]-|xoxe[.-]|xapp-)`, `[\w-]{10,}`),
 	token(NPMToken, "npm_", `npm_`, `\w{30,}`),
 	token(DockerToken, "dckr_", `dckr_[po]at_`, `[\w-]{16,}`),
@@ -59,13 +59,12 @@ var forms = []form{
 	token(APIToken, "dt0 dp. sgp_ k_prod_ sk-svcacct- sk-admin- glffct- api_org_ xkeysib- shp sha256~", `(?:dt0[a-z]\d\d\.|dp\.(?:pt|st|ct|sa|scim|audit)\.|sgp_|[sr]k_prod_|sk-(?:svcacct|admin)-|glffct-|api_org_|xkeysib-|shp(?:ca|pa|ss)_|sha256~)`, `[\w.-]{16,}`),
 	{APIToken, []string{".atlasv1."}, pattern.New(begin + `([\w-]{8,}\.atlasv1\.[\w=-]{40,})`), anything}, // Terraform Cloud
 	{APIToken, []string{"q~"}, pattern.New(`([\w.~-]{3}\dQ~[\w.~-]{31,})`), anything},                     // Entra ID
-	{APIToken, []string{"s."}, pattern.New(begin + `(s\.[A-Za-z0-9]{24})\b`), random},                     // Vault before 1.10
 	token(PrivateKey, "age-secret-key-1", `AGE-SECRET-KEY-1`, `\w{20,}`),
 	{SlackToken, []string{"hooks.slack.com/"}, pattern.New(`(?i)hooks\.slack\.com/([\w/-]{17,})`), anything},
 	{APIToken, []string{"webhooks/"}, pattern.New(`(?i)discord\.com/api/webhooks/([\w/-]{17,})`), anything},
 	{APIToken, []string{"/webhookb2/"}, pattern.New(`(?i)/webhookb2/([\w@/-]{17,})`), anything},
 	{APIKey, []string{"sig="}, pattern.New(`[?&;]sig=([\w%+/=-]{16,})`), anything},
-	{APIKey, []string{"x-"}, pattern.New(`(?i)\bx-(?:[a-z]+-)+(?:key|api)["']?[ \t]*[:=][ \t]*["']?([^\s"']{8,})`), nil},
+	{APIKey, []string{"-key", "-api"}, pattern.New(`(?i)\bx-(?:[a-z]+-)+(?:key|api)["']?[ \t]*[:=][ \t]*["']?([^\s"']{8,})`), nil},
 	{Token, []string{"token:"}, pattern.New(`(?i)["']token:([^\s"']{8,})["']`), nil},
 	{Secret, []string{"secret_id", "secretid"}, pattern.New(`(?i)\bsecret_?id["']?[ \t]*[:=][ \t]*["']?([0-9a-f]{8}-[0-9a-f-]{27})`), anything}, // Vault's is a password
 	{PasswordHash, []string{"$1$", "$5$", "$6$", "$7$", "y$", "$2", "$apr1", "$argon2", "$scrypt", "$pbkdf2", "$sha1"}, pattern.New(`(\$(?i:1|5|6|7|g?y|2[aby]|apr1|argon2[a-z]+|scrypt|pbkdf2|sha1)\$[\w./$=,+-]{20,})`), anything},
@@ -102,8 +101,8 @@ var forms = []form{
 	command("openssl", `\bopenssl\b`+args+`-k\s+`+rest),
 	command("lftp", `\blftp\b`+args+`-u\s*["']?[^\s,]*,(\S+)`),
 	command("sqlplus", `\bsqlplus\b[^\n|;/]*\s[^\s/]+/([^\s@"'/]+)@`),
-	command("net smbclient", `\b(?:net|smbclient)\b`+args+`-U\s*["']?[^\s%"']*%`+rest),
-	command("mc", `\bmc\s+(?:alias\s+set|config\s+host\s+add)\s+\S+\s+\S+\s+\S+\s+`+rest),
+	command("%", `\b(?:net|smbclient)\b`+args+`-U\s*["']?[^\s%"']*%`+rest),
+	{Password, []string{"mc ", "mc\t"}, pattern.New(`(?i)\bmc\s+(?:alias\s+set|config\s+host\s+add)\s+\S+\s+\S+\s+\S+\s+` + rest), nil},
 	command("wpa_passphrase", `\bwpa_passphrase\s+\S+\s+`+rest),
 	command("community", `\br[ow]community6?\s+(\S+)`),
 	command("falconctl", `\bfalconctl\b`+args+`--cid[= ]\s*(\S+)`),
@@ -113,7 +112,7 @@ var forms = []form{
 	command("secret_access_key", `\bsecret_access_key\s+["']?([\w/+]{16,})`),
 	command("amazon-ssm-agent", `\bamazon-ssm-agent\b`+args+`-code\s+`+rest),
 	command("htpasswd", `\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+`+rest),
-	command("net user", `\bnet\s+user\s+[^\s/]+\s+([^\s/]\S*)`),
+	{Password, []string{" user", "\tuser"}, pattern.New(`(?i)\bnet\s+user\s+[^\s/]+\s+([^\s/]\S*)`), nil},
 	command("vault", `\bvault\s+(?:login|(?:operator\s+)?unseal)\s+([^\s-]\S*)`),
 	command("identified", `\bidentified\s+by\s+`+rest),
 	command("pass:", `\s-\w+\s+["']?pass:(\S+)`),
@@ -122,27 +121,74 @@ var forms = []form{
 	command("securestring", `\bsecurestring\b`+args+`--value[ =]\s*`+rest),
 	command("networkcredential", `\bnetworkcredential\(`+rest),
 	command(typed, `(?:`+readers+`|--password-stdin)[^\n]*<<<\s*`+rest),
-	command(typed, `\b(?:echo|printf)\b((?:[^\n|]|\\\r?\n)+)\|[^\n]*(?:`+readers+`|\bsudo\s+-S\b|--password-stdin)`),
+	command(typed, `\b(?:echo|printf)\b((?:[^\n|]|\\\r?\n)+)\|\s*(?:\\\r?\n|[^\n])*(?:`+readers+`|\bsudo\s+-S\b|--password-stdin)`),
 }
 
 // forms finds secrets by their own form.
 func (s *scan) forms() {
-	s.each(".", s.bootstrapToken)
+	s.each(".", s.dotted)
 	for _, f := range forms {
-		if !slices.ContainsFunc(f.needles, func(w string) bool { return strings.Contains(s.lower, w) }) {
-			continue
-		}
-		for _, m := range f.pattern.FindAllStringSubmatchIndex(s.text, -1) {
-			v := s.text[m[2]:m[3]]
-			if f.ok == nil && !harmless(v, Password, true) || f.ok != nil && f.ok(v) {
-				s.add(m[2], m[3], f.kind)
+		s.near(f.needles, func(at, end int) {
+			for _, m := range f.pattern.FindAllStringSubmatchIndex(s.text[at:end], -1) {
+				from, to := at+m[2], at+m[3]
+				v := s.text[from:to]
+				if f.ok == nil && !harmless(v, Password, true) || f.ok != nil && f.ok(v) {
+					s.add(from, to, f.kind)
+				}
 			}
-		}
+		})
 	}
 }
 
-// bootstrapToken checks the six and sixteen characters around a dot.
-func (s *scan) bootstrapToken(dot int) {
+// near calls f with the parts of the text in which a form can match: the lines with one of its needles, those joined to
+// them, and one more on each side, because white space in a pattern may be a line break. Patterns are slow, and most
+// lines have no needle.
+func (s *scan) near(needles []string, f func(from, to int)) {
+	var lines []int
+	for _, needle := range needles {
+		for at := 0; ; {
+			i := strings.Index(s.lower[at:], needle)
+			if i < 0 {
+				break
+			}
+			line := s.line(at + i)
+			lines = append(lines, line)
+			at = s.endOf(line)
+		}
+	}
+	slices.Sort(lines)
+	first, core, last := -1, -1, -1 // the part, and where the lines of its last needle end
+	for _, line := range lines {
+		if line <= core {
+			continue
+		}
+		from := line
+		for from > 0 && from > last && s.joins(from-1) {
+			from--
+		}
+		from = max(from-1, 0)
+		core = s.lastJoined(line)
+		switch {
+		case first < 0:
+			first = from
+		case from > last:
+			f(s.starts[first], s.endOf(last))
+			first = from
+		}
+		last = s.lastJoined(min(core+1, len(s.starts)-1))
+	}
+	if first >= 0 {
+		f(s.starts[first], s.endOf(last))
+	}
+}
+
+// dotted checks for a token that no needle announces: a bootstrap token has six characters before a dot and sixteen
+// after it, one of Vault before 1.10 has "s" and twenty-four.
+func (s *scan) dotted(dot int) {
+	if end := dot + 25; s.at(dot-1) == 's' && end <= len(s.text) && s.begins(dot-1) && strings.Trim(s.text[dot+1:end], alnum) == "" &&
+		!isAlnum(s.at(end)) && s.at(end) != '_' && random(s.text[dot-1:end]) {
+		s.add(dot-1, end, APIToken)
+	}
 	from, to := dot-6, dot+17
 	if from < 0 || to > len(s.text) || strings.Trim(s.text[from:dot], lowerDigits) != "" || strings.Trim(s.text[dot+1:to], lowerDigits) != "" {
 		return
@@ -157,7 +203,16 @@ func (s *scan) bootstrapToken(dot int) {
 	}
 }
 
-const lowerDigits = "abcdefghijklmnopqrstuvwxyz0123456789"
+// begins reports whether a word begins at a position, also after an escaped line break.
+func (s *scan) begins(at int) bool {
+	before := s.at(at - 1)
+	return !isAlnum(before) && before != '_' || s.at(at-2) == '\\' && strings.IndexByte("nrt", before) >= 0
+}
+
+const (
+	lowerDigits = "abcdefghijklmnopqrstuvwxyz0123456789"
+	alnum       = lowerDigits + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
 
 func firstWord(v string) string {
 	word, _, _ := strings.Cut(v, " ")
@@ -166,17 +221,17 @@ func firstWord(v string) string {
 
 // echoes removes what echo and printf write to a file with a secret-like name.
 func (s *scan) echoes() {
-	if !strings.Contains(s.lower, "echo") && !strings.Contains(s.lower, "printf") {
-		return
-	}
-	for _, m := range echo.FindAllStringIndex(s.text, -1) {
-		for _, file := range target.FindAllStringSubmatch(s.text[m[0]:m[1]], -1) {
-			if k := secretFile(file[1]); k != "" {
-				s.add(m[0]+len("echo"), m[1], k)
-				break
+	s.near([]string{"echo ", "printf "}, func(at, end int) {
+		for _, m := range echo.FindAllStringIndex(s.text[at:end], -1) {
+			line := s.text[at+m[0] : at+m[1]]
+			for _, file := range target.FindAllStringSubmatch(line, -1) {
+				if k := secretFile(file[1]); k != "" {
+					s.add(at+m[0]+len("echo"), at+m[1], k)
+					break
+				}
 			}
 		}
-	}
+	})
 }
 
 var (

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rollcall/tests/harness/must"
 )
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
@@ -97,6 +100,11 @@ var positive = []struct{ name, text string }{
 	{"mysql -p", "mysql -uroot -p«hunter2» app < x.sql\n"},
 	{"chpasswd", "echo \"«root:hunter2»\" | sudo chpasswd\n"},
 	{"passwd", "echo «hunter2» | passwd --stdin ec2-user\n"},
+	{"vault's token after an escaped line break", `echo "login\n«s.VVqc0Wf3LoXEI7sjXI9XZMS8»"`},
+	{"the command that takes it on a later line", "echo «root:hunter2 \\»\n  | sudo -n \\\n  chpasswd\necho done\n"},
+	{"the command that takes it after a pipe", "echo «root:hunter2» |\n  chpasswd\necho done\n"},
+	{"the command on the line before", "'«hunter2»' |\n  ConvertTo-SecureString -AsPlainText -Force\n"},
+	{"vault's token after an escaped line break", `echo "login\n«s.VVqc0Wf3LoXEI7sjXI9XZMS8»"`},
 	{"docker login", "echo «hunter2» | docker login --username me --password-stdin registry.corp\n"},
 	{"heredoc", "chpasswd <<EOF\n«root:hunter2\nec2-user:hunter3»\nEOF\necho done\n"},
 	{"heredoc into a variable", "TOKEN=$(cat <<'EOF'\n«hunter2\nhunter3»\nEOF\n)\n/etc/eks/bootstrap.sh demo\n"},
@@ -333,8 +341,15 @@ func TestExcerptOfTheMiddleOfASecret(t *testing.T) {
 
 func BenchmarkText(b *testing.B) {
 	console := strings.Repeat("[   21.515151] cloud-init[1522]: + /etc/eks/bootstrap.sh demo --b64-cluster-ca "+ca[:64]+" --kubelet-extra-args '--node-labels=a=b'\n", 1000)[:64<<10]
+	boot := ""
+	files, err := filepath.Glob("../console/testdata/*.txt")
+	must.Succeed(b, err)
+	for _, file := range files {
+		boot += string(must.Read(b, file))
+	}
 	texts := map[string]string{
 		"console": console,
+		"boot":    strings.Repeat(boot, 64<<10/len(boot)),
 		"noise":   strings.Repeat("0123456789abcdef ABCDEF +/=\x00\n", 4000)[:64<<10],
 		"clean":   strings.Repeat("I0102 03:04:05.678901    1234 server.go:415] \"Kubelet version\" kubeletVersion=\"v1.33.1-eks-abcdef0\"\n", 1000)[:64<<10],
 		"secrets": strings.Repeat("export DB_PASSWORD=hunter2 token: 'abc' https://u:p@h\n", 2000)[:64<<10],

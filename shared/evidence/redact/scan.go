@@ -117,18 +117,22 @@ func (s *scan) below(line, col int, list bool) (end int) {
 	return end
 }
 
-// logicalEnd returns the end of a position's line and of those joined to it by a backslash, or
-// PowerShell's backtick.
-func (s *scan) logicalEnd(at int) int {
-	line := s.line(at)
-	for {
-		from, to := s.content(line)
-		if from == to || s.text[to-1] != '\\' && s.text[to-1] != '`' || line+1 == len(s.starts) {
-			return s.endOf(line)
-		}
+// joins reports whether a line continues on the next one: it ends in a backslash, or PowerShell's backtick.
+func (s *scan) joins(line int) bool {
+	from, to := s.content(line)
+	return from < to && (s.text[to-1] == '\\' || s.text[to-1] == '`') && line+1 < len(s.starts)
+}
+
+// lastJoined returns the last of the lines that a line continues on, or the line.
+func (s *scan) lastJoined(line int) int {
+	for s.joins(line) {
 		line++
 	}
+	return line
 }
+
+// logicalEnd returns the end of a position's line and of those joined to it.
+func (s *scan) logicalEnd(at int) int { return s.endOf(s.lastJoined(s.line(at))) }
 
 // at returns the character at a position, 0 outside the text.
 func (s *scan) at(i int) byte {
