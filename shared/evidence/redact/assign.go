@@ -23,6 +23,7 @@ type name struct {
 	logged bool // except the prefix of a log
 	flow   bool // after an opening bracket or a separator
 	mapped bool // a colon follows
+	opaque bool // it announces a secret only if the value looks generated
 }
 
 // names finds names that announce a secret, and removes the values assigned to them.
@@ -46,7 +47,7 @@ func announces(low string) bool {
 }
 
 var hints = strings.Fields(`key pass pw psk otp secret token cred auth cookie signature mnemonic bearer jwt
-	dockerc netrc activation value content`)
+	dockerc netrc activation licen value content`)
 
 // name checks a name and returns the position to continue from.
 func (s *scan) name(from, to int) int {
@@ -59,17 +60,23 @@ func (s *scan) name(from, to int) int {
 	case "":
 		return to
 	case "value", "parametervalue", "stringvalue", "content", "contents":
-		n.kind = s.paired(n)
+		n.kind, n.opaque = s.paired(n)
 	case "key":
 		n.kind = s.spoken(from)
 	default:
 		n.kind = secretName(n.text)
+	}
+	if n.kind == "" && keyName(n.text) {
+		n.kind, n.opaque = APIKey, true
 	}
 	if n.kind == "" {
 		return to
 	}
 	s.place(&n)
 	p := s.blanks(n.end)
+	if n.opaque && (!s.opaqueAfter(p) || !n.key && !n.flag && !n.flow && !n.closed && s.at(p) != '=' && wordy(n.text)) { // as in "signing key: 0a1b..."
+		return to
+	}
 	next := s.at(p + 1)
 	switch c := s.at(p); {
 	case s.at(n.start-1) == '<':
@@ -93,6 +100,18 @@ func (s *scan) name(from, to int) int {
 		return s.beside(n, p)
 	}
 	return n.end
+}
+
+// opaqueAfter reports whether the value behind a name and its sign looks generated.
+func (s *scan) opaqueAfter(p int) bool {
+	for p = s.joined(p); p < len(s.text) && (strings.IndexByte(":=,?+>", s.text[p]) >= 0 || isBlank(s.text[p]) || isQuote(s.text[p]) || s.text[p] == '\\'); {
+		p++
+	}
+	end := p
+	for end < len(s.text) && (isAlnum(s.text[end]) || strings.IndexByte("-_=+.", s.text[end]) >= 0) {
+		end++
+	}
+	return opaque(s.text[p:end]) && strings.IndexByte("/:@", s.at(end)) < 0
 }
 
 // spoken returns the kind of a name of several words that ends in key: "Access Key: ...".
@@ -193,7 +212,7 @@ func (s *scan) word(p int) string {
 // version reports whether the text after a colon is an image's tag or a port.
 func version(v string) bool {
 	v = strings.TrimPrefix(v, "v")
-	return v == "latest" || v != "" && isDigit(v[0]) && strings.Contains(v, ".") || number.MatchString(v)
+	return v == "latest" || v != "" && isDigit(v[0]) && strings.Contains(v, ".") && len(v) < 40 || number.MatchString(v)
 }
 
 // flagged checks the argument after a flag: the next word, or the next element of a list of
@@ -243,6 +262,7 @@ func (s *scan) beside(n name, p int) int {
 		return s.given(n, p+len(w))
 	case told,
 		n.kind == Password && isQuote(w[0]) && w[0] != n.outer,
+		opaque(strings.TrimRight(v, `"'.,;:)`)),
 		n.key && p+len(w) == eol && len(v) > 5 && !wordy(v) && (!strings.Contains(v, ".") || random(v)):
 		return s.given(n, p)
 	}
@@ -481,8 +501,8 @@ func (s *scan) element(n name) int {
 var pair = pattern.New(`(?i)(?:^|[^a-z0-9])(?:parameter|file)?(?:name|key|path|dest)["'\\]*[ \t]*[:=]?[ \t]*["'\\]*([\w./\\-]+)`)
 
 // paired returns the kind of a "value" or a "content" next to which a "name" or a "path" is
-// secret-like: in the same brackets or element, or in the same item of a list.
-func (s *scan) paired(n name) Kind {
+// secret-like: in the same brackets or element, or in the same item of a list. opaque is that of the name.
+func (s *scan) paired(n name) (kind Kind, opaque bool) {
 	before := s.text[max(0, n.start-256):n.start]
 	for _, edge := range []string{"{", "}", "\n\n", "\n- ", " - "} {
 		if i := strings.LastIndex(before, edge); i >= 0 {
@@ -508,12 +528,16 @@ func (s *scan) paired(n name) Kind {
 		left--
 	}
 	if low := asciiLower(around); !strings.Contains(low, "name") && !strings.Contains(low, "key") && !strings.Contains(low, "path") && !strings.Contains(low, "dest") {
-		return ""
+		return "", false
 	}
 	for _, m := range pair.FindAllStringSubmatch(around, -1) {
 		if k := secretFile(m[1]); k != "" {
-			return k
+			return k, false
 		}
+		opaque = opaque || keyName(m[1])
 	}
-	return ""
+	if opaque {
+		return APIKey, true
+	}
+	return "", false
 }

@@ -7,14 +7,15 @@
 // any syntax, and removes too much rather than too little.
 //
 // By form, under any name or none (form.go): private keys, AWS keys and session tokens, tokens with
-// a known prefix, JSON web tokens, bearer and basic credentials, passwords in URLs, crypt(3)
-// hashes.
+// a known prefix or that begin with the name of their issuer, JSON web tokens, bearer and basic
+// credentials, passwords and tokens in URLs, crypt(3) hashes.
 //
 // By name (assign.go, name.go): a value is removed if its name contains password, secret, token,
 // api key, credentials, auth or the like. The value is a text in quotes, or the rest of the line
 // with the block indented below it. The same applies to tables of TOML and INI, the data of a
 // Kubernetes Secret, documents assigned to such a name, the content written to a file of such a
 // name, and options and input of commands that take passwords (chpasswd, curl -u, docker login).
+// A name that ends in key or license counts if its value looks generated.
 //
 // Base64 (also of gzip, of base64, of UTF-16) that decodes to text with any of these is removed as
 // a whole.

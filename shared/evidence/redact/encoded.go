@@ -41,6 +41,7 @@ func (s *scan) encoded() {
 			from++
 		}
 		s.bareKey(from, to)
+		s.prefixed(from, to)
 		if i > to {
 			to = i
 		}
@@ -95,6 +96,19 @@ func (s *scan) bareKey(from, to int) {
 		return
 	}
 	s.add(from, to, AWSSecretKey)
+}
+
+// prefixed checks a run for a token that names its issuer, as most of today's do: ghp_..., sk-..., pscale_tkn_... The rest
+// is longer than a generated part of any name of AWS or Kubernetes, and a mix of all kinds of characters.
+func (s *scan) prefixed(from, to int) {
+	v := s.text[from:to]
+	cut := strings.LastIndexAny(v, "_-")
+	if cut < 2 || cut > 24 || len(v)-cut <= 24 || !isLetter(v[0]) || strings.HasPrefix(asciiLower(v), "sha") {
+		return
+	}
+	if upper, lower, digit, other := classes(v[cut+1:]); upper >= 3 && lower >= 3 && digit >= 3 && other == 0 {
+		s.add(from, to, APIToken)
+	}
 }
 
 // hides reports whether base64 decodes to something with a secret in it.

@@ -23,9 +23,9 @@ const (
 	// args matches arguments of a command, on lines joined by backslashes.
 	args = "(?:[^\\n|;]|[\\\\`]\\r?\\n)*?\\s"
 	// typed are the needles of commands that read a password from their input.
-	typed = "passwd --password-stdin realm adcli kinit sudo"
-	// readers matches those of them that need no option for it.
-	readers = `\b(?:chpasswd|passwd|realm|adcli|kinit)\b`
+	typed = "passwd --password-stdin --with-token realm adcli kinit sudo configure secret"
+	// readers matches those of them, of any options, that read it always.
+	readers = `\b(?:chpasswd|passwd|realm|adcli|kinit)\b|--password-stdin|--with-token|\baws\s+configure\b|\bsecret\s+create\b`
 	// rest matches the rest of such a line, without a quote before it.
 	rest = `["']?((?:\\\r?\n|[^\n])+)`
 )
@@ -73,7 +73,7 @@ var forms = []form{
 		host, _, path := strings.Cut(v, "/")
 		return !harmless(v, Password, true) && (!path || !numeral.MatchString(host)) // host:port/path@version
 	}},
-	{URLPassword, []string{"@"}, pattern.New(`://([\w-]{16,})@`), random},
+	{URLPassword, []string{"@"}, pattern.New("://([\\w.~%=+-]{16,})(?::[^\\s/@\"'<>`]*)?@"), random}, // a token in place of the user
 	{URLPassword, []string{"@tcp("}, pattern.New(`[^\s'"=/:]*:([^\s'"]+)@tcp\(`), nil},
 
 	{Authorization, []string{"authorization"}, pattern.New(`(?i)\bauthorization["'\\\]]*[ \t]*[:=][ \t]*["'\\]*(?:(?:bearer|basic|token|apikey|digest|negotiate|ntlm|aws4-hmac-sha256|key|splunk)[ \t]+)?([^"'\s\\][^"'\n]*)`), func(v string) bool {
@@ -114,14 +114,16 @@ var forms = []form{
 	command("htpasswd", `\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+`+rest),
 	{Password, []string{" user", "\tuser"}, pattern.New(`(?i)\bnet\s+user\s+[^\s/]+\s+([^\s/]\S*)`), nil},
 	command("vault", `\bvault\s+(?:login|(?:operator\s+)?unseal)\s+([^\s-]\S*)`),
+	command("vault", `\bvault\s+kv\s+(?:put|patch)\b`+args+`[\w.-]+=`+rest),
+	command("--from-literal", `\bcreate\s+secret\b`+args+`--from-literal[= ]["']?[^\s=]+=`+rest),
 	command("identified", `\bidentified\s+by\s+`+rest),
 	command("pass:", `\s-\w+\s+["']?pass:(\S+)`),
 	command("securestring", `\bconvertto-securestring\s+([^\n]*["'][^\n]+)`),
 	command("securestring", `("[^"\n]+"|'[^'\n]+')\s*\|\s*convertto-securestring`),
 	command("securestring", `\bsecurestring\b`+args+`--value[ =]\s*`+rest),
 	command("networkcredential", `\bnetworkcredential\(`+rest),
-	command(typed, `(?:`+readers+`|--password-stdin)[^\n]*<<<\s*`+rest),
-	command(typed, `\b(?:echo|printf)\b((?:[^\n|]|\\\r?\n)+)\|\s*(?:\\\r?\n|[^\n])*(?:`+readers+`|\bsudo\s+-S\b|--password-stdin)`),
+	command(typed, `(?:`+readers+`)[^\n]*<<<\s*`+rest),
+	command(typed, `\b(?:echo|printf)\b((?:[^\n|]|\\\r?\n)+)\|\s*(?:\\\r?\n|[^\n])*(?:`+readers+`|\bsudo\s+-S\b)`),
 }
 
 // forms finds secrets by their own form.

@@ -229,8 +229,11 @@ sha256:8cb2de97839780a412b93877f8507ad6c94f73add17d5d7058e91741c9d5ec78
 		"images":                  "image: auth:v1.2.3\ndocker run -d token-server:1.2.3\ncrictl pull public.ecr.aws/eks/secret:latest\n",
 		"encoded without secrets": "echo " + b64("#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args '--max-pods=20'\n") + " | base64 -d | bash\n",
 		"switches":                "auth: true\ntoken: \"\"\npassword: null\nsecret:\ncookie: ~\nauth_mode: iam\ntoken_ttl: 300\nsecretName: db\npassword_file: /etc/x\n--token-ttl 5\n--auth none\n",
-		"windows line ends":       "set CLUSTER=demo\r\n\r\necho done\r\n",
-		"not text":                "\x00\x01\xff\xfe secret \xc3\x28 \x80",
+		"keys that are no secrets": "License: Apache-2.0\nSPDX-License-Identifier: MIT\nLicense: Unicode-DFS-2016\napt-key adv --recv-keys 9DC858229FC7DD38854AE2D88D81803C0EBFCD88\nKMS_KEY=1234abcd-12ab-34cd-56ef-1234567890ab\n" +
+			"key: releases/2024-01-02/kubelet-v1.33.1\ncache-key: v1-linux-0123456789abcdef0123456789abcdef/go\nSSH_KEY=ops-2024-laptop\naws s3 cp \"s3://b/x?key=eu-west-1\" .\nhttp://0123456789ABCDEF0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com:443/x\n" +
+			"eksctl-payments-nodegroup-NodeInstanceRole-AbCdEf012345\nintegrity: sha512-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCd\n",
+		"windows line ends": "set CLUSTER=demo\r\n\r\necho done\r\n",
+		"not text":          "\x00\x01\xff\xfe secret \xc3\x28 \x80",
 	}
 }
 

@@ -129,6 +129,17 @@ func secretName(name string) Kind {
 	return kind
 }
 
+// keyName reports whether a name ends in key or license. Many clients call their secret so (DATADOG_KEY, --license), and
+// many other things are called so, which look different.
+func keyName(name string) bool {
+	if len(name) > maxName {
+		return false
+	}
+	var store [16]string
+	list := split(name, store[:0])
+	return len(list) > 0 && contains(list[len(list)-1:], "key", "keys", "license", "licence") && !contains(list, "public", "pub", "host", "kms", "recv")
+}
+
 func contains(list []string, either ...string) bool {
 	return slices.ContainsFunc(list, func(w string) bool { return slices.Contains(either, w) })
 }

@@ -126,6 +126,24 @@ var positive = []struct{ name, text string }{
 	{"signed url", "curl 'https://b.s3.amazonaws.com/k?X-Amz-Credential=«AKIAIOSFODNN7EXAMPLE%2F20130524»&X-Amz-Signature=«aeeed9bbccd4d02e»&x=1'\n"},
 	{"vault login", "vault login «s.abcdefg123456»\n"},
 
+	// as the documentation of vendors has it, where neither name nor form is known
+	{"key of a vendor", "export ACME_KEY=«0123456789abcdef0123456789abcdef»\n"},
+	{"key of a vendor in yaml", "acme:\n  key: «d2AerXD1dxwH2XslBTTKJYjX0AiaHc2i»\n  site: eu\n"},
+	{"key of a vendor in json", `{"acme": {"key": "«d2AerXD1dxwH2XslBTTKJYjX0AiaHc2i»", "site": "eu"}}`},
+	{"key of a vendor in the environment of a container", "env:\n- name: ACME_KEY\n  value: «d2AerXD1dxwH2XslBTTKJYjX0AiaHc2i»\n- name: TZ\n  value: UTC\n"},
+	{"key in a query", "curl 'https://acme.example/x?key=«d2AerXD1dxwH2XslBTTKJYjX»&b=1'\n"},
+	{"license", "acme-agent install --license «d2AerXD1dxwH2Xsl.BTTKJYjX» --quiet\n"},
+	{"issuer in a token", "./install.sh «acme_tkn_Yjgn2KMlqhlqKC5qztC1R2O7wyYZJyx»\n"},
+	{"token in place of a user", "git clone https://«d2AerXD1dxwH2XslBTTKJYjX»:x-oauth-basic@github.com/acme/x.git\n"},
+	{"token with dots in place of a user", "pip install -i https://«pat.VCez4F2h7gWxXctP09u9a1.TZdbdwUC»@pypi.corp/simple x\n"},
+	{"gh", "echo «hunter2» | gh auth login --with-token\n"},
+	{"docker secret", "printf '%s' '«hunter2»' | docker secret create db -\n"},
+	{"aws configure", "printf 'AKIAIOSFODNN7EXAMPLE\\n«hunter2»\\neu-west-1\\n\\n' | aws configure\n"},
+	{"literal of a neutral name", "kubectl -n x create secret generic acme --from-literal=acme=«hunter2»\n"},
+	{"vault kv", "vault kv put kv/acme site=eu db=«hunter2»\n"},
+	{"rejected", "[   12.1] agent[1]: ERROR invalid api key \"«d2AerXD1dxwH2XslBTTKJYjX»\"\n"},
+	{"like a version", "git config --global http.extraHeader 'PRIVATE-TOKEN: «v1.0-bf519583614022efc08e17f5-4a3ec43132d8bdaa16f22f1d»'\n"},
+
 	// YAML
 	{"yaml", "db:\n  host: db.internal\n  password: «hunter2 hunter3»\n  port: 5432\n"},
 	{"yaml quoted", "password: \"«hunter2\\\" more»\" # note\n"},
