@@ -101,20 +101,22 @@ func chatMessage(d NoticeDocument, subject string, l letter) ([]byte, error) {
 }
 
 var (
-	// marks match what Slack reads as a mention or a link. Otherwise the name of a group or a
-	// tag could notify a whole channel.
+	// marks match what Slack reads as a mention or a link, also in code.
 	// https://docs.slack.dev/messaging/formatting-message-text
-	marks = regexp.MustCompile(`<([!@#]|[a-z]+:)`)
+	marks = regexp.MustCompile(`<(?:[!@#/]|[A-Za-z][A-Za-z0-9.+-]*:)`)
 	// links match where markdown makes a link of a bracket, which may show another address
 	// than it leads to. https://spec.commonmark.org/0.31.2/#links
 	links = regexp.MustCompile(`\]([(\[:])`)
 )
 
-// harmless disarms the marks and links in a text for a chat, and the backticks, which would
-// end the code that a name stands in.
+// harmless disarms the marks and links in a text for a chat, and the backticks, which would end the code that a name
+// stands in. Otherwise the name of a group or a tag could notify a whole channel. A text needs no angle bracket, of which
+// Teams makes elements too.
 func harmless(s string) string {
-	return links.ReplaceAllString(strings.ReplaceAll(marks.ReplaceAllString(s, "‹$1"), "`", "'"), "] $1")
+	return links.ReplaceAllString(disarmed.Replace(s), "] $1")
 }
+
+var disarmed = strings.NewReplacer("<", "‹", "`", "'")
 
 // pasteable reports whether a chat shows a command as it is. Another one is left out, because
 // what is changed or not shown as code would be another command.

@@ -122,18 +122,18 @@ func TestWhatIsSaidOfATroubleIsOneThread(t *testing.T) {
 // to add a link to Rollcall's messages.
 func TestNobodyIsCalledByAName(t *testing.T) {
 	f := silent(1, time.Hour)
-	f.Group = "asg/<!channel> <@U1> <https://x.example|aws> [aws](https://x.example) `rm`"
+	f.Group = "asg/<!channel> <@U1> <HTTPS://x.example|aws> [aws](https://x.example) `rm`"
 	f.Node = "node [aws][1] `rm`"
 	f.Summary = "node is sick (<!here>)"
 	n := noticeOf(policy.Remediate, entry(f, func(e *plan.Entry) {
 		h := held(f, plan.ActionFailed, "denied <#C1> <mailto:x@example.com>")
-		e.Held, e.Causes = &h, []roll.Cause{{Code: "KernelPanic", Confidence: roll.Decisive, Summary: "<!everyone> [aws](https://x.example) `rm`", Fix: "cat <<EOF | kubectl apply -f -\nEOF\n"}}
+		e.Held, e.Causes = &h, []roll.Cause{{Code: "KernelPanic", Confidence: roll.Decisive, Summary: "<!everyone> <JavaScript:x> <//x.example|aws> <www.x.example|aws> <at>all</at> <a href=x> [aws](https://x.example) `rm`", Fix: "cat <<EOF | kubectl apply -f -\nEOF\n"}}
 	}))
 	m, err := here.Notice(cluster, n.notice, n.mode, now)
 	must.Succeed(t, err)
 	c := chatOf(t, m)
 	for _, s := range append([]string{c.Content.Title, c.Content.Description, c.Metadata.Summary}, c.Content.NextSteps...) {
-		if marks.MatchString(s) {
+		if strings.Contains(strings.ReplaceAll(s, "cat <<EOF", ""), "<") {
 			t.Errorf("a chat reads a mark in %q", s)
 		}
 		if links.MatchString(s) {
@@ -145,6 +145,20 @@ func TestNobodyIsCalledByAName(t *testing.T) {
 	}
 	if !strings.Contains(c.Content.Description, "cat <<EOF | kubectl apply") {
 		t.Errorf("a command is not what it was:\n%s", c.Content.Description)
+	}
+}
+
+// Slack reads marks in code, too. A command with one is not shown, because without it it would be another.
+func TestACommandWithAMarkIsNotShown(t *testing.T) {
+	for _, c := range []string{"x <!here>", "x <@U1>", "x <#C1>", "x <https://x.example>", "x <HTTPS://x.example|y>", "x <x-a.b+c:y>", "x <//x.example|y>", "x `y`"} {
+		if pasteable(c) {
+			t.Errorf("a chat shows %s", c)
+		}
+	}
+	for _, c := range []string{"cat <<EOF | kubectl apply -f -", "aws ec2 x < file", "x <<<y", "x 2<&1"} {
+		if !pasteable(c) {
+			t.Errorf("a chat does not show %s", c)
+		}
 	}
 }
 
