@@ -231,7 +231,7 @@ func (f replayFlags) ofPath(ctx context.Context, env Environment, p *progress) (
 	}
 	if !info.IsDir() {
 		return gather(func(keep keeper) error {
-			data, err := os.ReadFile(f.from)
+			data, err := contents(f.from)
 			keep(f.from, data, err)
 			return nil
 		})

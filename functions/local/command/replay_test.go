@@ -137,3 +137,17 @@ func TestWhatAReplayCannotBeAsked(t *testing.T) {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }
+
+// What is read is bounded, and of a folder only regular files are read: a pipe there may never end.
+func TestWhatIsReadIsBounded(t *testing.T) {
+	for most, read := range map[int64]bool{2: false, 3: true} {
+		if data, err := bounded(strings.NewReader("abc"), most); read != (err == nil) || read && string(data) != "abc" || !read && !strings.Contains(err.Error(), "it is larger than 2 bytes") {
+			t.Errorf("%d bytes: %q, %v", most, data, err)
+		}
+	}
+	dir := t.TempDir()
+	must.Succeed(t, os.Symlink(os.DevNull, filepath.Join(dir, "x.rollcall")))
+	if code, _, stderr := rollcall(t, "replay", "--from", dir); code != ExitError || !strings.Contains(stderr, filepath.Join(dir, "x.rollcall")+": it is no regular file") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}

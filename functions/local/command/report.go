@@ -211,12 +211,46 @@ func eachFile(dir string, wanted func(name string) bool, keep keeper) error {
 			return err
 		}
 		if !d.IsDir() && wanted(path) {
-			data, err := os.ReadFile(path)
+			data, err := regular(path)
 			keep(path, data, err)
 		}
 		return nil
 	})
 	return ofFlag("--from", err)
+}
+
+// maxRead bounds what is read of one file or object.
+const maxRead = 1 << 30
+
+// bounded reads to the end, unless that is too far.
+func bounded(from io.Reader, most int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(from, most+1))
+	if int64(len(data)) > most {
+		return nil, fmt.Errorf("it is larger than %d bytes, the most that is read", most)
+	}
+	return data, err
+}
+
+// contents reads a file, which may be a pipe if a person named it.
+func contents(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	data, err := bounded(file, maxRead)
+	return data, errors.Join(err, file.Close())
+}
+
+// regular reads a file that was found in a folder. A pipe there may never end, or never begin.
+func regular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	return contents(path)
 }
 
 // eachOf reads the objects of --from s3://PLACE whose names end in suffix.
@@ -262,6 +296,6 @@ func object(ctx context.Context, client *s3.Client, bucket, key string) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(out.Body)
+	data, err := bounded(out.Body, maxRead)
 	return data, errors.Join(err, out.Body.Close())
 }

@@ -141,8 +141,14 @@ func readRegular(fsys fs.FS, name string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("it is no regular file but %s", special(info.Mode()))
 	}
+	if info.Size() > maxFile {
+		return nil, fmt.Errorf("it has %d bytes, and at most %d are read", info.Size(), int64(maxFile))
+	}
 	return fs.ReadFile(fsys, name)
 }
+
+// maxFile bounds the bytes of one file. 100,000 nodes of 18 KB take less than half of it.
+const maxFile = 4 << 30
 
 // special returns the type of a file that is not regular.
 func special(m fs.FileMode) string {

@@ -3,6 +3,7 @@ package bundle
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -292,5 +293,16 @@ func TestRefusesWhatIsNoRegularFile(t *testing.T) {
 	must.Succeed(t, errors.Join(os.Remove(filepath.Join(dir, fileRoles)), os.Symlink(fileNodes, filepath.Join(dir, fileRoles))))
 	if _, err := Open(dir); err == nil || strings.Contains(err.Error(), "regular") {
 		t.Errorf("a link to a file is read: %v", err)
+	}
+}
+
+// A file of any size would be read into memory as a whole.
+func TestRefusesAFileThatIsTooLarge(t *testing.T) {
+	dir := t.TempDir()
+	must.Succeed(t, os.CopyFS(dir, small(t)))
+	must.Succeed(t, os.Truncate(filepath.Join(dir, fileNodes), maxFile+1)) // it takes no space on the disk
+	_, err := Open(dir)
+	if want := fmt.Sprintf("%s: it cannot be read: it has %d bytes, and at most %d are read", fileNodes, int64(maxFile)+1, int64(maxFile)); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
 	}
 }

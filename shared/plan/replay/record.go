@@ -99,14 +99,20 @@ func (w *Writer) Close() error { return w.zip.Close() }
 // ErrNoRecord means that the content read is no record.
 var ErrNoRecord = errors.New("it is not a record of checks")
 
+// maxRecord bounds the bytes that a record expands to: a small file may expand to any number.
+const maxRecord = 4 << 30
+
 // Read reads a record to its end. An error names what is wrong; the checks before it are returned
 // too.
-func Read(from io.Reader) (checks []Recorded, err error) {
+func Read(from io.Reader) (checks []Recorded, err error) { return read(from, maxRecord) }
+
+func read(from io.Reader, most int64) (checks []Recorded, err error) {
 	zip, err := gzip.NewReader(from)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoRecord, err)
 	}
-	dec := gob.NewDecoder(zip)
+	bounded := &io.LimitedReader{R: zip, N: most + 1}
+	dec := gob.NewDecoder(bounded)
 	var f format
 	switch err := dec.Decode(&f); {
 	case err != nil:
@@ -117,6 +123,8 @@ func Read(from io.Reader) (checks []Recorded, err error) {
 	for {
 		var c Recorded
 		switch err := dec.Decode(&c); {
+		case err != nil && bounded.N <= 0:
+			return checks, fmt.Errorf("it expands to more than %d bytes, the most that is read", most)
 		case errors.Is(err, io.EOF):
 			return checks, nil
 		case err != nil:
