@@ -174,7 +174,7 @@ func told(env Environment, dir string, files map[string][]byte, lacks map[string
 		return fmt.Errorf("print: %w", err)
 	}
 	for _, file := range slices.Sorted(maps.Keys(lacks)) {
-		_, _ = fmt.Fprintf(env.Stderr, "rollcall: %s was left out: %s\n", file, lacks[file])
+		_, _ = fmt.Fprintf(env.Stderr, "rollcall: %s was left out: %s\n", file, roll.Visible(lacks[file]))
 	}
 	for _, file := range []string{"cluster.json", "instances.json", "nodes.json"} {
 		if files[file] == nil {

@@ -82,7 +82,7 @@ func (e Environment) again(round int, every time.Duration) {
 func complain(env Environment, err error) {
 	for line := range strings.Lines(err.Error()) {
 		if line = strings.TrimSpace(line); line != "" {
-			_, _ = fmt.Fprintf(env.Stderr, "rollcall: %s\n", line)
+			_, _ = fmt.Fprintf(env.Stderr, "rollcall: %s\n", roll.Visible(line))
 		}
 	}
 }

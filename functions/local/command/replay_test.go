@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -149,5 +150,19 @@ func TestWhatIsReadIsBounded(t *testing.T) {
 	must.Succeed(t, os.Symlink(os.DevNull, filepath.Join(dir, "x.rollcall")))
 	if code, _, stderr := rollcall(t, "replay", "--from", dir); code != ExitError || !strings.Contains(stderr, filepath.Join(dir, "x.rollcall")+": it is no regular file") {
 		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// An error quotes what others wrote: names of files and objects, answers of API servers.
+func TestAnErrorMovesNoCursor(t *testing.T) {
+	dir := t.TempDir()
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "x\x1b[2J\u009b31m\u202e.rollcall"), []byte("x"), 0o600))
+	var stderr bytes.Buffer
+	if err := told(Environment{Stdout: io.Discard, Stderr: &stderr}, dir, nil, map[string]string{"nodes.json": "forbidden\x1b[2J"}); err == nil {
+		t.Error("a bundle without nodes can be used")
+	}
+	code, _, said := rollcall(t, "replay", "--from", dir)
+	if said += stderr.String(); code != ExitError || !strings.Contains(said, "forbidden\ufffd[2J") || !strings.Contains(said, "x\ufffd[2J\ufffd31m\ufffd.rollcall") {
+		t.Errorf("exit %d: %q", code, said)
 	}
 }
