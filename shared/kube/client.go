@@ -112,11 +112,22 @@ func newClient(cfg *rest.Config) (*Client, error) {
 	cfg.QPS = -1 // requests are few and sequential
 	cfg.GroupVersion = &coreV1
 	cfg.NegotiatedSerializer = codecs.WithoutConversion()
-	client, err := rest.RESTClientFor(cfg)
+	transport, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("prepare a client for %s: %w", cfg.Host, err)
+	}
+	transport.CheckRedirect = stay
+	client, err := rest.RESTClientForConfigAndClient(cfg, transport)
 	if err != nil {
 		return nil, fmt.Errorf("prepare a client for %s: %w", cfg.Host, err)
 	}
 	return &Client{rest: client}, nil
+}
+
+// stay refuses to follow a redirect. No resource of the Kubernetes API redirects, and the token would go along, to a host
+// whose certificate the cluster's CA need not have signed.
+func stay(next *http.Request, _ []*http.Request) error {
+	return fmt.Errorf("it redirects to %s, which is not followed", next.URL.Redacted())
 }
 
 // Nodes lists every node, page by page, and passes each to yield, with the fields that watch names.
