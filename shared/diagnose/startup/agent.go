@@ -138,8 +138,12 @@ func condition(p evidence.Pod) string {
 // observed returns a pod's state with its message.
 func observed(p evidence.Pod) string {
 	text := condition(p)
-	if p.Message != "" && !p.Ready {
+	switch {
+	case p.Ready:
+	case p.Message != "":
 		text += ": " + p.Message
+	case len(p.Events) > 0:
+		text += ": " + p.Events[len(p.Events)-1].Message
 	}
 	return text
 }

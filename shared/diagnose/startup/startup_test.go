@@ -548,6 +548,30 @@ func TestANodeWithoutANetwork(t *testing.T) {
 	check(t, roll.Uninitialized, tests)
 }
 
+// What keeps a pod from starting, such as its sandbox or a probe, may show in its events alone.
+func TestWhatAPodsEventsSayIsEvidence(t *testing.T) {
+	failed := []evidence.Event{{Message: "Back-off"}, {Message: "no runtime for \"nvidia\" is configured"}}
+	for name, tt := range map[string]struct {
+		pod  evidence.Pod
+		want string
+	}{
+		"it waits, and says no more": {evidence.Pod{Waiting: "PodInitializing", Events: failed}, "waits in PodInitializing: no runtime for \"nvidia\" is configured"},
+		"it says why itself":         {evidence.Pod{Waiting: "CrashLoopBackOff", Message: "back-off 5m0s", Events: failed}, "waits in CrashLoopBackOff: back-off 5m0s"},
+		"it is ready by now":         {evidence.Pod{Ready: true, Events: failed}, "is ready"},
+		"it has none":                {evidence.Pod{Phase: "Pending"}, "is Pending"},
+	} {
+		w := of(roll.NotReady)
+		w.unready(noNetwork)
+		w.pod("aws-node", func(p *evidence.Pod) {
+			p.Ready, p.Phase, p.Waiting, p.Message, p.Events = tt.pod.Ready, tt.pod.Phase, tt.pod.Waiting, tt.pod.Message, tt.pod.Events
+		})
+		rows := w.analyze().Causes()[0].Evidence
+		if got := rows[len(rows)-1].Observed; got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
 // A cluster without any network plugin: no node has one, and no DaemonSet may be one.
 func TestAClusterWithoutANetworkPlugin(t *testing.T) {
 	sets := func(all ...evidence.DaemonSet) func(*world) {
