@@ -82,7 +82,7 @@ func from(sources ...string) []string { return sources }
 // Cases returns all cases, by topic.
 func Cases() []Case {
 	return slices.Concat(identityCases(), controllerCases(), mappingCases(), bootstrapCases(), quotingCases(), imageCases(),
-		networkCases(), endpointCases(), startupCases(), labelCases(), hostCases(), hostLogCases(), silentCases(), fleetCases(), removalCases(), drainCases(), launchCases(), unreadyCases(), publishedCases(), rootCases(), intentCases(), reachCases(), registryCases(), siblingCases(), fellowCases(), absenceCases(), systemCases(), bootCases(), flappingCases(), readerCases(), webhookCases(), ownImageCases(), reportCases(), pluginCases(), tolerationCases(), wellCases())
+		networkCases(), endpointCases(), startupCases(), labelCases(), hostCases(), hostLogCases(), silentCases(), fleetCases(), removalCases(), drainCases(), launchCases(), unreadyCases(), publishedCases(), rootCases(), intentCases(), reachCases(), registryCases(), siblingCases(), fellowCases(), absenceCases(), systemCases(), bootCases(), flappingCases(), readerCases(), webhookCases(), ownImageCases(), reportCases(), pluginCases(), tolerationCases(), accountCases(), wellCases())
 }
 
 // All builds all cases.

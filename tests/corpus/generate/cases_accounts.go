@@ -1,0 +1,100 @@
+package generate
+
+import (
+	"strings"
+	"time"
+)
+
+// accountCases are about instances and nodes of which users of EKS reported in 2024 to 2026, and about what
+// AWS's guide has people do to a node that may be compromised.
+func accountCases() []Case {
+	const (
+		docRegion    = "https://github.com/bottlerocket-os/bottlerocket/issues/4779"
+		docPluto     = "https://github.com/bottlerocket-os/bottlerocket/issues/4382"
+		docNodeRoles = "https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3346"
+		docSwap      = "https://github.com/awslabs/amazon-eks-ami/pull/1958"
+		docIsolated  = "https://aws.github.io/aws-eks-best-practices/incidents/"
+		docUnmarked  = "https://github.com/aws/karpenter-provider-aws/issues/3910"
+		space        = "11000000"
+		inodes       = "1200000"
+	)
+	rocket := BatchGroup
+	rocket.Image, rocket.Custom = imageBottlerocket, true
+	settings := bottlerocketData(Cluster)
+	elsewhere := "\n[settings.aws]\nregion = \"us-east-2\"\n"
+	// refuses has the kubelet of an instance print these lines and exit.
+	refuses := func(lines ...string) func(*Bundle) *verdict {
+		return func(b *Bundle) *verdict {
+			m := b.Unregistered(BatchGroup)
+			b.logs(m, space, inodes, section{"kubelet", append(lines,
+				"systemd[1]: kubelet.service: Main process exited, code=exited, status=1/FAILURE",
+				"systemd[1]: kubelet.service: Failed with result 'exit-code'.")})
+			return unregistered(m, "CloudInitFailed").holds("CauseOutside")
+		}
+	}
+	return []Case{
+		broken("bottlerocket-for-another-region", "The settings were copied from another region, with settings.aws.region: pluto asks EC2 there for the name of the instance, and gives up after five minutes.",
+			from(docRegion, docPluto), func(b *Bundle) *verdict {
+				m := b.Unregistered(rocket)
+				b.retext(m, settings+elsewhere)
+				b.Console[m.ID] = strings.Join([]string{
+					"Welcome to Bottlerocket OS 1.55.0 (aws-k8s-1.35)!",
+					"[  OK  ] Finished Bottlerocket userdata configuration system.",
+					"[  305.912208] pluto[1521]: Timed out retrieving private DNS name from EC2: deadline has elapsed",
+					"[FAILED] Failed to start Generate additional settings for Kubernetes.",
+					"[DEPEND] Dependency failed for Bottlerocket initial configuration complete.",
+				}, "\n")
+				return unregistered(m, "UserDataClusterMismatch", "CloudInitFailed").says("us-east-2").holds("NotClaimed")
+			}),
+		misleading("bottlerocket-for-another-region-with-a-name", "The same region, and the settings name the node, so that EC2 is not asked. The role is mapped nowhere.",
+			from(docRegion, docAccessEntries), func(b *Bundle) *verdict {
+				m := b.Unregistered(rocket)
+				b.retext(m, strings.Replace(settings, "[settings.kubernetes]\n", "[settings.kubernetes]\nhostname-override = \""+m.Name()+"\"\n", 1)+elsewhere)
+				b.unmap(rocket)
+				return unregistered(m, "NodeRoleNotMapped").suggests("UserDataClusterMismatch")
+			}),
+
+		broken("kubelet-that-refuses-a-label", "The label of a role is one that a kubelet may not set. The error is on the line after the one that announces it.",
+			from(docNodeRoles, "https://github.com/aws/containers-roadmap/issues/2465"), refuses(
+				"systemd[1]: Started kubelet.service - Kubernetes Kubelet.",
+				`kubelet[2211]: E0310 11:31:04.798470    2211 run.go:72] "command failed" err=<`,
+				"kubelet[2211]:         failed to validate kubelet flags: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [node-role.kubernetes.io/batch]",
+				"kubelet[2211]:         --node-labels in the 'kubernetes.io' namespace must begin with an allowed prefix (kubelet.kubernetes.io, node.kubernetes.io)",
+				"kubelet[2211]:  >")),
+		broken("kubelet-that-refuses-swap", "A script of the user data makes a swap file, and nothing allows the kubelet to start with one.",
+			from(docSwap, "https://github.com/eksctl-io/eksctl/issues/8468"), refuses(
+				`kubelet[2211]: E0310 11:31:04.798470    2211 run.go:72] "command failed" err="failed to run Kubelet: running with swap on is not supported, please disable swap or set --fail-swap-on flag to false"`)),
+
+		broken("network-plugin-that-hangs", "A new version of the network plugin starts, and never opens the port by which it is probed.",
+			from("https://github.com/aws/amazon-vpc-cni-k8s/issues/3705"), func(b *Bundle) *verdict {
+				m := b.cniWaits(BatchGroup)
+				p := b.pod(m, "aws-node", "", "")
+				status := p["status"].(object)
+				status["conditions"] = []object{{"type": "Ready", "status": "False", "reason": "ContainersNotReady", "message": "containers with unready status: [aws-node]"}}
+				status["containerStatuses"].([]object)[0]["ready"] = false
+				b.podEvent(p, "Unhealthy", "Readiness probe failed: timeout: failed to connect service \":50051\" within 5s", 2*time.Minute, 30)
+				return finds(m, "Uninitialized", "CniNotReady").says("runs and is not ready")
+			}),
+
+		broken("silent-behind-a-group-that-lets-nothing-through", "Somebody moved the instance behind a security group without rules, as to isolate it. A reboot would erase its memory, and not let it out.",
+			from(docIsolated, docFirewall), func(b *Bundle) *verdict {
+				m := silentWorker(b)
+				b.behind(m, nil, nil)
+				return finds(m, "Unknown", "SecurityGroupBlocksApi", "KubeletSilent").holds("CauseOutside")
+			}),
+		misleading("silent-and-cordoned-by-a-person", "Somebody cordoned the node before it fell silent. Nothing shows why it is silent, and what it has in memory is kept.",
+			from(docIsolated), func(b *Bundle) *verdict {
+				m := silentWorker(b)
+				m.Node["spec"].(object)["unschedulable"] = true
+				return finds(m, "Unknown", "", "KubeletSilent").holds("NodeHeld")
+			}),
+		misleading("marked-by-nobody-and-at-work", "Karpenter is down since the node came up: it is Ready, pods run on it, and the mark of an initialized node is missing. Nothing would replace it.",
+			from(docUnmarked, docInitialized), func(b *Bundle) *verdict {
+				m := b.joined(Batch, 3*time.Hour)
+				m.unlabel("karpenter.sh/initialized")
+				b.claimSays(m, "Initialized", "Unknown", "NodeNotReady", "Node status is NotReady", 3*time.Hour-time.Minute)
+				b.workload(m, "checkout", object{}, "")
+				return finds(m, "Uninitialized", "").holds("NodeReady")
+			}),
+	}
+}
