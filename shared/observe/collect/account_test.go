@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -93,8 +94,38 @@ func (a *account) collector() *Collector {
 	return New(Options{AWS: a.aws(), Kube: a, Principal: func(context.Context) string { return principal }})
 }
 
-func (a *account) aws() aws.Config {
-	return apistats.Intercept(aws.Config{Region: "eu-west-1"}, apistats.Methods(a))
+func (a *account) aws() aws.Config { return a.answers(a) }
+
+// answers returns the configuration of clients whose calls the methods of api answer, each counted
+// and logged with what it is about.
+func (a *account) answers(api any) aws.Config {
+	methods := apistats.Methods(api)
+	return apistats.Intercept(aws.Config{Region: "eu-west-1"}, func(ctx context.Context, in any, next apistats.Call) (any, error) {
+		if err := a.call(ctx, apistats.Action(ctx), about(in)); err != nil {
+			return nil, err
+		}
+		return methods(ctx, in, next)
+	})
+}
+
+// about returns the objects that a call names; of several instances their number.
+func about(in any) string {
+	call := reflect.ValueOf(in).Elem()
+	if many := call.FieldByName("InstanceIds"); many.IsValid() {
+		return fmt.Sprint(many.Len())
+	}
+	for _, name := range []string{"InstanceId", "ImageIds", "LaunchTemplateId", "SubnetIds", "GroupIds", "NatGatewayIds", "VpcIds", "VpcId", "DhcpOptionsIds", "NodegroupName", "PrincipalArn",
+		"AutoScalingGroupNames", "AutoScalingGroupName", "InstanceProfileName", "PolicyName", "PolicyArn", "RoleName", "Name"} {
+		if f := call.FieldByName(name); f.IsValid() {
+			switch v := f.Interface().(type) {
+			case *string:
+				return aws.ToString(v)
+			case []string:
+				return strings.Join(v, ",")
+			}
+		}
+	}
+	return ""
 }
 
 // Dial implements dialer.
@@ -185,10 +216,7 @@ func inVPC[T any](all []T, vpc func(*T) *string, filters []types.Filter) []T {
 	return slices.DeleteFunc(slices.Clone(all), func(t T) bool { return !slices.Contains(filters[0].Values, aws.ToString(vpc(&t))) })
 }
 
-func (a *account) DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
-	if err := a.call(ctx, "ec2:DescribeInstances", fmt.Sprint(len(in.InstanceIds))); err != nil {
-		return nil, err
-	}
+func (a *account) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
 	if len(in.InstanceIds) == 0 || !aws.ToBool(in.IncludeManagedResources) {
 		panic("every instance of the region, or not the managed ones")
 	}
@@ -207,10 +235,7 @@ func (a *account) DescribeNetworkInterfaces(context.Context, *ec2.DescribeNetwor
 	panic("evidence asks for no network interfaces")
 }
 
-func (a *account) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
-	if err := a.call(ctx, "ec2:DescribeInstanceStatus", fmt.Sprint(len(in.InstanceIds))); err != nil {
-		return nil, err
-	}
+func (a *account) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
 	if n := len(in.InstanceIds); n == 0 || n > 100 || !aws.ToBool(in.IncludeAllInstances) {
 		panic("at most 100 instances, in whatever state")
 	}
@@ -230,11 +255,8 @@ func (a *account) DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeIn
 	return out, nil
 }
 
-func (a *account) DescribeInstanceAttribute(ctx context.Context, in *ec2.DescribeInstanceAttributeInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceAttributeOutput, error) {
+func (a *account) DescribeInstanceAttribute(_ context.Context, in *ec2.DescribeInstanceAttributeInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceAttributeOutput, error) {
 	id := aws.ToString(in.InstanceId)
-	if err := a.call(ctx, "ec2:DescribeInstanceAttribute", id); err != nil {
-		return nil, err
-	}
 	out := &ec2.DescribeInstanceAttributeOutput{UserData: &types.AttributeValue{}}
 	if text, ok := a.userData[id]; ok {
 		out.UserData.Value = aws.String(base64.StdEncoding.EncodeToString([]byte(text)))
@@ -242,11 +264,8 @@ func (a *account) DescribeInstanceAttribute(ctx context.Context, in *ec2.Describ
 	return out, nil
 }
 
-func (a *account) GetConsoleOutput(ctx context.Context, in *ec2.GetConsoleOutputInput, _ ...func(*ec2.Options)) (*ec2.GetConsoleOutputOutput, error) {
+func (a *account) GetConsoleOutput(_ context.Context, in *ec2.GetConsoleOutputInput, _ ...func(*ec2.Options)) (*ec2.GetConsoleOutputOutput, error) {
 	id := aws.ToString(in.InstanceId)
-	if err := a.call(ctx, "ec2:GetConsoleOutput", id); err != nil {
-		return nil, err
-	}
 	if aws.ToBool(in.Latest) && a.xen[id] {
 		return nil, apiError("UnsupportedOperation", "This instance type does not support retrieving the latest console logs. Only supported instance types: ...")
 	}
@@ -257,10 +276,7 @@ func (a *account) GetConsoleOutput(ctx context.Context, in *ec2.GetConsoleOutput
 	return out, nil
 }
 
-func (a *account) DescribeImages(ctx context.Context, in *ec2.DescribeImagesInput, _ ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error) {
-	if err := a.call(ctx, "ec2:DescribeImages", strings.Join(in.ImageIds, ",")); err != nil {
-		return nil, err
-	}
+func (a *account) DescribeImages(_ context.Context, in *ec2.DescribeImagesInput, _ ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error) {
 	if !aws.ToBool(in.IncludeDeprecated) {
 		panic("deprecated AMIs run too")
 	}
@@ -268,11 +284,8 @@ func (a *account) DescribeImages(ctx context.Context, in *ec2.DescribeImagesInpu
 	return &ec2.DescribeImagesOutput{Images: found}, err
 }
 
-func (a *account) DescribeLaunchTemplateVersions(ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
+func (a *account) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
 	id := aws.ToString(in.LaunchTemplateId)
-	if err := a.call(ctx, "ec2:DescribeLaunchTemplateVersions", id); err != nil {
-		return nil, err
-	}
 	out := &ec2.DescribeLaunchTemplateVersionsOutput{}
 	for _, v := range in.Versions {
 		i := slices.IndexFunc(a.templates, func(t types.LaunchTemplateVersion) bool {
@@ -286,74 +299,47 @@ func (a *account) DescribeLaunchTemplateVersions(ctx context.Context, in *ec2.De
 	return out, nil
 }
 
-func (a *account) DescribeSubnets(ctx context.Context, in *ec2.DescribeSubnetsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
-	if err := a.call(ctx, "ec2:DescribeSubnets", strings.Join(in.SubnetIds, ",")); err != nil {
-		return nil, err
-	}
+func (a *account) DescribeSubnets(_ context.Context, in *ec2.DescribeSubnetsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
 	found, err := chosen(a.subnets, func(s *types.Subnet) *string { return s.SubnetId }, in.SubnetIds, "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist")
 	return &ec2.DescribeSubnetsOutput{Subnets: found}, err
 }
 
-func (a *account) DescribeRouteTables(ctx context.Context, in *ec2.DescribeRouteTablesInput, _ ...func(*ec2.Options)) (*ec2.DescribeRouteTablesOutput, error) {
-	if err := a.call(ctx, "ec2:DescribeRouteTables", ""); err != nil {
-		return nil, err
-	}
+func (a *account) DescribeRouteTables(_ context.Context, in *ec2.DescribeRouteTablesInput, _ ...func(*ec2.Options)) (*ec2.DescribeRouteTablesOutput, error) {
 	page, next := cut(inVPC(a.tables, func(t *types.RouteTable) *string { return t.VpcId }, in.Filters), in.NextToken, a.page)
 	return &ec2.DescribeRouteTablesOutput{RouteTables: page, NextToken: next}, nil
 }
 
-func (a *account) DescribeNetworkAcls(ctx context.Context, in *ec2.DescribeNetworkAclsInput, _ ...func(*ec2.Options)) (*ec2.DescribeNetworkAclsOutput, error) {
-	if err := a.call(ctx, "ec2:DescribeNetworkAcls", ""); err != nil {
-		return nil, err
-	}
+func (a *account) DescribeNetworkAcls(_ context.Context, in *ec2.DescribeNetworkAclsInput, _ ...func(*ec2.Options)) (*ec2.DescribeNetworkAclsOutput, error) {
 	page, next := cut(inVPC(a.acls, func(t *types.NetworkAcl) *string { return t.VpcId }, in.Filters), in.NextToken, a.page)
 	return &ec2.DescribeNetworkAclsOutput{NetworkAcls: page, NextToken: next}, nil
 }
 
-func (a *account) DescribeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error) {
-	if err := a.call(ctx, "ec2:DescribeSecurityGroups", strings.Join(in.GroupIds, ",")); err != nil {
-		return nil, err
-	}
+func (a *account) DescribeSecurityGroups(_ context.Context, in *ec2.DescribeSecurityGroupsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error) {
 	found, err := chosen(a.groups, func(g *types.SecurityGroup) *string { return g.GroupId }, in.GroupIds, "InvalidGroup.NotFound", "The security group '%s' does not exist")
 	return &ec2.DescribeSecurityGroupsOutput{SecurityGroups: found}, err
 }
 
-func (a *account) DescribeNatGateways(ctx context.Context, in *ec2.DescribeNatGatewaysInput, _ ...func(*ec2.Options)) (*ec2.DescribeNatGatewaysOutput, error) {
-	if err := a.call(ctx, "ec2:DescribeNatGateways", strings.Join(in.NatGatewayIds, ",")); err != nil {
-		return nil, err
-	}
+func (a *account) DescribeNatGateways(_ context.Context, in *ec2.DescribeNatGatewaysInput, _ ...func(*ec2.Options)) (*ec2.DescribeNatGatewaysOutput, error) {
 	found, err := chosen(a.gateways, func(g *types.NatGateway) *string { return g.NatGatewayId }, in.NatGatewayIds, "NatGatewayNotFound", "NatGateway %s was not found")
 	return &ec2.DescribeNatGatewaysOutput{NatGateways: found}, err
 }
 
-func (a *account) DescribeVpcEndpoints(ctx context.Context, in *ec2.DescribeVpcEndpointsInput, _ ...func(*ec2.Options)) (*ec2.DescribeVpcEndpointsOutput, error) {
-	if err := a.call(ctx, "ec2:DescribeVpcEndpoints", ""); err != nil {
-		return nil, err
-	}
+func (a *account) DescribeVpcEndpoints(_ context.Context, in *ec2.DescribeVpcEndpointsInput, _ ...func(*ec2.Options)) (*ec2.DescribeVpcEndpointsOutput, error) {
 	page, next := cut(inVPC(a.endpoints, func(e *types.VpcEndpoint) *string { return e.VpcId }, in.Filters), in.NextToken, a.page)
 	return &ec2.DescribeVpcEndpointsOutput{VpcEndpoints: page, NextToken: next}, nil
 }
 
-func (a *account) DescribeVpcs(ctx context.Context, in *ec2.DescribeVpcsInput, _ ...func(*ec2.Options)) (*ec2.DescribeVpcsOutput, error) {
-	if err := a.call(ctx, "ec2:DescribeVpcs", strings.Join(in.VpcIds, ",")); err != nil {
-		return nil, err
-	}
+func (a *account) DescribeVpcs(_ context.Context, in *ec2.DescribeVpcsInput, _ ...func(*ec2.Options)) (*ec2.DescribeVpcsOutput, error) {
 	found, err := chosen(a.vpcs, func(v *types.Vpc) *string { return v.VpcId }, in.VpcIds, "InvalidVpcID.NotFound", "The vpc ID '%s' does not exist")
 	return &ec2.DescribeVpcsOutput{Vpcs: found}, err
 }
 
-func (a *account) DescribeDhcpOptions(ctx context.Context, in *ec2.DescribeDhcpOptionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeDhcpOptionsOutput, error) {
-	if err := a.call(ctx, "ec2:DescribeDhcpOptions", strings.Join(in.DhcpOptionsIds, ",")); err != nil {
-		return nil, err
-	}
+func (a *account) DescribeDhcpOptions(_ context.Context, in *ec2.DescribeDhcpOptionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeDhcpOptionsOutput, error) {
 	found, err := chosen(a.dhcp, func(o *types.DhcpOptions) *string { return o.DhcpOptionsId }, in.DhcpOptionsIds, "InvalidDhcpOptionID.NotFound", "The dhcpOption ID '%s' does not exist")
 	return &ec2.DescribeDhcpOptionsOutput{DhcpOptions: found}, err
 }
 
-func (a *account) DescribeVpcAttribute(ctx context.Context, in *ec2.DescribeVpcAttributeInput, _ ...func(*ec2.Options)) (*ec2.DescribeVpcAttributeOutput, error) {
-	if err := a.call(ctx, "ec2:DescribeVpcAttribute", aws.ToString(in.VpcId)); err != nil {
-		return nil, err
-	}
+func (a *account) DescribeVpcAttribute(_ context.Context, in *ec2.DescribeVpcAttributeInput, _ ...func(*ec2.Options)) (*ec2.DescribeVpcAttributeOutput, error) {
 	v := &types.AttributeBooleanValue{Value: aws.Bool(a.dns[aws.ToString(in.VpcId)+" "+string(in.Attribute)])}
 	if in.Attribute == types.VpcAttributeNameEnableDnsSupport {
 		return &ec2.DescribeVpcAttributeOutput{EnableDnsSupport: v}, nil
@@ -361,31 +347,22 @@ func (a *account) DescribeVpcAttribute(ctx context.Context, in *ec2.DescribeVpcA
 	return &ec2.DescribeVpcAttributeOutput{EnableDnsHostnames: v}, nil
 }
 
-func (a *account) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
-	if err := a.call(ctx, "eks:DescribeCluster", aws.ToString(in.Name)); err != nil {
-		return nil, err
-	}
+func (a *account) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	if a.cluster == nil || aws.ToString(in.Name) != aws.ToString(a.cluster.Name) {
 		return nil, &ekstypes.ResourceNotFoundException{Message: aws.String("No cluster found for name: " + aws.ToString(in.Name) + ".")}
 	}
 	return &eks.DescribeClusterOutput{Cluster: a.cluster}, nil
 }
 
-func (a *account) DescribeNodegroup(ctx context.Context, in *eks.DescribeNodegroupInput, _ ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
+func (a *account) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroupInput, _ ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
 	name := aws.ToString(in.NodegroupName)
-	if err := a.call(ctx, "eks:DescribeNodegroup", name); err != nil {
-		return nil, err
-	}
 	if g, ok := a.nodeGroups[name]; ok {
 		return &eks.DescribeNodegroupOutput{Nodegroup: g}, nil
 	}
 	return nil, &ekstypes.ResourceNotFoundException{Message: aws.String("No node group found for name: " + name + ".")}
 }
 
-func (a *account) ListAccessEntries(ctx context.Context, in *eks.ListAccessEntriesInput, _ ...func(*eks.Options)) (*eks.ListAccessEntriesOutput, error) {
-	if err := a.call(ctx, "eks:ListAccessEntries", ""); err != nil {
-		return nil, err
-	}
+func (a *account) ListAccessEntries(_ context.Context, in *eks.ListAccessEntriesInput, _ ...func(*eks.Options)) (*eks.ListAccessEntriesOutput, error) {
 	var arns []string
 	for _, e := range a.entries {
 		arns = append(arns, aws.ToString(e.PrincipalArn))
@@ -394,11 +371,8 @@ func (a *account) ListAccessEntries(ctx context.Context, in *eks.ListAccessEntri
 	return &eks.ListAccessEntriesOutput{AccessEntries: page, NextToken: next}, nil
 }
 
-func (a *account) DescribeAccessEntry(ctx context.Context, in *eks.DescribeAccessEntryInput, _ ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error) {
+func (a *account) DescribeAccessEntry(_ context.Context, in *eks.DescribeAccessEntryInput, _ ...func(*eks.Options)) (*eks.DescribeAccessEntryOutput, error) {
 	arn := aws.ToString(in.PrincipalArn)
-	if err := a.call(ctx, "eks:DescribeAccessEntry", arn); err != nil {
-		return nil, err
-	}
 	for i := range a.entries {
 		if aws.ToString(a.entries[i].PrincipalArn) == arn {
 			return &eks.DescribeAccessEntryOutput{AccessEntry: &a.entries[i]}, nil
@@ -407,11 +381,8 @@ func (a *account) DescribeAccessEntry(ctx context.Context, in *eks.DescribeAcces
 	return nil, &ekstypes.ResourceNotFoundException{Message: aws.String("The specified principalArn could not be found.")}
 }
 
-func (a *account) ListAssociatedAccessPolicies(ctx context.Context, in *eks.ListAssociatedAccessPoliciesInput, _ ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error) {
+func (a *account) ListAssociatedAccessPolicies(_ context.Context, in *eks.ListAssociatedAccessPoliciesInput, _ ...func(*eks.Options)) (*eks.ListAssociatedAccessPoliciesOutput, error) {
 	arn := aws.ToString(in.PrincipalArn)
-	if err := a.call(ctx, "eks:ListAssociatedAccessPolicies", arn); err != nil {
-		return nil, err
-	}
 	out := &eks.ListAssociatedAccessPoliciesOutput{}
 	for _, p := range a.access[arn] {
 		out.AssociatedAccessPolicies = append(out.AssociatedAccessPolicies, ekstypes.AssociatedAccessPolicy{PolicyArn: aws.String(p)})
@@ -419,10 +390,7 @@ func (a *account) ListAssociatedAccessPolicies(ctx context.Context, in *eks.List
 	return out, nil
 }
 
-func (a *account) DescribeAutoScalingInstances(ctx context.Context, in *autoscaling.DescribeAutoScalingInstancesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
-	if err := a.call(ctx, "autoscaling:DescribeAutoScalingInstances", fmt.Sprint(len(in.InstanceIds))); err != nil {
-		return nil, err
-	}
+func (a *account) DescribeAutoScalingInstances(_ context.Context, in *autoscaling.DescribeAutoScalingInstancesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
 	if n := len(in.InstanceIds); n == 0 || n > 50 {
 		return nil, apiError("ValidationError", "at most 50 ids")
 	}
@@ -441,10 +409,7 @@ func (a *account) DescribeAutoScalingInstances(ctx context.Context, in *autoscal
 	return out, nil
 }
 
-func (a *account) DescribeAutoScalingGroups(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
-	if err := a.call(ctx, "autoscaling:DescribeAutoScalingGroups", strings.Join(in.AutoScalingGroupNames, ",")); err != nil {
-		return nil, err
-	}
+func (a *account) DescribeAutoScalingGroups(_ context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
 	var found []asgtypes.AutoScalingGroup
 	for _, g := range a.scaling {
 		if slices.Contains(in.AutoScalingGroupNames, aws.ToString(g.AutoScalingGroupName)) {
@@ -455,11 +420,8 @@ func (a *account) DescribeAutoScalingGroups(ctx context.Context, in *autoscaling
 	return &autoscaling.DescribeAutoScalingGroupsOutput{AutoScalingGroups: page, NextToken: next}, nil
 }
 
-func (a *account) DescribeScalingActivities(ctx context.Context, in *autoscaling.DescribeScalingActivitiesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error) {
+func (a *account) DescribeScalingActivities(_ context.Context, in *autoscaling.DescribeScalingActivitiesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error) {
 	name := aws.ToString(in.AutoScalingGroupName)
-	if err := a.call(ctx, "autoscaling:DescribeScalingActivities", name); err != nil {
-		return nil, err
-	}
 	all, _ := first(a.activities[name], int(aws.ToInt32(in.MaxRecords)))
 	return &autoscaling.DescribeScalingActivitiesOutput{Activities: all}, nil
 }
@@ -468,33 +430,24 @@ func noSuch(kind, name string) error {
 	return &iamtypes.NoSuchEntityException{Message: aws.String("The " + kind + " with name " + name + " cannot be found.")}
 }
 
-func (a *account) GetInstanceProfile(ctx context.Context, in *iam.GetInstanceProfileInput, _ ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error) {
+func (a *account) GetInstanceProfile(_ context.Context, in *iam.GetInstanceProfileInput, _ ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error) {
 	name := aws.ToString(in.InstanceProfileName)
-	if err := a.call(ctx, "iam:GetInstanceProfile", name); err != nil {
-		return nil, err
-	}
 	if p, ok := a.profiles[name]; ok {
 		return &iam.GetInstanceProfileOutput{InstanceProfile: p}, nil
 	}
 	return nil, noSuch("instance profile", name)
 }
 
-func (a *account) GetRole(ctx context.Context, in *iam.GetRoleInput, _ ...func(*iam.Options)) (*iam.GetRoleOutput, error) {
+func (a *account) GetRole(_ context.Context, in *iam.GetRoleInput, _ ...func(*iam.Options)) (*iam.GetRoleOutput, error) {
 	name := aws.ToString(in.RoleName)
-	if err := a.call(ctx, "iam:GetRole", name); err != nil {
-		return nil, err
-	}
 	if r, ok := a.roles[name]; ok {
 		return &iam.GetRoleOutput{Role: r}, nil
 	}
 	return nil, noSuch("role", name)
 }
 
-func (a *account) ListAttachedRolePolicies(ctx context.Context, in *iam.ListAttachedRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error) {
+func (a *account) ListAttachedRolePolicies(_ context.Context, in *iam.ListAttachedRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error) {
 	name := aws.ToString(in.RoleName)
-	if err := a.call(ctx, "iam:ListAttachedRolePolicies", name); err != nil {
-		return nil, err
-	}
 	if _, ok := a.roles[name]; !ok {
 		return nil, noSuch("role", name)
 	}
@@ -506,34 +459,22 @@ func (a *account) ListAttachedRolePolicies(ctx context.Context, in *iam.ListAtta
 	return &iam.ListAttachedRolePoliciesOutput{AttachedPolicies: page, Marker: next, IsTruncated: next != nil}, nil
 }
 
-func (a *account) ListRolePolicies(ctx context.Context, in *iam.ListRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error) {
+func (a *account) ListRolePolicies(_ context.Context, in *iam.ListRolePoliciesInput, _ ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error) {
 	name := aws.ToString(in.RoleName)
-	if err := a.call(ctx, "iam:ListRolePolicies", name); err != nil {
-		return nil, err
-	}
 	page, next := cut(a.inline[name], in.Marker, a.page)
 	return &iam.ListRolePoliciesOutput{PolicyNames: page, Marker: next, IsTruncated: next != nil}, nil
 }
 
-func (a *account) GetRolePolicy(ctx context.Context, in *iam.GetRolePolicyInput, _ ...func(*iam.Options)) (*iam.GetRolePolicyOutput, error) {
+func (a *account) GetRolePolicy(_ context.Context, in *iam.GetRolePolicyInput, _ ...func(*iam.Options)) (*iam.GetRolePolicyOutput, error) {
 	name := aws.ToString(in.PolicyName)
-	if err := a.call(ctx, "iam:GetRolePolicy", name); err != nil {
-		return nil, err
-	}
 	return &iam.GetRolePolicyOutput{RoleName: in.RoleName, PolicyName: in.PolicyName, PolicyDocument: aws.String("%7B%22Id%22%3A%22" + name + "%22%7D")}, nil
 }
 
-func (a *account) GetPolicy(ctx context.Context, in *iam.GetPolicyInput, _ ...func(*iam.Options)) (*iam.GetPolicyOutput, error) {
-	if err := a.call(ctx, "iam:GetPolicy", aws.ToString(in.PolicyArn)); err != nil {
-		return nil, err
-	}
+func (a *account) GetPolicy(_ context.Context, in *iam.GetPolicyInput, _ ...func(*iam.Options)) (*iam.GetPolicyOutput, error) {
 	return &iam.GetPolicyOutput{Policy: &iamtypes.Policy{Arn: in.PolicyArn, DefaultVersionId: aws.String("v3")}}, nil
 }
 
-func (a *account) GetPolicyVersion(ctx context.Context, in *iam.GetPolicyVersionInput, _ ...func(*iam.Options)) (*iam.GetPolicyVersionOutput, error) {
-	if err := a.call(ctx, "iam:GetPolicyVersion", aws.ToString(in.PolicyArn)); err != nil {
-		return nil, err
-	}
+func (a *account) GetPolicyVersion(_ context.Context, in *iam.GetPolicyVersionInput, _ ...func(*iam.Options)) (*iam.GetPolicyVersionOutput, error) {
 	return &iam.GetPolicyVersionOutput{PolicyVersion: &iamtypes.PolicyVersion{VersionId: in.VersionId, Document: aws.String("%7B%22Id%22%3A%22" + aws.ToString(in.VersionId) + "%22%7D")}}, nil
 }
 

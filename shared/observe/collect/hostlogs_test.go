@@ -17,7 +17,6 @@ import (
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/hostlog"
 	"rollcall/shared/ledger"
-	"rollcall/shared/observe/apistats"
 	"rollcall/shared/roll"
 )
 
@@ -37,10 +36,7 @@ func (a *account) withAgents() *agents {
 	return &agents{account: a, online: map[string]ssmtypes.PingStatus{}, prints: map[string]string{}}
 }
 
-func (s *agents) SendCommand(ctx context.Context, in *ssm.SendCommandInput, _ ...func(*ssm.Options)) (*ssm.SendCommandOutput, error) {
-	if err := s.call(ctx, "ssm:SendCommand", in.InstanceIds[0]); err != nil {
-		return nil, err
-	}
+func (s *agents) SendCommand(_ context.Context, in *ssm.SendCommandInput, _ ...func(*ssm.Options)) (*ssm.SendCommandOutput, error) {
 	if aws.ToString(in.DocumentName) != "logs" || aws.ToString(in.Comment) != hostlog.Comment || aws.ToInt32(in.TimeoutSeconds) < 30 || len(in.InstanceIds) != 1 {
 		panic(fmt.Sprintf("not the command: %+v", in))
 	}
@@ -64,10 +60,7 @@ func (s *agents) sent(id string, at time.Time) *string {
 	return i.CommandId
 }
 
-func (s *agents) ListCommandInvocations(ctx context.Context, in *ssm.ListCommandInvocationsInput, _ ...func(*ssm.Options)) (*ssm.ListCommandInvocationsOutput, error) {
-	if err := s.call(ctx, "ssm:ListCommandInvocations", aws.ToString(in.InstanceId)); err != nil {
-		return nil, err
-	}
+func (s *agents) ListCommandInvocations(_ context.Context, in *ssm.ListCommandInvocationsInput, _ ...func(*ssm.Options)) (*ssm.ListCommandInvocationsOutput, error) {
 	var found []ssmtypes.CommandInvocation
 	for _, c := range s.commands {
 		keep := aws.ToString(c.InstanceId) == aws.ToString(in.InstanceId)
@@ -89,10 +82,7 @@ func (s *agents) ListCommandInvocations(ctx context.Context, in *ssm.ListCommand
 	return out, nil
 }
 
-func (s *agents) GetCommandInvocation(ctx context.Context, in *ssm.GetCommandInvocationInput, _ ...func(*ssm.Options)) (*ssm.GetCommandInvocationOutput, error) {
-	if err := s.call(ctx, "ssm:GetCommandInvocation", aws.ToString(in.InstanceId)); err != nil {
-		return nil, err
-	}
+func (s *agents) GetCommandInvocation(_ context.Context, in *ssm.GetCommandInvocationInput, _ ...func(*ssm.Options)) (*ssm.GetCommandInvocationOutput, error) {
 	i := slices.IndexFunc(s.commands, func(c ssmtypes.CommandInvocation) bool {
 		return aws.ToString(c.CommandId) == aws.ToString(in.CommandId) && aws.ToString(c.InstanceId) == aws.ToString(in.InstanceId)
 	})
@@ -103,10 +93,7 @@ func (s *agents) GetCommandInvocation(ctx context.Context, in *ssm.GetCommandInv
 	return &ssm.GetCommandInvocationOutput{CommandId: c.CommandId, InstanceId: c.InstanceId, Comment: c.Comment, Status: c.Status, StatusDetails: c.StatusDetails, StandardOutputContent: aws.String(s.prints[aws.ToString(c.InstanceId)])}, nil
 }
 
-func (s *agents) DescribeInstanceInformation(ctx context.Context, in *ssm.DescribeInstanceInformationInput, _ ...func(*ssm.Options)) (*ssm.DescribeInstanceInformationOutput, error) {
-	if err := s.call(ctx, "ssm:DescribeInstanceInformation", fmt.Sprint(len(in.Filters[0].Values))); err != nil {
-		return nil, err
-	}
+func (s *agents) DescribeInstanceInformation(_ context.Context, in *ssm.DescribeInstanceInformationInput, _ ...func(*ssm.Options)) (*ssm.DescribeInstanceInformationOutput, error) {
 	if n := aws.ToInt32(in.MaxResults); n < 5 || n > 50 {
 		panic("pages of 5 to 50")
 	}
@@ -126,7 +113,7 @@ func readLogs(t *testing.T, s *agents, in Input, change func(*HostLogs)) (eviden
 	if change != nil {
 		change(&h)
 	}
-	c := New(Options{AWS: apistats.Intercept(aws.Config{Region: "eu-west-1"}, apistats.Methods(s)), Kube: s.account, HostLogs: h})
+	c := New(Options{AWS: s.answers(s), Kube: s.account, HostLogs: h})
 	e := c.Collect(t.Context(), in)
 	return e.Instances[instanceID(1)].HostLogs, e
 }
