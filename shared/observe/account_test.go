@@ -118,8 +118,36 @@ func (a *account) observer() *Observer {
 	return New(Options{AWS: a.aws(), Kube: a, Principal: func(context.Context) string { return principal }, PageInterval: time.Nanosecond})
 }
 
+// aws returns the configuration of clients whose calls the account's methods answer, each recorded.
 func (a *account) aws() aws.Config {
-	return apistats.Intercept(aws.Config{Region: "eu-west-1"}, apistats.Methods(a))
+	methods := apistats.Methods(a)
+	return apistats.Intercept(aws.Config{Region: "eu-west-1"}, func(ctx context.Context, in any, next apistats.Call) (any, error) {
+		a.record(in)
+		if err := a.call(apistats.Action(ctx)); err != nil {
+			return nil, err
+		}
+		return methods(ctx, in, next)
+	})
+}
+
+// record records what a call asks for, also of one that fails.
+func (a *account) record(in any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch in := in.(type) {
+	case *ec2.DescribeInstancesInput:
+		kept := *in // the caller changes it for the next page
+		kept.InstanceIds = slices.Clone(in.InstanceIds)
+		a.listings, a.times = append(a.listings, kept), append(a.times, time.Now())
+	case *ec2.DescribeInstanceStatusInput:
+		a.checks, a.times = append(a.checks, *in), append(a.times, time.Now())
+	case *ec2.DescribeInstanceAttributeInput:
+		a.attributes = append(a.attributes, *in)
+	case *autoscaling.DescribeAutoScalingInstancesInput:
+		if in.NextToken == nil {
+			a.batches = append(a.batches, slices.Clone(in.InstanceIds))
+		}
+	}
 }
 
 // Dial implements dialer, without authentication.
@@ -151,9 +179,6 @@ func apiError(service, operation, code, message string) error {
 
 // DescribeCluster implements eksAPI.
 func (a *account) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
-	if err := a.call("eks:DescribeCluster"); err != nil {
-		return nil, err
-	}
 	if a.cluster == nil {
 		return &eks.DescribeClusterOutput{}, nil
 	}
@@ -165,9 +190,6 @@ func (a *account) DescribeCluster(_ context.Context, in *eks.DescribeClusterInpu
 
 // ListClusters implements eksAPI, with two names per page.
 func (a *account) ListClusters(_ context.Context, in *eks.ListClustersInput, _ ...func(*eks.Options)) (*eks.ListClustersOutput, error) {
-	if err := a.call("eks:ListClusters"); err != nil {
-		return nil, err
-	}
 	page, next := cut(a.clusters, aws.ToString(in.NextToken), 2)
 	return &eks.ListClustersOutput{Clusters: page, NextToken: next}, nil
 }
@@ -184,16 +206,8 @@ func cut[T any](all []T, token string, size int) ([]T, *string) {
 
 // DescribeInstances implements ec2API.
 func (a *account) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
-	err := a.call("ec2:DescribeInstances")
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	kept := *in // the caller changes it for the next page
-	kept.InstanceIds = slices.Clone(in.InstanceIds)
-	a.listings = append(a.listings, kept)
-	a.times = append(a.times, time.Now())
-	if err != nil {
-		return nil, err
-	}
 	if len(in.InstanceIds) > 0 && in.MaxResults != nil {
 		return nil, apiError("EC2", "DescribeInstances", "InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
 	}
@@ -250,10 +264,6 @@ func matches(i types.Instance, f types.Filter) bool {
 
 // DescribeInstanceAttribute implements ec2API.
 func (a *account) DescribeInstanceAttribute(_ context.Context, in *ec2.DescribeInstanceAttributeInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceAttributeOutput, error) {
-	a.attributes = append(a.attributes, *in)
-	if err := a.call("ec2:DescribeInstanceAttribute"); err != nil {
-		return nil, err
-	}
 	id := aws.ToString(in.InstanceId)
 	out := &ec2.DescribeInstanceAttributeOutput{InstanceId: in.InstanceId}
 	switch in.Attribute {
@@ -272,21 +282,12 @@ func (a *account) DescribeInstanceAttribute(_ context.Context, in *ec2.DescribeI
 
 // DescribeLaunchTemplateVersions implements ec2API.
 func (a *account) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
-	if err := a.call("ec2:DescribeLaunchTemplateVersions"); err != nil {
-		return nil, err
-	}
 	data := &types.ResponseLaunchTemplateData{UserData: aws.String(a.userData[aws.ToString(in.LaunchTemplateId)+":"+in.Versions[0]])}
 	return &ec2.DescribeLaunchTemplateVersionsOutput{LaunchTemplateVersions: []types.LaunchTemplateVersion{{LaunchTemplateData: data}}}, nil
 }
 
 // DescribeAutoScalingInstances implements autoScalingAPI.
 func (a *account) DescribeAutoScalingInstances(_ context.Context, in *autoscaling.DescribeAutoScalingInstancesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
-	if in.NextToken == nil {
-		a.batches = append(a.batches, slices.Clone(in.InstanceIds))
-	}
-	if err := a.call("autoscaling:DescribeAutoScalingInstances"); err != nil {
-		return nil, err
-	}
 	if len(in.InstanceIds) > 50 {
 		return nil, apiError("Auto Scaling", "DescribeAutoScalingInstances", "ValidationError", "at most 50 ids")
 	}
@@ -302,9 +303,6 @@ func (a *account) DescribeAutoScalingInstances(_ context.Context, in *autoscalin
 
 // DescribeVolumes implements ec2API: volumes by a filter for their ids, one per page.
 func (a *account) DescribeVolumes(_ context.Context, in *ec2.DescribeVolumesInput, _ ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error) {
-	if err := a.call("ec2:DescribeVolumes"); err != nil {
-		return nil, err
-	}
 	found := slices.DeleteFunc(slices.Clone(a.volumes), func(v types.Volume) bool {
 		return len(in.Filters) != 1 || aws.ToString(in.Filters[0].Name) != "volume-id" || !slices.Contains(in.Filters[0].Values, *v.VolumeId)
 	})
@@ -314,9 +312,6 @@ func (a *account) DescribeVolumes(_ context.Context, in *ec2.DescribeVolumesInpu
 
 // DescribeNetworkInterfaces implements ec2API: interfaces by a filter for their ids, one per page.
 func (a *account) DescribeNetworkInterfaces(_ context.Context, in *ec2.DescribeNetworkInterfacesInput, _ ...func(*ec2.Options)) (*ec2.DescribeNetworkInterfacesOutput, error) {
-	if err := a.call("ec2:DescribeNetworkInterfaces"); err != nil {
-		return nil, err
-	}
 	found := slices.DeleteFunc(slices.Clone(a.interfaces), func(n types.NetworkInterface) bool {
 		return len(in.Filters) != 1 || aws.ToString(in.Filters[0].Name) != "network-interface-id" || !slices.Contains(in.Filters[0].Values, *n.NetworkInterfaceId)
 	})
@@ -327,14 +322,8 @@ func (a *account) DescribeNetworkInterfaces(_ context.Context, in *ec2.DescribeN
 // DescribeInstanceStatus implements ec2API. Every filter must match, and only running instances
 // have a status.
 func (a *account) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
-	err := a.call("ec2:DescribeInstanceStatus")
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.checks = append(a.checks, *in)
-	a.times = append(a.times, time.Now())
-	if err != nil {
-		return nil, err
-	}
 	if unknown := slices.DeleteFunc(slices.Clone(in.InstanceIds), a.knows); len(unknown) > 0 {
 		return nil, apiError("EC2", "DescribeInstanceStatus", "InvalidInstanceID.NotFound", "The instance ID '"+unknown[0]+"' does not exist")
 	}
@@ -386,27 +375,18 @@ func (a *account) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInst
 
 // GetManagedResource implements zonalShiftAPI.
 func (a *account) GetManagedResource(_ context.Context, in *arczonalshift.GetManagedResourceInput, _ ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error) {
-	if err := a.call("arc-zonal-shift:GetManagedResource"); err != nil {
-		return nil, err
-	}
 	a.asked = append(a.asked, aws.ToString(in.ResourceIdentifier))
 	return a.shifts, nil
 }
 
 // ListNodegroups implements eksAPI, with two names per page.
 func (a *account) ListNodegroups(_ context.Context, in *eks.ListNodegroupsInput, _ ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error) {
-	if err := a.call("eks:ListNodegroups"); err != nil {
-		return nil, err
-	}
 	page, next := cut(slices.Sorted(maps.Keys(a.nodeGroups)), aws.ToString(in.NextToken), 2)
 	return &eks.ListNodegroupsOutput{Nodegroups: page, NextToken: next}, nil
 }
 
 // DescribeNodegroup implements eksAPI.
 func (a *account) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroupInput, _ ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
-	if err := a.call("eks:DescribeNodegroup"); err != nil {
-		return nil, err
-	}
 	if g, ok := a.nodeGroups[aws.ToString(in.NodegroupName)]; ok && aws.ToString(in.ClusterName) == "demo" {
 		return &eks.DescribeNodegroupOutput{Nodegroup: g}, nil
 	}
@@ -415,9 +395,6 @@ func (a *account) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroup
 
 // DescribeAutoScalingGroups implements autoScalingAPI. It omits groups that do not exist.
 func (a *account) DescribeAutoScalingGroups(_ context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
-	if err := a.call("autoscaling:DescribeAutoScalingGroups"); err != nil {
-		return nil, err
-	}
 	if len(in.Filters) > 0 {
 		return &autoscaling.DescribeAutoScalingGroupsOutput{AutoScalingGroups: a.ofCluster}, nil
 	}
@@ -436,9 +413,6 @@ func (a *account) DescribeAutoScalingGroups(_ context.Context, in *autoscaling.D
 
 // DescribeScalingActivities implements autoScalingAPI.
 func (a *account) DescribeScalingActivities(_ context.Context, in *autoscaling.DescribeScalingActivitiesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error) {
-	if err := a.call("autoscaling:DescribeScalingActivities"); err != nil {
-		return nil, err
-	}
 	a.asked = append(a.asked, aws.ToString(in.AutoScalingGroupName))
 	page, next := cut(a.scalings[aws.ToString(in.AutoScalingGroupName)], "", int(aws.ToInt32(in.MaxRecords)))
 	return &autoscaling.DescribeScalingActivitiesOutput{Activities: page, NextToken: next}, nil
@@ -527,9 +501,6 @@ type listing = ec2.DescribeInstancesInput
 
 // DescribeTags implements ec2API: the tags of instances with one of the keys, page by page.
 func (a *account) DescribeTags(_ context.Context, in *ec2.DescribeTagsInput, _ ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error) {
-	if err := a.call("ec2:DescribeTags"); err != nil {
-		return nil, err
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var keys []string
