@@ -10,6 +10,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 func ago(d time.Duration) time.Time { return now.Add(-d) }
@@ -597,9 +598,7 @@ func TestTheConditionThatIsRepairedComesFirst(t *testing.T) {
 		{"not opted in", "", "NvidiaXID79Error", time.Hour, "NetworkingReady"},
 	} {
 		doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\n" + tt.policy + "\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		i, n := pair()
 		n.Conditions = []roll.TypedCondition{
 			{Type: roll.AcceleratedHardware, Condition: roll.Condition{Status: roll.ConditionFalse, Since: ago(tt.since), Reason: tt.reason}},

@@ -7,15 +7,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // declared returns the reasons that reason.go declares.
 func declared(t *testing.T) (all []Reason) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "reason.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ast.Inspect(file, func(n ast.Node) bool {
 		group, ok := n.(*ast.GenDecl)
 		if !ok || group.Tok != token.CONST {
@@ -27,9 +27,7 @@ func declared(t *testing.T) (all []Reason) {
 				continue
 			}
 			name, err := strconv.Unquote(literal.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			all = append(all, Reason(name))
 		}
 		return false

@@ -11,6 +11,7 @@ import (
 
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // broke reports whether the auditor recorded a violation of the rule.
@@ -45,9 +46,7 @@ func TestAScheduleThatNeverFiresIsNoticed(t *testing.T) {
 	a := bare(t, false)
 	a.until(dawn.Add(time.Hour))
 	in := asks(a, trigger.Check{Cluster: "demo", Due: dawn.Add(30 * time.Minute)})
-	if err := a.dep.timetable.create(in); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, a.dep.timetable.create(in))
 	if a.audit.end(); !a.audit.broke(RuleSchedule) {
 		t.Errorf("%s is not noticed; broken are %+v", aws.ToString(in.Name), a.audit.violations)
 	}

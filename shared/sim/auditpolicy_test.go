@@ -11,6 +11,7 @@ import (
 
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // The auditor, which reads policies by their documentation, gets the same result as the product.
@@ -26,9 +27,7 @@ func TestAPolicyIsReadByItsDocumentationAsTheProductReadsIt(t *testing.T) {
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		texts[filepath.Base(file)] = string(text)
 	}
 	for seed := range uint64(200) {

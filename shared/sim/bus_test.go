@@ -15,22 +15,17 @@ import (
 
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 func TestStateChangesAreTheEventsOfTheSamples(t *testing.T) {
 	data, err := os.ReadFile("../../events/statechange-running.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var sample events.SQSEvent
-	if err := json.Unmarshal(data, &sample); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(data, &sample))
 	want := sample.Records[0].Body
 	s, _, err := trigger.ParseEvent([]byte(want), trigger.Home{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := stateChangeEvent(s.ID, string(s.Instances[0]), machineState(s.State), s.At); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -11,15 +11,14 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // resources returns the resources of the template, by name.
 func resources(t *testing.T) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile("../../template.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	names := regexp.MustCompile(`(?m)^  ([A-Z][A-Za-z]+):\n`)
 	text, all := string(data), map[string]string{}
 	at := names.FindAllStringSubmatchIndex(text, -1)
@@ -101,9 +100,7 @@ func TestAGuardTakesThePlaceOfTheRealThing(t *testing.T) {
 		},
 		Permitted: func(policy.Mode) policy.Mode { return policy.Observe },
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	v := a.environment(inspect)
 	h := a.dep.newInspect(v)
 	v.within(0, false, func() {

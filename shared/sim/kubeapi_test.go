@@ -21,6 +21,7 @@ import (
 	"rollcall/shared/kube/awsauth"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/kubetest"
+	"rollcall/tests/harness/must"
 )
 
 var (
@@ -38,9 +39,7 @@ func reaching(t *testing.T, c *cluster, body func(k *kube.Client, v *env)) {
 	t.Helper()
 	inside(t, c.a, remediator, func(v *env) {
 		k, err := kubeDialer{v}.Dial(c.reached())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		body(k, v)
 	})
 }
@@ -59,23 +58,17 @@ func nodesOf(k *kube.Client) (nodes []roll.Node, restarts int, err error) {
 func read[T any](t *testing.T, k *kube.Client, q kube.Question) (out T) {
 	t.Helper()
 	objects, err := k.Read(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	items := []json.RawMessage{}
 	for _, o := range objects {
 		items = append(items, o.JSON())
 	}
 	data, err := json.Marshal(map[string]any{"items": items})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if q.ByName() {
 		data = items[0]
 	}
-	if err := json.Unmarshal(data, &out); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(data, &out))
 	return out
 }
 
@@ -204,9 +197,7 @@ func TestAClusterThatIsGoneHasNoAPI(t *testing.T) {
 		_, err = k.Read(t.Context(), kube.ANode("a"))
 		check("read", err)
 		unknown, err := kubeDialer{v}.Dial(roll.Cluster{ID: roll.ClusterID{Name: "nobodys"}, Endpoint: "https://nobodys"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		_, _, err = nodesOf(unknown)
 		check("nobody's", err)
 		if _, err := (kubeDialer{v}).Dial(roll.Cluster{}); !errors.Is(err, kube.ErrNoEndpoint) {
@@ -298,9 +289,7 @@ func TestANodeIsCordonedAndUncordoned(t *testing.T) {
 	n := up(c.group("core"), "a").node
 	reaching(t, c, func(k *kube.Client, v *env) {
 		was := n.version
-		if err := k.Cordon(t.Context(), "a", n.uid, "order-1"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, k.Cordon(t.Context(), "a", n.uid, "order-1"))
 		nodes, _, err := nodesOf(k)
 		if err != nil || !nodes[0].Unschedulable || nodes[0].CordonedBy != "order-1" || n.version == was {
 			t.Errorf("%+v, %v", nodes, err)
@@ -450,9 +439,7 @@ func TestANodeIsDrained(t *testing.T) {
 	reaching(t, c, func(k *kube.Client, v *env) {
 		drain := func() kube.Drained {
 			d, err := k.Drain(t.Context(), "a", kube.Pass{Evictions: 50, Now: v.now()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return d
 		}
 		if d := drain(); len(d.Evicted) != 2 || len(d.Blocked) != 1 || !strings.Contains(d.Blocked[0], "disruption budget db") {
@@ -670,13 +657,9 @@ func TestWhatASilentNodeRunsIsRead(t *testing.T) {
 	m.node.turn(corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
 	reaching(t, c, func(k *kube.Client, v *env) {
 		budgets, err := k.Budgets(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		volumes, err := k.Volumes(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got, err := k.SilentNode(t.Context(), "a", v.now(), budgets, volumes)
 		want := roll.NodePods{
 			Read: roll.Yes, Pods: []roll.Pod{{Name: "shop/web-1"}, {Name: "shop/web-2"}, {Name: "shop/db-0"}},
@@ -695,9 +678,7 @@ func TestANodeOutOfServiceLosesItsPods(t *testing.T) {
 	m.node.turn(corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
 	m.node.cordoned, m.state = true, terminated
 	reaching(t, c, func(k *kube.Client, _ *env) {
-		if err := k.OutOfService(t.Context(), "a", m.node.uid); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, k.OutOfService(t.Context(), "a", m.node.uid))
 		if len(m.node.pods) != 0 || len(m.node.taints) != 1 || m.node.taints[0].Key != corev1.TaintNodeOutOfService || !m.node.cordoned {
 			t.Errorf("%d pods, taints %v, cordoned %v", len(m.node.pods), m.node.taints, m.node.cordoned)
 		}

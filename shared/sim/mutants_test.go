@@ -21,6 +21,7 @@ import (
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // mutant is a version of Rollcall with one fault, such as somebody could make by mistake.
@@ -84,15 +85,11 @@ func (m mutant) check(t *testing.T) {
 func allRules(t *testing.T) (all []Rule) {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	named := regexp.MustCompile(`(?m)^\tRule\w+ Rule = "(.+)"$`)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
 			all = append(all, Rule(m[1]))
 		}
@@ -115,9 +112,7 @@ var byHand = map[Rule]bool{
 func tried(t *testing.T, sc Scenario, g Guards) Result {
 	t.Helper()
 	r, err := Run(sc, Watch{Guards: g})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return r
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"rollcall/shared/report"
+	"rollcall/tests/harness/must"
 )
 
 // kept has the notices that the functions of a run sent.
@@ -39,22 +40,14 @@ func (p keeping) Publish(ctx context.Context, m report.Message) error {
 // in words that mail and chat systems accept.
 func TestNoticesHaveThePublishedFormWhateverHappens(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "events", "notice.schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	if err := c.AddResource("notice.schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.AddResource("notice.schema.json", doc))
 	schema, err := c.Compile("notice.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, sc := range map[string]Scenario{
 		"the day": Day(),
 		"a storm": Random(Options{Seed: 6, Hours: 12, Clusters: 2, Nodes: 20, Faults: 40}),

@@ -8,6 +8,7 @@ import (
 
 	"rollcall/shared/plan/replay"
 	"rollcall/shared/sim"
+	"rollcall/tests/harness/must"
 )
 
 // recorded runs a scenario, and reads the record that it writes.
@@ -15,28 +16,20 @@ func recorded(t *testing.T, sc sim.Scenario) []replay.Recorded {
 	t.Helper()
 	var file bytes.Buffer
 	w, err := replay.NewWriter(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := sim.Run(sc, sim.Watch{Record: w.Write}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
 	checks, err := replay.Read(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return checks
 }
 
 func asJSON(t *testing.T, v any) string {
 	t.Helper()
 	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(data)
 }
 
@@ -47,9 +40,7 @@ func TestARecordGivesItsOrdersAgain(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		for _, c := range recorded(t, sim.Random(sim.Options{Seed: seed, Clusters: 2, Nodes: 30, Hours: 24})) {
 			p, err := c.Plan()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if got, want := asJSON(t, p.Orders), asJSON(t, c.Orders); got != want {
 				t.Fatalf("seed %d, %s at %s: orders\n%s\nwant\n%s", seed, c.Cluster().Name, c.Now, got, want)
 			}
@@ -80,13 +71,9 @@ func TestAReplayRemembersAsTheLedgerDoes(t *testing.T) {
 		sc := withoutStorm(seed)
 		for _, checks := range replay.ByCluster(recorded(t, sc)) {
 			ran, err := replay.AsItRan(checks)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			doc, err := checks[0].Policy.Document()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			again := replay.Play("again", checks, doc, checks[0].Permitted)
 			for i := range max(len(ran.Acts), len(again.Acts)) {
 				var a, b string

@@ -12,6 +12,7 @@ import (
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/lambdas/trigger"
+	"rollcall/tests/harness/must"
 )
 
 // asks returns the schedule that a function creates for a check.
@@ -53,9 +54,7 @@ func TestAScheduleForThePastStaysAndNeverFires(t *testing.T) {
 	a := bare(t, false)
 	c := a.consume(inspect)
 	for _, minute := range []int{-1, 0, 1} {
-		if err := a.dep.timetable.create(asks(a, trigger.Check{Cluster: "demo", Due: dawn.Add(time.Duration(minute) * time.Minute)})); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.dep.timetable.create(asks(a, trigger.Check{Cluster: "demo", Due: dawn.Add(time.Duration(minute) * time.Minute)})))
 	}
 	a.pass(time.Hour)
 	c.want(t, "1:"+string(trigger.Check{Cluster: "demo", Due: dawn.Add(time.Minute)}.Encode()))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rollcall/shared/plan"
+	"rollcall/tests/harness/must"
 )
 
 // soaks are the random scenarios that each test run includes, by size.
@@ -44,9 +45,7 @@ func TestNoRuleIsBroken(t *testing.T) {
 					t.Parallel()
 					sc := Random(o)
 					r, err := Run(sc, Watch{Tell: happened.add})
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, err)
 					if len(r.Violations) > 0 {
 						t.Error(explained(t, o, sc, r.Violations[0]))
 					}
@@ -165,14 +164,10 @@ func TestTheSameSeedIsTheSameRun(t *testing.T) {
 func TestWatchingChangesNothing(t *testing.T) {
 	sc := Random(Options{Seed: 3, Hours: 8, Clusters: 2, Nodes: 15})
 	alone, err := Run(sc, Watch{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	steps := 0
 	watched, err := Run(sc, Watch{Tell: func(Event) {}, Step: func(time.Time, []Standing) { steps++ }, GoOn: true, Stop: func() bool { return false }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if alone.Digest != watched.Digest || steps != 8*60 {
 		t.Errorf("alone %s, watched %s in %d steps", alone.Digest, watched.Digest, steps)
 	}
@@ -290,9 +285,7 @@ func TestTheDay(t *testing.T) {
 			t.Errorf("at %s: %s", e.At.Format(time.TimeOnly), e.Detail)
 		}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, code := range []string{
 		"UserDataMalformedFlags", "UndeclaredStartupTaint", "ArchitectureMismatch", "ControllerRoleMapped", "MemoryPressurePreceded", "ZoneOutage", "UserDataUnparseable", "OwnerGone",
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 func found(code cause.Code, c roll.Confidence) roll.Cause {
@@ -26,9 +27,7 @@ func codes(causes []roll.Cause) (out []cause.Code) {
 func declared(t *testing.T) (out []string) {
 	t.Helper()
 	source, err := os.ReadFile("code.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, m := range regexp.MustCompile(`(\w+)\s+Code = "(\w+)"`).FindAllStringSubmatch(string(source), -1) {
 		if m[1] != m[2] {
 			t.Errorf("the constant %s has the value %s", m[1], m[2])

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 var (
@@ -26,9 +28,7 @@ func unquoted(t *testing.T, name string, src any) (found []string) {
 	t.Helper()
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, src, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	report := func(n ast.Node, text string) {
 		found = append(found, files.Position(n.Pos()).String()+": "+text)
 	}
@@ -100,9 +100,7 @@ func TestNoCommandIsPutTogetherWithoutQuotes(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/plan/replay"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 var (
@@ -30,9 +31,7 @@ const (
 func document(t *testing.T, text string) *policy.Document {
 	t.Helper()
 	d, err := policy.Parse([]byte("apiVersion: rollcall/v1\n" + text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return d
 }
 
@@ -168,17 +167,11 @@ func TestActsThatOnlyTheRecordHas(t *testing.T) {
 func TestRecordsThatCannotBeRead(t *testing.T) {
 	var good bytes.Buffer
 	w, err := replay.NewWriter(&good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, c := range watched()[:3] {
-		if err := w.Write(c); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, w.Write(c))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
 	if checks, err := replay.Read(bytes.NewReader(good.Bytes())); err != nil || len(checks) != 3 || checks[2].Snapshot.Nodes[0].Ready.Status != roll.ConditionUnknown {
 		t.Errorf("%v: %d checks", err, len(checks))
 	}

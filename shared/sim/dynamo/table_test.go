@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rollcall/shared/aws/awserr"
+	"rollcall/tests/harness/must"
 )
 
 var dawn = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
@@ -55,9 +56,7 @@ func TestWhatIsBeingCommitted(t *testing.T) {
 		}
 		return n
 	}
-	if err := tb.all(changes, "one", when); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, tb.all(changes, "one", when))
 	for n, passed := range []time.Duration{5 * time.Millisecond, 10 * time.Millisecond, 10 * time.Millisecond} {
 		clock.pass(passed)
 		if got := there(); got != n {

@@ -15,6 +15,7 @@ import (
 
 	"rollcall/shared/evidence/archive"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // Archive is the archive under test.
@@ -79,9 +80,7 @@ func Contract(t *testing.T, open func(*testing.T) (Archive, func() Kept)) {
 func put(t *testing.T, a Archive, key archive.Key, files map[string][]byte) string {
 	t.Helper()
 	link, err := a.Put(t.Context(), key, files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return link
 }
 
@@ -122,9 +121,7 @@ func keepsApart(t *testing.T, a Archive, kept func() Kept) {
 		change(&key)
 		put(t, a, key, Files(text))
 		place, err := key.Path()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		maps.Copy(want, Whole(place, Files(text)))
 	}
 	check(t, kept, want)

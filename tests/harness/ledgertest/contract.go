@@ -19,6 +19,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // Contract tests the contract of a ledger, whatever its store. open makes an empty store
@@ -32,18 +33,14 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 	read := func(t *testing.T, l ledger.Ledger, id roll.ClusterID) ledger.State {
 		t.Helper()
 		s, err := l.Read(ctx, id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return s
 	}
 
 	run("what is recorded is read, by cluster", func(t *testing.T, open func() ledger.Ledger) {
 		want := Changes()
 		for range 2 { // applying twice has the same result as applying once
-			if err := open().Record(ctx, Cluster, want); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, open().Record(ctx, Cluster, want))
 		}
 		var expected ledger.State
 		expected.Apply(want)
@@ -55,13 +52,9 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		}
 	})
 	run("what is dropped is gone", func(t *testing.T, open func() ledger.Ledger) {
-		if err := open().Record(ctx, Cluster, Puts(t)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, open().Record(ctx, Cluster, Puts(t)))
 		kept := read(t, open(), Cluster)
-		if err := open().Record(ctx, Cluster, Drops(t)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, open().Record(ctx, Cluster, Drops(t)))
 		want := ledger.State{First: kept.First, Checked: kept.Checked}
 		if diff := cmp.Diff(want, read(t, open(), Cluster), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("state differs (-want +got):\n%s", diff)
@@ -73,20 +66,12 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		want.Apply(puts)
 		intent := Filled[ledger.Action](t)
 		intent.At = T0
-		if err := open().Begin(ctx, Cluster, intent, Wide); err != nil {
-			t.Fatal(err)
-		}
-		if err := open().Finish(ctx, Cluster, intent.ID, *intent.Outcome); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, open().Begin(ctx, Cluster, intent, Wide))
+		must.Succeed(t, open().Finish(ctx, Cluster, intent.ID, *intent.Outcome))
 		want.Actions = []ledger.Action{intent}
-		if err := open().RaiseNotices(ctx, Cluster, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, open().RaiseNotices(ctx, Cluster, 0))
 		want.NoticesVersion = 1
-		if err := open().Record(ctx, Cluster, puts); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, open().Record(ctx, Cluster, puts))
 		got := read(t, open(), Cluster)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("state differs (-want +got):\n%s", diff)
@@ -104,17 +89,13 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 			return open().Record(ctx, Cluster, ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{{Group: "asg/w", Kind: roll.Unknown}: n}}, NoticesVersion: version})
 		}
 		for read := range int64(2) {
-			if err := open().RaiseNotices(ctx, Cluster, read); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, open().RaiseNotices(ctx, Cluster, read))
 			for _, other := range []int64{read, 0, 7} {
 				if err := open().RaiseNotices(ctx, Cluster, other); !errors.Is(err, ledger.ErrNoticesMoved) {
 					t.Errorf("version %d, read %d: %v, want that it moved", read+1, other, err)
 				}
 			}
-			if err := say(fmt.Sprint("at ", read+1), read+1); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, say(fmt.Sprint("at ", read+1), read+1))
 		}
 		if err := say("too late", 1); !errors.Is(err, ledger.ErrNoticesMoved) {
 			t.Errorf("a write at an earlier version: %v, want that it moved", err)
@@ -136,9 +117,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 			var want ledger.State
 			for _, c := range []ledger.Changes{Only(Puts(t), field), Only(Drops(t), field)} {
 				want.Apply(c)
-				if err := open().Record(ctx, Cluster, c); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, open().Record(ctx, Cluster, c))
 				got := read(t, open(), Cluster)
 				got.Checked = want.Checked // is never dropped
 				if diff := cmp.Diff(want, got); diff != "" {
@@ -159,24 +138,16 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 	})
 	run("a reader cannot change the memory", func(t *testing.T, open func() ledger.Ledger) {
 		l := open()
-		if err := l.Record(ctx, Cluster, Changes()); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Begin(ctx, Cluster, Intent("a", "i-00000001", T0), Wide); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Finish(ctx, Cluster, "a", ledger.Outcome{Result: ledger.Done, At: T0}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, l.Record(ctx, Cluster, Changes()))
+		must.Succeed(t, l.Begin(ctx, Cluster, Intent("a", "i-00000001", T0), Wide))
+		must.Succeed(t, l.Finish(ctx, Cluster, "a", ledger.Outcome{Result: ledger.Done, At: T0}))
 		if shared := Shared(read(t, l, Cluster), read(t, l, Cluster)); len(shared) > 0 {
 			t.Errorf("two readers share %q", shared)
 		}
 	})
 	run("a writer cannot change it later", func(t *testing.T, open func() ledger.Ledger) {
 		l, c := open(), Changes()
-		if err := l.Record(ctx, Cluster, c); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, l.Record(ctx, Cluster, c))
 		want := read(t, l, Cluster)
 		for _, n := range c.Put.Notices {
 			n.Members["i-00000009"] = ledger.MemberMemory{}
@@ -194,13 +165,9 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		if err := l.Finish(ctx, Cluster, "nobody", ledger.Outcome{Result: ledger.Done, At: T0}); !errors.Is(err, ledger.ErrNotBegun) {
 			t.Errorf("outcome without intent: %v, want ErrNotBegun", err)
 		}
-		if err := l.Begin(ctx, Cluster, Intent("a", "i-00000001", T0), Wide); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, l.Begin(ctx, Cluster, Intent("a", "i-00000001", T0), Wide))
 		for _, r := range []ledger.Result{ledger.Done, ledger.Failed} {
-			if err := l.Finish(ctx, Cluster, "a", ledger.Outcome{Result: r, At: T0}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, l.Finish(ctx, Cluster, "a", ledger.Outcome{Result: r, At: T0}))
 		}
 		if a, _ := read(t, l, Cluster).Action("a"); a.Outcome.Result != ledger.Done {
 			t.Errorf("outcome %v, want done", a.Outcome.Result)
@@ -234,9 +201,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		both.Drop = Drops(t).Drop
 		want := ledger.State{First: both.Put.First, Checked: both.Put.Checked}
 		for range 2 {
-			if err := open().Record(ctx, Cluster, both); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, open().Record(ctx, Cluster, both))
 			if diff := cmp.Diff(want, read(t, open(), Cluster), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("state differs (-want +got):\n%s", diff)
 			}
@@ -251,9 +216,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		c, want := Findings(1000), ledger.State{}
 		want.Apply(c)
 		for range 2 {
-			if err := open().Record(ctx, Cluster, c); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, open().Record(ctx, Cluster, c))
 		}
 		if diff := cmp.Diff(want, read(t, open(), Cluster)); diff != "" {
 			t.Errorf("state differs (-want +got):\n%s", diff)
@@ -262,9 +225,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		for _, f := range c.Put.Findings {
 			drop.Drop.Findings = append(drop.Drop.Findings, f.Key())
 		}
-		if err := open().Record(ctx, Cluster, drop); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, open().Record(ctx, Cluster, drop))
 		if s := read(t, open(), Cluster); len(s.Findings) != 0 {
 			t.Errorf("%d findings are left", len(s.Findings))
 		}
@@ -274,9 +235,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		for _, n := range []int{40_000, 20_000, 1, 0, 20_000} { // also when it shrinks and grows
 			put := ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{key: Notice(n)}}}
 			for range 2 {
-				if err := open().Record(ctx, Cluster, put); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, open().Record(ctx, Cluster, put))
 			}
 			got, ok := read(t, open(), Cluster).Notices[key]
 			want := Notice(n)
@@ -288,9 +247,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 				t.Fatalf("notice of %d instances differs (-want +got):\n%s", n, diff)
 			}
 		}
-		if err := open().Record(ctx, Cluster, ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{key}}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, open().Record(ctx, Cluster, ledger.Changes{Drop: ledger.Drops{Notices: []ledger.NoticeKey{key}}}))
 		if s := read(t, open(), Cluster); len(s.Notices) != 0 {
 			t.Errorf("%d notices are left", len(s.Notices))
 		}
@@ -304,20 +261,14 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		over := asked("over", "i-00000002")
 		over.Put.Findings = nil
 		for _, c := range []ledger.Changes{asked("open", "i-00000001"), over, asked("begun", "i-00000003"), asked("failed", "i-00000004"), asked("late", "i-00000005")} {
-			if err := open().Record(ctx, Cluster, c); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, open().Record(ctx, Cluster, c))
 		}
 		for id, i := range map[string]roll.InstanceID{"begun": "i-00000003", "failed": "i-00000004"} {
 			intent := Intent(id, i, T0)
 			intent.Group = roll.GroupNone
-			if err := open().Begin(ctx, Cluster, intent, Wide); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, open().Begin(ctx, Cluster, intent, Wide))
 		}
-		if err := open().Finish(ctx, Cluster, "failed", ledger.Outcome{Result: ledger.Failed, At: T0}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, open().Finish(ctx, Cluster, "failed", ledger.Outcome{Result: ledger.Failed, At: T0}))
 		approve := func(order, by string, after time.Duration) error {
 			_, err := open().Approve(ctx, Cluster, order, ledger.Approval{By: by, How: ledger.WayCommand, At: T0.Add(after)})
 			return err
@@ -351,9 +302,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 		f := ledger.Finding{Instance: "i-00000001", Kind: roll.Unknown, Group: "asg/w", Stage: roll.Overdue, FirstSeen: T0, Since: T0, Began: T0}
 		q := ledger.ApprovalRequest{Order: "a", Instance: f.Instance, Kind: f.Kind, Group: f.Group, Acts: []string{"terminate"}, At: T0, Until: T0.Add(time.Hour)}
 		put := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, Questions: map[string]ledger.ApprovalRequest{"a": q}}
-		if err := open().Record(ctx, Cluster, ledger.Changes{Put: put}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, open().Record(ctx, Cluster, ledger.Changes{Put: put}))
 		var wg sync.WaitGroup
 		through := make(chan string, 8)
 		for i := range 8 {
@@ -382,9 +331,7 @@ func Contract(t *testing.T, name string, open func(t *testing.T) func() ledger.L
 			if err := open().Begin(ctx, Cluster, Intent("a", "i-00000001", try.at), Wide); err != nil {
 				t.Fatalf("try %d: %v", i, err)
 			}
-			if err := open().Finish(ctx, Cluster, "a", ledger.Outcome{Result: try.result, At: T0}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, open().Finish(ctx, Cluster, "a", ledger.Outcome{Result: try.result, At: T0}))
 		}
 		if err := open().Begin(ctx, Cluster, Intent("a", "i-00000001", T0.Add(time.Hour)), Wide); !errors.Is(err, ledger.ErrBegun) {
 			t.Errorf("begin after the last try was done: %v, want ErrBegun", err)

@@ -13,6 +13,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // steps is the number of writes of a random sequence.
@@ -31,9 +32,7 @@ func sequence(t *testing.T, l ledger.Ledger, cluster roll.ClusterID, rng *rand.R
 			t.Fatalf("step %d, %s: %v, in memory %v", n, what, got, want)
 		}
 		expected, err := model.Read(ctx, cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		state, err := l.Read(ctx, cluster)
 		if err != nil {
 			t.Fatalf("read after step %d, %s: %v", n, what, err)

@@ -12,6 +12,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // writers are two processes that write to one ledger at the same time. What one of them
@@ -50,9 +51,7 @@ func atOnce(t *testing.T, open func() ledger.Ledger, cluster roll.ClusterID, see
 	}
 	wg.Wait()
 	s, err := open().Read(ctx, cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if n := int64(len(w.raised)); s.NoticesVersion != n || len(slices.Compact(slices.Sorted(slices.Values(w.raised)))) != len(w.raised) {
 		t.Errorf("seed %d: notices raised at %d, and their version is %d", seed, w.raised, s.NoticesVersion)
 	}

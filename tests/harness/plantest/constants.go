@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // Constants returns the values of the constants of a type, read from the source of package plan.
@@ -22,14 +24,10 @@ func Constants(t *testing.T, typeName string) (out []string) {
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(root, "shared/plan/*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {
 			if v, ok := n.(*ast.ValueSpec); ok && len(v.Values) == 1 {
 				id, typed := v.Type.(*ast.Ident)
