@@ -18,10 +18,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 				"/etc/eks/bootstrap.sh 'demo' --apiserver-endpoint '" + apiServer + "' --b64-cluster-ca '" + exampleCA + "' \\\n--ip-family ipv6 \\\n--dns-cluster-ip 'fd30:1c53:5f8a::a' \\\n--use-max-pods false \\\n" +
 				"--kubelet-extra-args '--node-labels=\"karpenter.sh/capacity-type=spot,karpenter.sh/nodepool=default\" --register-with-taints=\"karpenter.sh/unregistered:NoExecute\" --max-pods=29 --eviction-hard=\"memory.available<5%,nodefs.available<10%\"'\n--//--\n",
 			want: `
-				part 1 by bootstrap.sh
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970
+				part 1 by bootstrap.sh, cluster demo, its endpoint and CA
 				  flag node-labels=karpenter.sh/capacity-type=spot,karpenter.sh/nodepool=default; quotes within quotes
 				  flag register-with-taints=karpenter.sh/unregistered:NoExecute; quotes within quotes
 				  flag max-pods=29
@@ -35,10 +32,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 			data: "#!/bin/bash\nset -ex\nB64_CLUSTER_CA=" + exampleCA + "\nAPI_SERVER_URL=" + apiServer + "\nK8S_CLUSTER_DNS_IP=172.20.0.10\n" +
 				"/etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=eks.amazonaws.com/nodegroup-image=ami-0123456789abcdef0,eks.amazonaws.com/capacityType=ON_DEMAND,eks.amazonaws.com/nodegroup=ng --max-pods=17' --b64-cluster-ca $B64_CLUSTER_CA --apiserver-endpoint $API_SERVER_URL --dns-cluster-ip $K8S_CLUSTER_DNS_IP --use-max-pods false\n",
 			want: `
-				user data by bootstrap.sh
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970
+				user data by bootstrap.sh, cluster demo, its endpoint and CA
 				  flag node-labels=eks.amazonaws.com/nodegroup-image=ami-0123456789abcdef0,eks.amazonaws.com/capacityType=ON_DEMAND,eks.amazonaws.com/nodegroup=ng
 				  flag max-pods=17
 				  label eks.amazonaws.com/nodegroup-image=ami-0123456789abcdef0
@@ -49,10 +43,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 			name: "Ubuntu, in its environment",
 			data: "#cloud-config\nruncmd:\n- export KUBELET_EXTRA_ARGS='--node-labels=a=b' CONTAINER_RUNTIME=containerd\n- B64_CLUSTER_CA=" + exampleCA + " APISERVER_ENDPOINT=" + apiServer + " /etc/eks/bootstrap.sh demo\n",
 			want: `
-				runcmd in user data by bootstrap.sh
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970
+				runcmd in user data by bootstrap.sh, cluster demo, its endpoint and CA
 				  flag node-labels=a=b
 				  label a=b`,
 		},
@@ -60,8 +51,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 			name: "startup taint in single quotes within double quotes",
 			data: call + "\"--node-labels='karpenter.sh/nodepool=default' --register-with-taints='karpenter.sh/unregistered:NoExecute'\"\n",
 			want: `
-				user data by bootstrap.sh
-				  cluster: demo
+				user data by bootstrap.sh, cluster demo
 				  flag node-labels=karpenter.sh/nodepool=default; quotes within quotes
 				  flag register-with-taints=karpenter.sh/unregistered:NoExecute; quotes within quotes
 				  lost: systemd 219 ignores the assignment
@@ -72,8 +62,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 			name: "startup taint in both kinds of quotes, within escaped ones",
 			data: call + "\"--node-labels=a=b --register-with-taints=\\\"'karpenter.sh/unregistered:NoExecute'\\\"\"\n",
 			want: `
-				user data by bootstrap.sh
-				  cluster: demo
+				user data by bootstrap.sh, cluster demo
 				  flag node-labels=a=b
 				  flag register-with-taints=karpenter.sh/unregistered:NoExecute; quotes within quotes
 				  lost: systemd 219 ignores the assignment
@@ -84,8 +73,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 			name: "double quotes that escapes keep until the kubelet",
 			data: call + `'--register-with-taints=\\"karpenter.sh/unregistered:NoExecute\\" --node-labels=\\"a=b\\"'` + "\n",
 			want: `
-				user data by bootstrap.sh
-				  cluster: demo
+				user data by bootstrap.sh, cluster demo
 				  flag register-with-taints="karpenter.sh/unregistered:NoExecute"; quotes within quotes; quotes reach the kubelet
 				  flag node-labels="a=b"; quotes within quotes; quotes reach the kubelet
 				  taint karpenter.sh/unregistered=:NoExecute by --register-with-taints; has quotes in it
@@ -95,8 +83,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 			name: "a quote that is never closed takes in the rest",
 			data: call + `'--node-labels="a=b --register-with-taints=k=v:NoSchedule --max-pods=20'` + "\n",
 			want: `
-				user data by bootstrap.sh
-				  cluster: demo
+				user data by bootstrap.sh, cluster demo
 				  flag node-labels=a=b -; a quote is not closed; quotes within quotes
 				  label =; is not <key>=<value>`,
 		},
@@ -104,16 +91,14 @@ func TestBootOfBootstrapScript(t *testing.T) {
 			name: "a line break within the quotes",
 			data: call + "'--node-labels=a=b\n  --register-with-taints=karpenter.sh/unregistered:NoExecute'\n",
 			want: `
-				user data by bootstrap.sh
-				  cluster: demo
+				user data by bootstrap.sh, cluster demo
 				  lost: a line break ends the assignment`,
 		},
 		{
 			name: "a line break after a backslash",
 			data: call + "'--node-labels=a=b \\\n  --max-pods=20'\n",
 			want: `
-				user data by bootstrap.sh
-				  cluster: demo
+				user data by bootstrap.sh, cluster demo
 				  flag node-labels=a=b
 				  flag max-pods=20
 				  label a=b`,
@@ -122,8 +107,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 			name: "the taint given twice, and once with another effect",
 			data: call + "'--register-with-taints=karpenter.sh/unregistered:NoExecute --register-with-taints=team=a:NoSchedule,team=b:NoSchedule,x:Never,y=z,gone:NoSchedule-'\n",
 			want: `
-				user data by bootstrap.sh
-				  cluster: demo
+				user data by bootstrap.sh, cluster demo
 				  flag register-with-taints=karpenter.sh/unregistered:NoExecute
 				  flag register-with-taints=team=a:NoSchedule,team=b:NoSchedule,x:Never,y=z,gone:NoSchedule-; given again
 				  taint karpenter.sh/unregistered=:NoExecute by --register-with-taints; dropped
@@ -137,8 +121,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 			name: "what the kubelet does not take for flags",
 			data: call + "'\u2013-node-labels=a=b -max-pods=5 stray --=x --node-labels --register-node --no-such-flag=1 --container-runtime remote --v 2 --config'\n",
 			want: `
-				user data by bootstrap.sh
-				  cluster: demo
+				user data by bootstrap.sh, cluster demo
 				  flag ; a typographic dash or quote; a word that belongs to no flag
 				  flag max-pods=5; one dash
 				  flag ; a word that belongs to no flag
@@ -154,8 +137,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 			name: "labels that a kubelet may not set, or that are none",
 			data: call + "--node-labels=node-role.kubernetes.io/worker=,node.kubernetes.io/lifecycle=spot,k8s.io/x=y,bad/key/x=1,a=b/c,plain\n",
 			want: `
-				user data by bootstrap.sh
-				  cluster: demo
+				user data by bootstrap.sh, cluster demo
 				  flag node-labels=node-role.kubernetes.io/worker=,node.kubernetes.io/lifecycle=spot,k8s.io/x=y,bad/key/x=1,a=b/c,plain
 				  label node-role.kubernetes.io/worker=; is one that a kubelet may not set
 				  label node.kubernetes.io/lifecycle=spot
@@ -168,8 +150,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 			name: "flags of which secrets may be the values",
 			data: call + "'--provider-id=aws:///eu-west-1a/i-0123456789abcdef0 --manifest-url-header=Authorization:hunter2 --node-ip=10.0.0.1 --hostname-override=ip-10-0-0-1.ec2.internal --cloud-provider=external --pod-infra-container-image=111122223333.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.5 --fail-cgroupv1=false'\n",
 			want: `
-				user data by bootstrap.sh
-				  cluster: demo
+				user data by bootstrap.sh, cluster demo
 				  flag provider-id (not kept)
 				  flag manifest-url-header (not kept)
 				  flag node-ip=10.0.0.1
@@ -184,8 +165,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 			name: "parts that only the instance knows",
 			data: "#!/bin/bash\nID=$(curl -s http://169.254.169.254/latest/meta-data/instance-id)\n/etc/eks/bootstrap.sh demo --apiserver-endpoint \"$URL\" --kubelet-extra-args \"--node-labels=a=b,id=$ID $MORE --max-pods=$N\"\n",
 			want: `
-				user data by bootstrap.sh
-				  cluster: demo
+				user data by bootstrap.sh, cluster demo
 				  endpoint: (dynamic)
 				  flag node-labels (dynamic)
 				  flag max-pods (dynamic)
@@ -201,8 +181,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 				fault: user data (shell) has an option that bootstrap.sh does not have: --kubelet-extra-args [bootstrap.sh stops with an error]
 				fault: user data (shell) has a kubelet flag outside the quotes of --kubelet-extra-args: --max-pods [bootstrap.sh stops with an error]
 				fault: user data (shell) has an option without its value: --use-max-pods [bootstrap.sh stops with an error]
-				user data by bootstrap.sh
-				  cluster: demo
+				user data by bootstrap.sh, cluster demo
 				  flag node-labels=a=b
 				  label a=b
 				user data by bootstrap.sh
@@ -210,8 +189,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 				user data by bootstrap.sh
 				  cluster: (malformed)
 				  flag max-pods; no value
-				user data by bootstrap.sh
-				  cluster: demo
+				user data by bootstrap.sh, cluster demo
 				user data by bootstrap.sh
 				  missing: <cluster-name>`,
 		},
@@ -224,8 +202,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 				"export http_proxy=http://user:hunter2@proxy.example.com:3128\nmkdir -p /etc/systemd/system/kubelet.service.d\ncat > /etc/systemd/system/kubelet.service.d/proxy.conf <<EOF\n[Service]\n# NO_PROXY=x\nEnvironment=\"HTTPS_PROXY=$http_proxy\"\nEOF\n" +
 				"cat /etc/kubernetes/kubelet/kubelet-config.json | jq .maxPods=20 > /tmp/k && mv /tmp/k /etc/kubernetes/kubelet/kubelet-config.json\n/etc/eks/bootstrap.sh demo\nsystemctl restart kubelet\n",
 			want: `
-				user data by bootstrap.sh
-				  cluster: demo
+				user data by bootstrap.sh, cluster demo
 				proxy
 				edit: changes /etc/eks/bootstrap.sh
 				edit: writes a systemd unit or drop-in of the kubelet

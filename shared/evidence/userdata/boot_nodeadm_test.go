@@ -27,10 +27,7 @@ func TestBootOfNodeConfig(t *testing.T) {
 			name: "Karpenter on Amazon Linux 2023 (EC2NodeClass without user data of its own)",
 			data: inMIME(node, karpenterOwn),
 			want: `
-				part 1 by nodeadm
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970
+				part 1 by nodeadm, cluster demo, its endpoint and CA
 				  flag node-labels=karpenter.sh/capacity-type=spot,karpenter.sh/nodepool=default; quotes within quotes
 				  taint karpenter.sh/unregistered=:NoExecute by registerWithTaints
 				  label karpenter.sh/capacity-type=spot
@@ -42,10 +39,7 @@ func TestBootOfNodeConfig(t *testing.T) {
 			name: "a taint among the flags makes Karpenter's taint vanish",
 			data: inMIME(node, nodeConfigHead+"  cluster:\n    cidr: 10.100.0.0/16\n    name: demo\n  kubelet:\n    config:\n      clusterDNS: [10.100.0.10]\n      registerWithTaints: [{key: team, value: a, effect: NoSchedule}]\n    flags:\n    - --register-with-taints=node.cilium.io/agent-not-ready=true:NoExecute\n", node, karpenterOwn),
 			want: `
-				part 1, part 2 by nodeadm
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970
+				part 1, part 2 by nodeadm, cluster demo, its endpoint and CA
 				  flag register-with-taints=node.cilium.io/agent-not-ready=true:NoExecute
 				  flag node-labels=karpenter.sh/capacity-type=spot,karpenter.sh/nodepool=default; quotes within quotes
 				  taint node.cilium.io/agent-not-ready=true:NoExecute by --register-with-taints
@@ -70,10 +64,7 @@ func TestBootOfNodeConfig(t *testing.T) {
 			data: inMIME(node, nodeConfigHead+exampleCluster+"  hybrid:\n"),
 			want: `
 				fault: part 1, line 9 (nodeconfig) has a field that does not exist: spec [nodeadm is passed over]
-				part 1 by nodeadm
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970`,
+				part 1 by nodeadm, cluster demo, its endpoint and CA`,
 		},
 		{
 			name: "managed node group, as the launch template has it: EKS adds its own NodeConfig",
@@ -93,10 +84,7 @@ func TestBootOfNodeConfig(t *testing.T) {
 				"  kubelet:\n    config:\n      clusterDNS:\n      - 10.100.0.10\n    flags:\n    - --node-labels=alpha.eksctl.io/cluster-name=demo,alpha.eksctl.io/nodegroup-name=ng\n    - --register-with-taints=special=true:NoSchedule\n\n--//--\n",
 			want: `
 				fault: user data (mime) has a Content-Type header that nodeadm's parser refuses [nodeadm stops with an error]
-				part 1 by nodeadm
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970
+				part 1 by nodeadm, cluster demo, its endpoint and CA
 				  flag node-labels=alpha.eksctl.io/cluster-name=demo,alpha.eksctl.io/nodegroup-name=ng
 				  flag register-with-taints=special=true:NoSchedule
 				  taint special=true:NoSchedule by --register-with-taints
@@ -111,8 +99,7 @@ func TestBootOfNodeConfig(t *testing.T) {
 				fault: user data, line 9 (nodeconfig) has a field that does not exist: spec.cluster [nodeadm is passed over]
 				fault: user data, line 11 (nodeconfig) has a field that does not exist: spec.kubelet [nodeadm is passed over]
 				fault: user data, line 12 (nodeconfig) has a field that does not exist: spec [nodeadm is passed over]
-				user data by nodeadm
-				  cluster: demo
+				user data by nodeadm, cluster demo
 				  ca: given 69590970
 				  missing: spec.cluster.apiServerEndpoint`,
 		},
@@ -140,14 +127,12 @@ func TestBootOfNodeConfig(t *testing.T) {
 		{
 			name: "a tab",
 			data: nodeConfigHead + "  cluster:\n    name: demo\n\tcidr: 10.100.0.0/16\n",
-			want: `
-				fault: user data, line 5 (nodeconfig) does not parse [nodeadm stops with an error]`,
+			want: `fault: user data, line 5 (nodeconfig) does not parse [nodeadm stops with an error]`,
 		},
 		{
 			name: "a list that is not closed, in a part that begins with empty lines",
 			data: inMIME(node, "\n\n"+nodeConfigHead+"  kubelet:\n    flags: [--max-pods=20\n  cluster: {name: demo}\n"),
-			want: `
-				fault: part 1, line 7 (nodeconfig) does not parse [nodeadm stops with an error]`,
+			want: `fault: part 1, line 7 (nodeconfig) does not parse [nodeadm stops with an error]`,
 		},
 		{
 			name: "another version, another kind, another group",
@@ -157,8 +142,7 @@ func TestBootOfNodeConfig(t *testing.T) {
 				fault: part 2, line 1 (nodeconfig) has a kind or apiVersion that nodeadm does not know [nodeadm stops with an error]
 				fault: part 3, line 1 (nodeconfig) has a kind or apiVersion that nodeadm does not know [nodeadm stops with an error]
 				fault: part 4 (nodeconfig) has a kind or apiVersion that nodeadm does not know [nodeadm stops with an error]
-				part 1 by nodeadm
-				  cluster: demo
+				part 1 by nodeadm, cluster demo
 				  missing: spec.cluster.apiServerEndpoint spec.cluster.certificateAuthority spec.cluster.cidr`,
 		},
 		{
@@ -173,17 +157,13 @@ func TestBootOfNodeConfig(t *testing.T) {
 		{
 			name: "where nodeadm does not look",
 			data: inMIME("text/plain", nodeConfigHead+exampleCluster, "text/cloud-config", "#cloud-config\nwrite_files:\n- path: /etc/eks/node.yaml\n  content: |\n    "+"apiVersion: node.eks.aws/v1alpha1\n"),
-			want: `
-				fault: part 1 (nodeconfig) stands where its reader does not look for it [nodeadm is passed over]`,
+			want: `fault: part 1 (nodeconfig) stands where its reader does not look for it [nodeadm is passed over]`,
 		},
 		{
 			name: "drop-ins that scripts write, after the user data, and only those it knows by their names",
 			data: inMIME(node, nodeConfigHead+exampleCluster, shell, "#!/bin/bash\ncat > /etc/eks/nodeadm.d/20-labels.yaml <<EOF\n"+nodeConfigHead+"  kubelet:\n    flags: ['--node-labels=b=c']\nEOF\ncat > /etc/eks/nodeadm.d/10-pods.yaml <<EOF\n"+nodeConfigHead+"  kubelet:\n    config: {maxPods: 20}\n    flags: ['--node-labels=a=b,b=a']\nEOF\necho no > /etc/eks/nodeadm.d/readme.txt\n"),
 			want: `
-				part 1, nodeadm.d file 1, nodeadm.d file 2 by nodeadm
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970
+				part 1, nodeadm.d file 1, nodeadm.d file 2 by nodeadm, cluster demo, its endpoint and CA
 				  flag node-labels=a=b,b=a
 				  flag node-labels=b=c; given again
 				  label a=b
@@ -193,10 +173,7 @@ func TestBootOfNodeConfig(t *testing.T) {
 			name: "flags that run into each other",
 			data: nodeConfigHead + exampleCluster + "  kubelet:\n    flags:\n    - --node-labels=a=b --max-pods=20\n    - '--register-with-taints=\"karpenter.sh/unregistered:NoExecute'\n    - --node-ip=10.0.0.1\n",
 			want: `
-				user data by nodeadm
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970
+				user data by nodeadm, cluster demo, its endpoint and CA
 				  flag node-labels=a=b
 				  flag max-pods=20
 				  flag register-with-taints=karpenter.sh/unregistered:NoExecute -; a quote is not closed; quotes within quotes
@@ -207,10 +184,7 @@ func TestBootOfNodeConfig(t *testing.T) {
 			name: "quotes that reach the kubelet, and a line break that cuts off the flags",
 			data: nodeConfigHead + exampleCluster + "  kubelet:\n    flags:\n    - \"--register-with-taints='\\\"karpenter.sh/unregistered:NoExecute\\\"'\"\n    - '--node-labels=a=\\\\\"b\\\\\"'\n    - |\n      --max-pods=20\n    - --node-ip=10.0.0.1\n",
 			want: `
-				user data by nodeadm
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970
+				user data by nodeadm, cluster demo, its endpoint and CA
 				  flag register-with-taints="karpenter.sh/unregistered:NoExecute"; quotes within quotes; quotes reach the kubelet
 				  flag node-labels=a="b"; quotes reach the kubelet
 				  flag max-pods=20
@@ -222,10 +196,7 @@ func TestBootOfNodeConfig(t *testing.T) {
 			name: "a line break at the very end",
 			data: nodeConfigHead + exampleCluster + "  kubelet:\n    flags:\n    - |\n      --max-pods=20\n",
 			want: `
-				user data by nodeadm
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970
+				user data by nodeadm, cluster demo, its endpoint and CA
 				  flag max-pods=20`,
 		},
 		{
@@ -252,11 +223,7 @@ func TestBootOfNodeConfig(t *testing.T) {
 		{
 			name: "JSON",
 			data: `{"apiVersion":"node.eks.aws/v1alpha1","kind":"NodeConfig","spec":{"cluster":{"name":"demo","apiServerEndpoint":"` + apiServer + `","certificateAuthority":"` + exampleCA + `","cidr":"fd00::/108"}}}`,
-			want: `
-				user data by nodeadm
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970`,
+			want: `user data by nodeadm, cluster demo, its endpoint and CA`,
 		},
 	})
 }

@@ -12,10 +12,7 @@ func TestBootOfBottlerocket(t *testing.T) {
 			name: "Karpenter on Bottlerocket",
 			data: "[settings]\n" + cluster + "cluster-dns-ip = '10.100.0.10'\nmax-pods = 58\n[settings.kubernetes.node-labels]\n'karpenter.sh/capacity-type' = 'spot'\n'karpenter.sh/nodepool' = 'default'\n[settings.kubernetes.node-taints]\n'karpenter.sh/unregistered' = [':NoExecute']\nteam = ['a:NoSchedule', 'b:PreferNoSchedule']\n",
 			want: `
-				user data by bottlerocket
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970
+				user data by bottlerocket, cluster demo, its endpoint and CA
 				  taint karpenter.sh/unregistered=:NoExecute by settings.kubernetes.node-taints
 				  taint team=a:NoSchedule by settings.kubernetes.node-taints
 				  taint team=b:PreferNoSchedule by settings.kubernetes.node-taints
@@ -26,10 +23,7 @@ func TestBootOfBottlerocket(t *testing.T) {
 			name: "everything that is read",
 			data: cluster + "cluster-dns-ip = ['10.100.0.10', '10.100.0.11']\nauthentication-mode = 'aws'\nbootstrap-token = 'abcdef.0123456789abcdef'\nhostname-override = 'a.example.com'\nnode-ip = '10.0.0.1'\ncloud-provider = 'external'\npod-infra-container-image = 'example.com/pause:3.5'\nnode-labels = {'node-role.kubernetes.io/worker' = ''}\nnode-taints = {a = 'b:Sometimes', c = 'd'}\n[settings.network]\nhttps-proxy = 'http://user:hunter2@proxy.example.com:3128'\nno-proxy = ['localhost']\n",
 			want: `
-				user data by bottlerocket
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970
+				user data by bottlerocket, cluster demo, its endpoint and CA
 				  taint a=b: by settings.kubernetes.node-taints; has no effect, or one that does not exist
 				  taint =: by settings.kubernetes.node-taints; is not <key>=<value>:<effect>
 				  label node-role.kubernetes.io/worker=; is one that a kubelet may not set
@@ -40,8 +34,7 @@ func TestBootOfBottlerocket(t *testing.T) {
 			name: "what it needs is not there",
 			data: "[settings.kubernetes]\ncluster-name = 'demo'\n",
 			want: `
-				user data by bottlerocket
-				  cluster: demo
+				user data by bottlerocket, cluster demo
 				  missing: settings.kubernetes.api-server settings.kubernetes.cluster-certificate`,
 		},
 		{
@@ -61,24 +54,19 @@ func TestBootOfBottlerocket(t *testing.T) {
 		{
 			name: "no settings",
 			data: "# settings.kubernetes\n[kubernetes]\ncluster-name = 'demo'\n",
-			want: `
-				fault: user data (bottlerocket) has no settings table: settings [Bottlerocket stops with an error]`,
+			want: `fault: user data (bottlerocket) has no settings table: settings [Bottlerocket stops with an error]`,
 		},
 		{
 			name: "TOML that does not parse",
 			data: cluster + "node-taints = { a = b }\n",
-			want: `
-				fault: user data, line 5 (bottlerocket) does not parse [Bottlerocket stops with an error]`,
+			want: `fault: user data, line 5 (bottlerocket) does not parse [Bottlerocket stops with an error]`,
 		},
 		{
 			name: "in a MIME part",
 			data: inMIME("text/plain", cluster),
 			want: `
 				fault: part 1 (bottlerocket) stands where its reader does not look for it [Bottlerocket stops with an error]
-				part 1 by bottlerocket
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970`,
+				part 1 by bottlerocket, cluster demo, its endpoint and CA`,
 		},
 		{name: "it joins no cluster", data: "[settings.kubernetes]\nstandalone-mode = true\ncluster-name = 'demo'\n"},
 		{
@@ -88,16 +76,9 @@ func TestBootOfBottlerocket(t *testing.T) {
 				encoded twice
 				fault: user data (unknown) is base64 within the base64 that EC2 undoes [Bottlerocket stops with an error]
 				fault: user data (unknown) is base64 within the base64 that EC2 undoes [cloud-init depends on the version]
-				user data by bottlerocket
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970`,
+				user data by bottlerocket, cluster demo, its endpoint and CA`,
 		},
-		{name: "compressed", data: zip(t, cluster), want: `
-				user data by bottlerocket
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970`},
+		{name: "compressed", data: zip(t, cluster), want: `user data by bottlerocket, cluster demo, its endpoint and CA`},
 	})
 }
 
@@ -107,10 +88,7 @@ func TestBootOfWindows(t *testing.T) {
 			name: "Karpenter on Windows",
 			data: "<powershell>\n[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n& $EKSBootstrapScriptFile -EKSClusterName 'demo' -APIServerEndpoint '" + apiServer + "' -Base64ClusterCA '" + exampleCA + "' -KubeletExtraArgs '--node-labels=\"karpenter.sh/nodepool=default\" --register-with-taints=\"karpenter.sh/unregistered:NoExecute\" --max-pods=110' -DNSClusterIP '172.20.0.10'\n</powershell>",
 			want: `
-				user data by Start-EKSBootstrap.ps1
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970
+				user data by Start-EKSBootstrap.ps1, cluster demo, its endpoint and CA
 				  flag node-labels=karpenter.sh/nodepool=default; quotes within quotes
 				  flag register-with-taints=karpenter.sh/unregistered:NoExecute; quotes within quotes
 				  flag max-pods=110
@@ -121,10 +99,7 @@ func TestBootOfWindows(t *testing.T) {
 			name: "terraform-aws-eks, with redirections, single quotes in the flags and a proxy",
 			data: "<powershell>\n[string]$EKSBinDir = \"$env:ProgramFiles\\Amazon\\EKS\"\n[string]$EKSBootstrapScriptName = 'Start-EKSBootstrap.ps1'\n[string]$EKSBootstrapScriptFile = \"$EKSBinDir\\$EKSBootstrapScriptName\"\n$env:HTTPS_PROXY = 'http://user:hunter2@proxy'\n[Environment]::SetEnvironmentVariable(\"NO_PROXY\", \"localhost\", \"Machine\")\nif ($true) {\n& $EKSBootstrapScriptFile -EKSClusterName demo -APIServerEndpoint " + apiServer + " -Base64ClusterCA " + exampleCA + " -KubeletExtraArgs \"--node-labels='a=b'\" -ServiceCIDR:172.20.0.0/16 3>&1 4>&1 5>&1 6>&1\n}\n$LastError = if ($?) { 0 } else { $Error[0].Exception.HResult }\n</powershell>\n",
 			want: `
-				user data by Start-EKSBootstrap.ps1, in a branch
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970
+				user data by Start-EKSBootstrap.ps1, in a branch, cluster demo, its endpoint and CA
 				  flag node-labels='a=b'; quotes reach the kubelet
 				  label =; is not <key>=<value>
 				proxy`,
@@ -151,8 +126,7 @@ func TestBootOfWindows(t *testing.T) {
 			data: "<powershell>\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' demo\n",
 			want: `
 				fault: user data (powershell) ends before its closing boundary [this reader not followed]
-				user data by Start-EKSBootstrap.ps1
-				  cluster: demo`,
+				user data by Start-EKSBootstrap.ps1, cluster demo`,
 		},
 	})
 }
@@ -161,123 +135,82 @@ func TestBootOfWindows(t *testing.T) {
 func TestBootOfDelivery(t *testing.T) {
 	script := "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"
 	checkBoots(t, []bootCase{
-		{name: "nothing", want: `
-				empty`},
-		{name: "white space", data: " \n\t\n", want: `
-				empty`},
-		{name: "compressed", data: zip(t, script), want: `
-				user data by bootstrap.sh
-				  cluster: demo`},
+		{name: "nothing", want: `empty`},
+		{name: "white space", data: " \n\t\n", want: `empty`},
+		{name: "compressed", data: zip(t, script), want: `user data by bootstrap.sh, cluster demo`},
 		{name: "base64 within base64, on one line", data: b64(script), want: `
 				encoded twice
 				fault: user data (unknown) is base64 within the base64 that EC2 undoes [Bottlerocket stops with an error]
 				fault: user data (unknown) is base64 within the base64 that EC2 undoes [cloud-init depends on the version]
-				user data by bootstrap.sh
-				  cluster: demo`},
+				user data by bootstrap.sh, cluster demo`},
 		{name: "base64 within base64, in lines as base64(1) writes them", data: b64(script)[:20] + "\n" + b64(script)[20:] + "\n", want: `
 				encoded twice
 				fault: user data (unknown) is base64 within the base64 that EC2 undoes [Bottlerocket stops with an error]
 				fault: user data (unknown) is base64 within the base64 that EC2 undoes [cloud-init is passed over]
-				user data by bootstrap.sh
-				  cluster: demo`},
-		{name: "text that happens to be base64", data: "password", want: `
-				fault: user data (unknown) begins with no word by which cloud-init knows what it is [cloud-init is passed over]`},
+				user data by bootstrap.sh, cluster demo`},
+		{name: "text that happens to be base64", data: "password", want: `fault: user data (unknown) begins with no word by which cloud-init knows what it is [cloud-init is passed over]`},
 		{name: "a byte order mark before a script", data: "\ufeff" + script, want: `
 				fault: user data (shell) begins with a byte order mark [cloud-init is passed over]
-				user data by bootstrap.sh
-				  cluster: demo`},
-		{name: "a byte order mark before a NodeConfig, which YAML allows", data: "\ufeff" + nodeConfigHead + exampleCluster, want: `
-				user data by nodeadm
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970`},
+				user data by bootstrap.sh, cluster demo`},
+		{name: "a byte order mark before a NodeConfig, which YAML allows", data: "\ufeff" + nodeConfigHead + exampleCluster, want: `user data by nodeadm, cluster demo, its endpoint and CA`},
 		{name: "a byte order mark before a script in a part", data: inMIME("text/x-shellscript", "\ufeff"+script), want: `
 				fault: part 1 (shell) begins with a byte order mark [cloud-init stops with an error]
-				part 1 by bootstrap.sh
-				  cluster: demo`},
+				part 1 by bootstrap.sh, cluster demo`},
 		{name: "a line before the #!", data: "\n" + script, want: `
 				fault: user data (shell) begins with white space before its first line [cloud-init stops with an error]
-				user data by bootstrap.sh
-				  cluster: demo`},
+				user data by bootstrap.sh, cluster demo`},
 		{name: "indented by the template that made it", data: "    #!/bin/bash\n    /etc/eks/bootstrap.sh demo\n", want: `
 				fault: user data (shell) begins with white space before its first line [cloud-init stops with an error]
-				user data by bootstrap.sh
-				  cluster: demo`},
+				user data by bootstrap.sh, cluster demo`},
 		{name: "a line before the #! of a part", data: inMIME("text/x-shellscript", "\n"+script), want: `
 				fault: part 1 (shell) begins with white space before its first line [cloud-init stops with an error]
-				part 1 by bootstrap.sh
-				  cluster: demo`},
-		{name: "a line before cloud-config, which is cut", data: "\n#cloud-config\nruncmd: [/etc/eks/bootstrap.sh demo]\n", want: `
-				runcmd in user data by bootstrap.sh
-				  cluster: demo`},
+				part 1 by bootstrap.sh, cluster demo`},
+		{name: "a line before cloud-config, which is cut", data: "\n#cloud-config\nruncmd: [/etc/eks/bootstrap.sh demo]\n", want: `runcmd in user data by bootstrap.sh, cluster demo`},
 		{name: "a line before a boothook", data: "\n#cloud-boothook\n" + script, want: `
 				fault: user data (shell) begins with white space before its first line [cloud-init stops with an error]
-				user data by bootstrap.sh
-				  cluster: demo`},
-		{name: "a line before a boothook's script in a part, which is cut", data: inMIME("text/cloud-boothook", "\n"+script), want: `
-				part 1 by bootstrap.sh
-				  cluster: demo`},
+				user data by bootstrap.sh, cluster demo`},
+		{name: "a line before a boothook's script in a part, which is cut", data: inMIME("text/cloud-boothook", "\n"+script), want: `part 1 by bootstrap.sh, cluster demo`},
 		{name: "a line before a MIME document", data: "\n" + inMIME("text/x-shellscript", script), want: `
 				fault: user data (mime) begins with white space before its first line [nodeadm stops with an error]
 				fault: user data (mime) begins with white space before its first line [cloud-init is passed over]
-				part 1 by bootstrap.sh
-				  cluster: demo`},
+				part 1 by bootstrap.sh, cluster demo`},
 		{name: "a blank before a MIME document", data: " " + inMIME("text/x-shellscript", script), want: `
 				fault: user data (mime) begins with white space before its first line [nodeadm stops with an error]
-				part 1 by bootstrap.sh
-				  cluster: demo`},
+				part 1 by bootstrap.sh, cluster demo`},
 		{name: "an indented MIME document", data: "  MIME-Version: 1.0\n  Content-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/x-shellscript\n\n" + script + "--B--\n", want: `
 				fault: user data (mime) begins with white space before its first line [nodeadm stops with an error]
 				fault: user data (mime) begins with white space before its first line [cloud-init is passed over]
 				fault: user data (unknown) begins with no word by which cloud-init knows what it is [cloud-init is passed over]`},
 		{name: "MIME without its version", data: strings.TrimPrefix(inMIME("text/x-shellscript", script), "MIME-Version: 1.0\n"), want: `
 				fault: user data (mime) has no MIME-Version header in its first 4096 bytes [cloud-init is passed over]
-				part 1 by bootstrap.sh
-				  cluster: demo`},
+				part 1 by bootstrap.sh, cluster demo`},
 		{name: "a script without #! in a part", data: inMIME("text/x-shellscript", "/etc/eks/bootstrap.sh demo\n"), want: `
 				fault: part 1 (shell) is run as a script but does not begin with #! [cloud-init stops with an error]
-				part 1 by bootstrap.sh
-				  cluster: demo`},
-		{name: "cloud-config in a part that is said to be a script", data: inMIME("text/x-shellscript", "#cloud-config\nruncmd: [/etc/eks/bootstrap.sh demo]\n"), want: `
-				fault: part 1 (shell) is run as a script but does not begin with #! [cloud-init depends on the version]`},
-		{name: "carriage returns throughout, which cloud-init cuts", data: strings.ReplaceAll(script, "\n", "\r\n"), want: `
-				user data by bootstrap.sh
-				  cluster: demo`},
+				part 1 by bootstrap.sh, cluster demo`},
+		{name: "cloud-config in a part that is said to be a script", data: inMIME("text/x-shellscript", "#cloud-config\nruncmd: [/etc/eks/bootstrap.sh demo]\n"), want: `fault: part 1 (shell) is run as a script but does not begin with #! [cloud-init depends on the version]`},
+		{name: "carriage returns throughout, which cloud-init cuts", data: strings.ReplaceAll(script, "\n", "\r\n"), want: `user data by bootstrap.sh, cluster demo`},
 		{name: "carriage returns on some lines", data: "#!/bin/bash\n# comment\r\n/etc/eks/bootstrap.sh demo\r\n", want: `
 				fault: user data (shell) has lines that end in a carriage return [the shell stops with an error]
-				user data by bootstrap.sh
-				  cluster: demo`},
-		{name: "carriage returns in comments only", data: "#!/bin/bash\n# comment\r\n\r\n/etc/eks/bootstrap.sh demo\n", want: `
-				user data by bootstrap.sh
-				  cluster: demo`},
+				user data by bootstrap.sh, cluster demo`},
+		{name: "carriage returns in comments only", data: "#!/bin/bash\n# comment\r\n\r\n/etc/eks/bootstrap.sh demo\n", want: `user data by bootstrap.sh, cluster demo`},
 		{name: "carriage returns in a script of write_files", data: "#cloud-config\nwrite_files:\n- {path: /root/join.sh, encoding: b64, content: " + b64(strings.ReplaceAll(script, "\n", "\r\n")) + "}\nruncmd: [/root/join.sh]\n", want: `
 				fault: write_files 1 in user data (shell) has lines that end in a carriage return [the shell stops with an error]
-				runcmd in user data by bootstrap.sh
-				  cluster: demo`},
+				runcmd in user data by bootstrap.sh, cluster demo`},
 		{name: "no closing boundary", data: strings.TrimSuffix(inMIME("application/node.eks.aws", nodeConfigHead+exampleCluster), "--//--\n"), want: `
 				fault: part 1 (mime) ends before its closing boundary [nodeadm stops with an error]
-				part 1 by nodeadm
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970`},
+				part 1 by nodeadm, cluster demo, its endpoint and CA`},
 		{name: "a Content-Type of a part that nodeadm's parser refuses", data: inMIME("text/x-shellscript; charset=", script, "application/node.eks.aws", nodeConfigHead+exampleCluster), want: `
 				fault: part 1 (mime) has a Content-Type header that nodeadm's parser refuses [nodeadm stops with an error]
-				part 1 by bootstrap.sh
-				  cluster: demo
-				part 2 by nodeadm
-				  cluster: demo
-				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
-				  ca: given 69590970`},
+				part 1 by bootstrap.sh, cluster demo
+				part 2 by nodeadm, cluster demo, its endpoint and CA`},
 		{name: "a script that does not parse, after lines that are cut", data: "\n\n#!/bin/bash\ntrue\nif then\n", want: `
 				fault: user data (shell) begins with white space before its first line [cloud-init stops with an error]
 				fault: user data, line 5 (shell) does not parse [the shell stops with an error]`},
-		{name: "cloud-config that does not parse", data: "#cloud-config\nruncmd:\n- /etc/eks/bootstrap.sh demo\n - x: [\n", want: `
-				fault: user data, line 4 (cloud-config) does not parse [cloud-init stops with an error]`},
+		{name: "cloud-config that does not parse", data: "#cloud-config\nruncmd:\n- /etc/eks/bootstrap.sh demo\n - x: [\n", want: `fault: user data, line 4 (cloud-config) does not parse [cloud-init stops with an error]`},
 		{name: "gzip that is cut off", data: zip(t, script)[:20], want: `
 				fault: user data (unknown) is not valid base64 or gzip [cloud-init stops with an error]
 				fault: user data (unknown) is not valid base64 or gzip [nodeadm stops with an error]
 				fault: user data (unknown) is not valid base64 or gzip [Bottlerocket stops with an error]`},
-		{name: "a script in another language", data: "#!/usr/bin/env python3\nprint('x')\n", want: `
-				fault: user data (shell) has a form that is not read [this reader not followed]`},
+		{name: "a script in another language", data: "#!/usr/bin/env python3\nprint('x')\n", want: `fault: user data (shell) has a form that is not read [this reader not followed]`},
 	})
 }

@@ -27,8 +27,7 @@ func outline(b Boot) string {
 		if j.Conditional {
 			head += ", in a branch"
 		}
-		say("%s by %s", j.Part, head)
-		outlineJoin(say, j)
+		outlineJoin(say, j, fmt.Sprintf("%s by %s", j.Part, head))
 		if len(j.Missing) > 0 {
 			say("  missing: %s", strings.Join(j.Missing, " "))
 		}
@@ -48,7 +47,15 @@ func outline(b Boot) string {
 	return out.String()
 }
 
-func outlineJoin(say func(string, ...any), c Join) {
+// outlineJoin writes the usual cluster of the cases beside its head.
+func outlineJoin(say func(string, ...any), c Join, head string) {
+	if c.Cluster.Is("demo") {
+		head, c.Cluster = head+", cluster demo", Setting{}
+		if c.Endpoint.Is(apiServer) && c.CA == CertificateOf(exampleCA) {
+			head, c.Endpoint, c.CA = head+", its endpoint and CA", Setting{}, Setting{}
+		}
+	}
+	say("%s", head)
 	set := func(name string, s Setting) {
 		switch {
 		case s.State == Given:
