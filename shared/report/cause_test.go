@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/golden"
-	"rollcall/tests/harness/must"
 )
 
 const (
@@ -72,18 +70,16 @@ func fixes(c Check) string {
 
 func TestExplanations(t *testing.T) {
 	for _, name := range []string{"diagnosed", "healthy", "watching", "incomplete"} {
-		var b bytes.Buffer
-		must.Succeed(t, checks()[name].Explain(&b, Layout{Columns: 80}))
-		golden.File(t, "testdata/explain-"+name+".golden", b.String())
+		told := explained(t, checks()[name])
+		golden.File(t, "testdata/explain-"+name+".golden", told)
 	}
 }
 
 // A fix must not be wrapped, because that changes the command.
 func TestAFixStaysOnItsLine(t *testing.T) {
 	c := checks()["diagnosed"]
-	var b bytes.Buffer
-	must.Succeed(t, c.Explain(&b, Layout{Columns: 80}))
-	for _, text := range []string{b.String(), table(t, c)} {
+	told := explained(t, c)
+	for _, text := range []string{told, table(t, c)} {
 		if !strings.Contains(text, strings.TrimSpace(unmapped().Fix)+"\n") {
 			t.Errorf("the fix is not there in one piece:\n%s", text)
 		}

@@ -129,8 +129,7 @@ func TestNobodyIsCalledByAName(t *testing.T) {
 		h := held(f, plan.ActionFailed, "denied <#C1> <mailto:x@example.com>")
 		e.Held, e.Causes = &h, []roll.Cause{{Code: "KernelPanic", Confidence: roll.Decisive, Summary: "<!everyone> <JavaScript:x> <//x.example|aws> <www.x.example|aws> <at>all</at> <a href=x> [aws](https://x.example) `rm`", Fix: "cat <<EOF | kubectl apply -f -\nEOF\n"}}
 	}))
-	m, err := here.Notice(cluster, n.notice, n.mode, now)
-	must.Succeed(t, err)
+	m := n.sent(t)
 	c := chatOf(t, m)
 	for _, s := range append([]string{c.Content.Title, c.Content.Description, c.Metadata.Summary}, c.Content.NextSteps...) {
 		if strings.Contains(strings.ReplaceAll(s, "cat <<EOF", ""), "<") {

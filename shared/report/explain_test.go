@@ -141,12 +141,19 @@ func explanations() map[string]Check {
 	return all
 }
 
+// explained returns the explanation of a check as a terminal shows it.
+func explained(t *testing.T, c Check) string {
+	t.Helper()
+	var b bytes.Buffer
+	must.Succeed(t, c.Explain(&b, Layout{Columns: 80}))
+	return b.String()
+}
+
 func TestExplanationsAsThingsStand(t *testing.T) {
 	for name, c := range explanations() {
-		var b bytes.Buffer
-		must.Succeed(t, c.Explain(&b, Layout{Columns: 80}))
-		golden.File(t, "testdata/explain-"+name+".golden", b.String())
-		for line := range strings.Lines(b.String()) {
+		told := explained(t, c)
+		golden.File(t, "testdata/explain-"+name+".golden", told)
+		for line := range strings.Lines(told) {
 			if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > 80 && len(strings.Fields(line)) > 1 && !strings.Contains(fixes(c), strings.TrimSpace(line)) && !strings.HasPrefix(strings.TrimSpace(line), "aws ") {
 				t.Errorf("%s: a line of %d columns: %s", name, utf8.RuneCountInString(line), line)
 			}
@@ -174,9 +181,8 @@ func TestTheAnswerStandsFirst(t *testing.T) {
 		if len(answers) == 0 || answers[0].Text != want {
 			t.Errorf("%s: %+v, want %q first", name, answers, want)
 		}
-		var b bytes.Buffer
-		must.Succeed(t, c.Explain(&b, Layout{Columns: 80}))
-		lines := strings.Join(strings.Fields(strings.Join(slices.Collect(strings.Lines(b.String()))[:11], "")), " ")
+		told := explained(t, c)
+		lines := strings.Join(strings.Fields(strings.Join(slices.Collect(strings.Lines(told))[:11], "")), " ")
 		if !strings.Contains(lines, want) {
 			t.Errorf("%s: the first lines do not say %q:\n%s", name, want, lines)
 		}
@@ -353,11 +359,10 @@ func TestASymptomSaysWhatWasNotChecked(t *testing.T) {
 		c.Snapshot = new(*c.Snapshot)
 		c.Assessment.Findings = []roll.Finding{f}
 		c.Diagnoses = map[roll.FindingKey]roll.Diagnosis{f.Key(): {Causes: []roll.Cause{{Code: "KubeletSilent", Confidence: roll.Decisive, Symptom: true, Summary: "it is silent", NotChecked: unread}}}}
-		var b bytes.Buffer
-		must.Succeed(t, c.Explain(&b, Layout{Columns: 80}))
-		text := strings.Join(strings.Fields(b.String()), " ")
+		told := explained(t, c)
+		text := strings.Join(strings.Fields(told), " ")
 		if want != "" && !strings.Contains(text, "it is silent "+want) || want == "" && strings.Contains(text, "any of which would explain it") {
-			t.Errorf("%v: want %q in\n%s", unread, want, b.String())
+			t.Errorf("%v: want %q in\n%s", unread, want, told)
 		}
 	}
 }
@@ -393,16 +398,15 @@ func TestAnAllClearIsEarned(t *testing.T) {
 		c.Snapshot = new(*c.Snapshot)
 		c.Assessment.Notes = nil
 		tt.spoil(&c)
-		var b bytes.Buffer
-		must.Succeed(t, c.Explain(&b, Layout{Columns: 80}))
-		text := strings.Join(strings.Fields(b.String()), " ")
+		told := explained(t, c)
+		text := strings.Join(strings.Fields(told), " ")
 		before, after, found := strings.Cut(text, "nothing to explain: ")
 		if !found || after != tt.conclusion {
 			t.Errorf("%s: concludes %q, want %q", name, after, tt.conclusion)
 		}
 		for _, w := range tt.before {
 			if !strings.Contains(before, w) {
-				t.Errorf("%s: %q does not come first in\n%s", name, w, b.String())
+				t.Errorf("%s: %q does not come first in\n%s", name, w, told)
 			}
 		}
 		if tt.before == nil && strings.Contains(before, "not judged") {

@@ -35,6 +35,14 @@ func noticeOf(mode policy.Mode, entries ...plan.Entry) said {
 	return said{plan.Notice{Key: ledger.NoticeKey{Group: f.Group, Kind: f.Kind}, Entries: entries, Nodes: 48, Ready: 41, News: []plan.News{plan.NewsOpened}, Incident: ledger.Incident{ID: incident, First: now, Sent: 1, Total: len(entries)}}, mode}
 }
 
+// sent returns the message of the notice.
+func (s said) sent(t *testing.T) Message {
+	t.Helper()
+	m, err := here.Notice(cluster, s.notice, s.mode, now)
+	must.Succeed(t, err)
+	return m
+}
+
 // here is a deployment.
 var here = From{Stack: "rollcall"}
 
@@ -296,8 +304,7 @@ func messages(t *testing.T) map[string]Message {
 		out[name] = m
 	}
 	for name, s := range notices() {
-		m, err := here.Notice(cluster, s.notice, s.mode, now)
-		keep("notice-"+name, m, err)
+		out["notice-"+name] = s.sent(t)
 	}
 	for name, o := range outcomes() {
 		m, err := here.Outcome(cluster, o, now)
@@ -418,8 +425,7 @@ func TestThePublishedFormKnowsTheVocabulary(t *testing.T) {
 					f := silent(1, time.Hour)
 					f.Kind, f.Owner, f.Stage = kind, owner, stage
 					n := noticeOf(policy.Notify, plan.Entry{Finding: f, Step: plan.Step{Do: do, At: now}})
-					m, err := here.Notice(cluster, n.notice, n.mode, now)
-					must.Succeed(t, err)
+					m := n.sent(t)
 					if err := validate(t, s, m.JSON); err != nil {
 						t.Fatalf("%s %s %s %s: %v", kind, owner, stage, do, err)
 					}
@@ -455,8 +461,7 @@ func TestThePublishedFormKnowsEveryActAndReason(t *testing.T) {
 		if act == plan.Uncordon {
 			continue // is never ordered for a finding
 		}
-		m, err := here.Notice(cluster, n.notice, n.mode, now)
-		must.Succeed(t, err)
+		m := n.sent(t)
 		if err := validate(t, s, m.JSON); err != nil || m.Attributes.Action != a {
 			t.Errorf("%s ordered: %v, action %s", act, err, m.Attributes.Action)
 		}
@@ -515,8 +520,7 @@ func aThousand(t *testing.T, hold string) Message {
 	entries[999].Held, entries[999].Order = nil, &o
 	entries[999].New = false
 	n := noticeOf(policy.Remediate, entries...)
-	m, err := here.Notice(cluster, n.notice, n.mode, now)
-	must.Succeed(t, err)
+	m := n.sent(t)
 	return m
 }
 
@@ -587,9 +591,7 @@ func TestANoticeFitsWhateverPeopleWriteIntoTags(t *testing.T) {
 
 func TestANoticeDoesNotReorderWhatItIsGiven(t *testing.T) {
 	n := noticeOf(policy.Notify, entry(silent(2, time.Hour), func(e *plan.Entry) { e.New = false }), entry(silent(1, 2*time.Hour), func(*plan.Entry) {}))
-	if _, err := here.Notice(cluster, n.notice, n.mode, now); err != nil {
-		t.Fatal(err)
-	}
+	n.sent(t)
 	if n.notice.Entries[0].Finding.Instance != instanceID(2) {
 		t.Error("the caller's entries were reordered")
 	}
@@ -652,8 +654,7 @@ func TestWhoeverActsTheOtherIsNotToldTo(t *testing.T) {
 			e.Causes = []roll.Cause{cause}
 			change(e)
 		}))
-		m, err := here.Notice(cluster, n.notice, n.mode, now)
-		must.Succeed(t, err)
+		m := n.sent(t)
 		byHand := strings.Contains(m.Text, " by hand")
 		if in := strings.Contains(m.Text, "reboot-instances"); strings.Contains(string(m.JSON), "reboot-instances") != (in || byHand) || strings.Contains(string(m.Chat), "reboot-instances") != in {
 			t.Errorf("the forms of the notice differ in what to do:\n%s", m.Text)
@@ -717,39 +718,9 @@ func TestALongGroupDoesNotHideWhatIsDone(t *testing.T) {
 	f := silent(1, time.Hour)
 	f.Group = roll.AutoScalingGroup(strings.Repeat("g", 255))
 	n := noticeOf(policy.Remediate, entry(f, func(e *plan.Entry) { o := order(f); e.Order = &o }))
-	m, err := here.Notice(cluster, n.notice, n.mode, now)
-	must.Succeed(t, err)
+	m := n.sent(t)
 	if !strings.Contains(m.Subject, "terminating 1") {
 		t.Errorf("got %q", m.Subject)
-	}
-}
-
-func TestSeverityAndAction(t *testing.T) {
-	want := map[string]string{
-		"notice-escalated": "critical none", "notice-grown": "critical none", "notice-cause-found": "critical none", "notice-cause-unread": "critical terminate", "notice-cause-ruled-out": "critical none",
-		"notice-warned": "warning none", "notice-warned-karpenter": "warning none", "notice-warned-karpenter-notify": "warning none", "notice-warned-karpenter-cause": "warning none",
-		"notice-overdue": "critical none", "notice-caused": "critical none", "notice-overdue-not-ready": "critical none", "notice-ordered": "critical terminate",
-		"notice-held": "critical none", "notice-held-karpenter": "critical none", "notice-held-mode": "critical none", "notice-hold-tag": "critical none",
-		"notice-asked": "critical none", "notice-asked-two": "critical none", "notice-asked-soon": "critical none", "notice-not-approved": "critical none", "outcome-acted-approved": "info terminated",
-		"notice-ordered-nodeclaim": "critical delete-nodeclaim", "notice-uninitialized": "critical cordon", "notice-not-ready-drain": "critical drain",
-		"notice-not-ready-next": "critical none", "notice-drain-unfinished": "critical none", "notice-unknown-reboot": "critical reboot",
-		"notice-unknown-reboot-next": "critical none", "notice-stuck": "critical none", "notice-left": "critical none", "notice-condition-failed": "critical none",
-		"notice-impaired": "critical none", "notice-flapping": "critical none", "notice-ghost": "critical delete-node",
-		"notice-orphaned": "critical none", "notice-orphaned-gone": "critical none", "notice-conflict": "critical none",
-		"notice-resolved": "info resolved", "notice-resolved-ghost": "info resolved", "notice-resolved-spot": "info resolved",
-		"outcome-acted": "info terminated", "outcome-acted-caused": "info terminated", "outcome-acted-nobody": "info terminated", "outcome-acted-orphan": "info terminated",
-		"outcome-refused": "info refused", "outcome-failed": "critical failed", "outcome-unclear": "critical unclear",
-		"outcome-rebooted": "info rebooted", "outcome-reboot-unclear": "critical unclear", "outcome-cordon-failed": "critical failed",
-		"outcome-drain-refused": "info refused", "outcome-drain-unfinished": "critical unfinished", "outcome-uncordon-failed": "critical failed",
-		"outcome-node-deleted": "info node-deleted", "outcome-node-failed": "critical failed",
-		"outcome-nodeclaim-deleted": "info nodeclaim-deleted", "outcome-nodeclaim-refused": "info refused",
-		"cluster-unreachable": "critical none", "cluster-not-active": "critical none", "cluster-incomplete": "critical none",
-		"cluster-resolved": "info resolved", "cluster-resolved-gone": "info resolved", "cluster-resolved-incomplete": "info resolved",
-	}
-	for name, m := range messages(t) {
-		if got := string(m.Attributes.Severity) + " " + m.Attributes.Action; got != want[name] {
-			t.Errorf("%s: %s, want %s", name, got, want[name])
-		}
 	}
 }
 
@@ -806,8 +777,7 @@ func TestANoticeAnnouncesNoTerminationThatIsNotToCome(t *testing.T) {
 			e.Hold = "true"
 		})),
 	} {
-		m, err := here.Notice(cluster, n.notice, n.mode, now)
-		must.Succeed(t, err)
+		m := n.sent(t)
 		if strings.Contains(m.Text, "will be terminated") {
 			t.Errorf("%s: a person is told:\n%s", name, m.Text)
 		}
@@ -826,8 +796,7 @@ func TestANoticeAnnouncesNoTerminationThatIsNotToCome(t *testing.T) {
 func TestANoticeTakesNoHoldForOneThatIsOver(t *testing.T) {
 	for _, hold := range []string{"2026-03-01", "2026-03-02T11:59:59Z", "false", "no"} {
 		n := noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), func(e *plan.Entry) { e.Step, e.Hold = terminateAt(9*time.Minute), hold }))
-		m, err := here.Notice(cluster, n.notice, n.mode, now)
-		must.Succeed(t, err)
+		m := n.sent(t)
 		if strings.Contains(m.Text, "kept as it is") || !strings.Contains(m.Text, "will be terminated at 2026-03-02 12:09:00Z") {
 			t.Errorf("rollcall:hold=%s: a person is told:\n%s", hold, m.Text)
 		}
@@ -853,8 +822,7 @@ func TestEachInstanceHasItsOwnTime(t *testing.T) {
 		return func(e *plan.Entry) { e.Step = terminateAt(after) }
 	}
 	n := noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), at(9*time.Minute)), entry(silent(2, 39*time.Minute), at(time.Minute)))
-	m, err := here.Notice(cluster, n.notice, n.mode, now)
-	must.Succeed(t, err)
+	m := n.sent(t)
 	for _, want := range []string{"1 of 2 will be terminated at 2026-03-02 12:01:00Z", "1 of 2 will be terminated at 2026-03-02 12:09:00Z"} {
 		if !strings.Contains(m.Text, want) {
 			t.Errorf("the text lacks %q:\n%s", want, m.Text)
@@ -877,8 +845,7 @@ func TestWhatOthersWriteFillsAndForgesNothing(t *testing.T) {
 			o.Why, e.Order = forged, &o
 		})),
 	} {
-		m, err := here.Notice(cluster, n.notice, n.mode, now)
-		must.Succeed(t, err)
+		m := n.sent(t)
 		if size := published(t, m); size >= 256*1024 {
 			t.Errorf("%s: the message has %d bytes, SNS takes 262144", name, size)
 		}
@@ -900,8 +867,7 @@ func TestWhatIsLeftToPeopleIsOneCommand(t *testing.T) {
 		}))
 	}
 	n := noticeOf(policy.Remediate, entries...)
-	m, err := here.Notice(cluster, n.notice, n.mode, now)
-	must.Succeed(t, err)
+	m := n.sent(t)
 	if commands := strings.Count(m.Text, "kubectl delete node "); commands != 1 || len(m.Text) > 20_000 {
 		t.Errorf("%d commands in %d bytes", commands, len(m.Text))
 	}
@@ -949,8 +915,7 @@ func TestCommandsFitWhereTheyArePasted(t *testing.T) {
 	for i := range n.notice.Entries {
 		n.notice.Entries[i].Causes = []roll.Cause{{Code: "UndeclaredStartupTaint", Confidence: roll.Decisive, Summary: "a taint stays", Fix: "kubectl taint nodes x y-"}}
 	}
-	m, err := here.Notice(cluster, n.notice, n.mode, now)
-	must.Succeed(t, err)
+	m := n.sent(t)
 	point, fix := strings.Index(m.Text, "update-kubeconfig"), strings.Index(m.Text, "kubectl taint nodes")
 	if point < 0 || fix < point || strings.Count(m.Text, "update-kubeconfig") != 1 {
 		t.Errorf("kubectl is pointed at the cluster at %d, and used at %d:\n%s", point, fix, m.Text)
@@ -961,8 +926,7 @@ func TestCommandsFitWhereTheyArePasted(t *testing.T) {
 func TestWhatMattersComesFirst(t *testing.T) {
 	all := notices()["caused"]
 	all.notice.Entries[1].Held, all.notice.Entries[1].Step = nil, terminateAt(time.Minute)
-	m, err := here.Notice(cluster, all.notice, all.mode, now)
-	must.Succeed(t, err)
+	m := all.sent(t)
 	if fix, stop := strings.Index(m.Text, "\n\nTo fix "), strings.Index(m.Text, "\nTo keep "); fix < 0 || stop < fix {
 		t.Errorf("an act follows: the fix comes at %d, how to stop it at %d\n%s", fix, stop, m.Text)
 	}
