@@ -197,12 +197,9 @@ func (l *look) isNodeClassRole(name string) bool {
 
 func (l *look) accessEntry(describe, policies *action, principal string) evidence.Fact[evidence.AccessEntry] {
 	cluster := aws.String(l.in.Snapshot.Cluster.ID.Name)
-	fact := one(describe, l.eks.DescribeAccessEntry, &eks.DescribeAccessEntryInput{ClusterName: cluster, PrincipalArn: aws.String(principal)}, func(out *eks.DescribeAccessEntryOutput) evidence.Fact[evidence.AccessEntry] {
-		e := out.AccessEntry
-		if e == nil {
-			return hollow[evidence.AccessEntry](l, "eks:DescribeAccessEntry of "+principal+": the answer holds none")
-		}
-		return evidence.Read(evidence.AccessEntry{Type: aws.ToString(e.Type), Username: aws.ToString(e.Username), Created: aws.ToTime(e.CreatedAt).UTC()})
+	in := &eks.DescribeAccessEntryInput{ClusterName: cluster, PrincipalArn: aws.String(principal)}
+	fact := part(describe, principal, l.eks.DescribeAccessEntry, in, func(out *eks.DescribeAccessEntryOutput) *ekstypes.AccessEntry { return out.AccessEntry }, func(e *ekstypes.AccessEntry) evidence.AccessEntry {
+		return evidence.AccessEntry{Type: aws.ToString(e.Type), Username: aws.ToString(e.Username), Created: aws.ToTime(e.CreatedAt).UTC()}
 	})
 	if fact.Value.Type != entryEC2 {
 		return fact

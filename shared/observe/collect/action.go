@@ -101,6 +101,16 @@ func one[I, O, F, V any](a *action, call project.Method[I, O, F], in *I, read fu
 	return read(out)
 }
 
+// part reads the part of an answer that holds the object of that name. It is in every answer.
+func part[I, O, F, T, V any](a *action, name string, call project.Method[I, O, F], in *I, of func(*O) *T, read func(*T) V) evidence.Fact[V] {
+	return one(a, call, in, func(out *O) evidence.Fact[V] {
+		if of(out) == nil {
+			return hollow[V](a.l, a.name+" of "+name+": the answer holds none")
+		}
+		return evidence.Read(read(of(out)))
+	})
+}
+
 // maxPages bounds a listing of unknown length.
 const maxPages = 10
 

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/observe/project"
@@ -54,12 +55,7 @@ func (l *look) readNodeGroups() {
 	ofGroups(l, l.groupsOf(roll.Group.NodeGroup), groupsTotal, "groups", func(group roll.Group) evidence.Fact[evidence.NodeGroup] {
 		name, _ := group.NodeGroup()
 		in := &eks.DescribeNodegroupInput{ClusterName: aws.String(l.in.Snapshot.Cluster.ID.Name), NodegroupName: aws.String(name)}
-		return one(a, l.eks.DescribeNodegroup, in, func(out *eks.DescribeNodegroupOutput) evidence.Fact[evidence.NodeGroup] {
-			if out.Nodegroup == nil {
-				return hollow[evidence.NodeGroup](l, "eks:DescribeNodegroup of "+name+": the answer holds none")
-			}
-			return evidence.Read(project.NodeGroup(out.Nodegroup))
-		})
+		return part(a, name, l.eks.DescribeNodegroup, in, func(out *eks.DescribeNodegroupOutput) *ekstypes.Nodegroup { return out.Nodegroup }, project.NodeGroup)
 	}, func(g *evidence.Group) *evidence.Fact[evidence.NodeGroup] { return &g.NodeGroup })
 }
 

@@ -60,13 +60,9 @@ func (l *look) readSoundProfiles(a *action, read int) {
 }
 
 func (l *look) profile(a *action, arn string) evidence.Fact[evidence.InstanceProfile] {
-	return one(a, l.iam.GetInstanceProfile, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(lastPart(arn))}, func(out *iam.GetInstanceProfileOutput) evidence.Fact[evidence.InstanceProfile] {
-		if out.InstanceProfile == nil {
-			return hollow[evidence.InstanceProfile](l, "iam:GetInstanceProfile of "+arn+": the answer holds none")
-		}
-		p := evidence.InstanceProfile{ARN: aws.ToString(out.InstanceProfile.Arn), Name: aws.ToString(out.InstanceProfile.InstanceProfileName)}
-		p.Roles = roll.Map(out.InstanceProfile.Roles, func(r types.Role) string { return aws.ToString(r.RoleName) })
-		return evidence.Read(p)
+	in := &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(lastPart(arn))}
+	return part(a, arn, l.iam.GetInstanceProfile, in, func(out *iam.GetInstanceProfileOutput) *types.InstanceProfile { return out.InstanceProfile }, func(p *types.InstanceProfile) evidence.InstanceProfile {
+		return evidence.InstanceProfile{ARN: aws.ToString(p.Arn), Name: aws.ToString(p.InstanceProfileName), Roles: roll.Map(p.Roles, func(r types.Role) string { return aws.ToString(r.RoleName) })}
 	})
 }
 
@@ -74,15 +70,8 @@ func (l *look) profile(a *action, arn string) evidence.Fact[evidence.InstancePro
 func lastPart(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
 
 func (l *look) role(a *action, name string) evidence.Fact[evidence.Role] {
-	return one(a, l.iam.GetRole, &iam.GetRoleInput{RoleName: aws.String(name)}, func(out *iam.GetRoleOutput) evidence.Fact[evidence.Role] {
-		r := out.Role
-		if r == nil {
-			return hollow[evidence.Role](l, "iam:GetRole of "+name+": the answer holds none")
-		}
-		return evidence.Read(evidence.Role{
-			ARN: aws.ToString(r.Arn), Name: aws.ToString(r.RoleName), Created: aws.ToTime(r.CreateDate).UTC(),
-			TrustPolicy: policyText(aws.ToString(r.AssumeRolePolicyDocument)),
-		})
+	return part(a, name, l.iam.GetRole, &iam.GetRoleInput{RoleName: aws.String(name)}, func(out *iam.GetRoleOutput) *types.Role { return out.Role }, func(r *types.Role) evidence.Role {
+		return evidence.Role{ARN: aws.ToString(r.Arn), Name: aws.ToString(r.RoleName), Created: aws.ToTime(r.CreateDate).UTC(), TrustPolicy: policyText(aws.ToString(r.AssumeRolePolicyDocument))}
 	})
 }
 
@@ -166,18 +155,11 @@ func (l *look) inlineDocument(a *action, role, name string) evidence.Fact[eviden
 
 // managedDocument reads the default version of a managed policy.
 func (l *look) managedDocument(policy, version *action, arn string) evidence.Fact[evidence.PolicyDocument] {
-	id := one(policy, l.iam.GetPolicy, &iam.GetPolicyInput{PolicyArn: aws.String(arn)}, func(out *iam.GetPolicyOutput) evidence.Fact[string] {
-		if out.Policy == nil {
-			return hollow[string](l, "iam:GetPolicy of "+arn+": the answer holds none")
-		}
-		return evidence.Read(aws.ToString(out.Policy.DefaultVersionId))
-	})
+	id := part(policy, arn, l.iam.GetPolicy, &iam.GetPolicyInput{PolicyArn: aws.String(arn)}, func(out *iam.GetPolicyOutput) *types.Policy { return out.Policy }, func(p *types.Policy) string { return aws.ToString(p.DefaultVersionId) })
 	return evidence.Then(id, func(id string) evidence.Fact[evidence.PolicyDocument] {
-		return one(version, l.iam.GetPolicyVersion, &iam.GetPolicyVersionInput{PolicyArn: aws.String(arn), VersionId: aws.String(id)}, func(out *iam.GetPolicyVersionOutput) evidence.Fact[evidence.PolicyDocument] {
-			if out.PolicyVersion == nil {
-				return hollow[evidence.PolicyDocument](l, "iam:GetPolicyVersion of "+arn+": the answer holds none")
-			}
-			return evidence.Read(evidence.PolicyDocument{Name: arn, Text: policyText(aws.ToString(out.PolicyVersion.Document))})
+		in := &iam.GetPolicyVersionInput{PolicyArn: aws.String(arn), VersionId: aws.String(id)}
+		return part(version, arn, l.iam.GetPolicyVersion, in, func(out *iam.GetPolicyVersionOutput) *types.PolicyVersion { return out.PolicyVersion }, func(v *types.PolicyVersion) evidence.PolicyDocument {
+			return evidence.PolicyDocument{Name: arn, Text: policyText(aws.ToString(v.Document))}
 		})
 	})
 }
