@@ -139,21 +139,26 @@ const lookupTries = 10
 // so that id is dropped and the request is repeated. An object that EC2 neither rejects nor returns
 // is gone too, such as an AMI that was deregistered some time ago.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeImages.html
-func byID[I, O, F, V any](a *action, ids []string, size int, call project.Method[I, O, F], in func(ids []string) *I, keep func(found map[string]V, out *O)) map[string]evidence.Fact[V] {
+func byID[I, O, F, T, V any](a *action, ids []string, size int, call project.Method[I, O, F], in func(ids []string) *I, list func(*O) []T, id func(*T) *string, read func(*T) V) map[string]evidence.Fact[V] {
 	facts := map[string]evidence.Fact[V]{}
 	for batch := range slices.Chunk(ids, size) {
-		maps.Copy(facts, lookUp(a, batch, call, in, keep))
+		maps.Copy(facts, lookUp(a, batch, call, in, list, id, read))
 	}
 	return facts
 }
 
-func lookUp[I, O, F, V any](a *action, ids []string, call project.Method[I, O, F], in func(ids []string) *I, keep func(found map[string]V, out *O)) map[string]evidence.Fact[V] {
+func lookUp[I, O, F, T, V any](a *action, ids []string, call project.Method[I, O, F], in func(ids []string) *I, list func(*O) []T, id func(*T) *string, read func(*T) V) map[string]evidence.Fact[V] {
 	facts := map[string]evidence.Fact[V]{}
 	left := slices.Clone(ids)
 	for range lookupTries {
 		found := map[string]V{}
 		_, end := try(a, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, project.EachPage(ctx, apistats.Direct(&a.l.AWS, call), in(slices.Clone(left)), func(out *O) { keep(found, out) })
+			return struct{}{}, project.EachPage(ctx, apistats.Direct(&a.l.AWS, call), in(slices.Clone(left)), func(out *O) {
+				things := list(out)
+				for i := range things {
+					found[aws.ToString(id(&things[i]))] = read(&things[i])
+				}
+			})
 		})
 		named := named(end.err, left)
 		switch {
@@ -167,7 +172,7 @@ func lookUp[I, O, F, V any](a *action, ids []string, call project.Method[I, O, F
 			return facts
 		case len(left) > 1 && a.over == "" && (end.gone && len(named) == 0 || !end.gone && a.l.Free):
 			// The error does not name the id, or one of them is missing in a bundle.
-			maps.Copy(facts, byID(a, left, 1, call, in, keep))
+			maps.Copy(facts, byID(a, left, 1, call, in, list, id, read))
 			return facts
 		case !end.gone || a.over != "":
 			for _, id := range left {
@@ -189,13 +194,6 @@ func lookUp[I, O, F, V any](a *action, ids []string, call project.Method[I, O, F
 		facts[id] = evidence.Failed[V](a.name + " named more and more ids that do not exist, and was given up")
 	}
 	return facts
-}
-
-// put adds the value read from each object to those found, by id.
-func put[T, V any](found map[string]V, things []T, id func(*T) *string, read func(*T) V) {
-	for i := range things {
-		found[aws.ToString(id(&things[i]))] = read(&things[i])
-	}
 }
 
 // named returns those of the ids that the error reports as nonexistent.

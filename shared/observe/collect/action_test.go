@@ -25,7 +25,7 @@ type (
 		NextToken *string
 	}
 	reply struct {
-		found     map[string]string
+		found     []string
 		NextToken *string
 	}
 	options struct{}
@@ -35,12 +35,12 @@ type (
 func describedBy(l *look, ids []string, size int, describe func(context.Context, *request, ...func(*options)) (*reply, error)) map[string]evidence.Fact[string] {
 	return byID(l.action("ec2:DescribeImages"), ids, size, describe,
 		func(ids []string) *request { return &request{ids: ids} },
-		func(found map[string]string, out *reply) { maps.Copy(found, out.found) })
+		func(out *reply) []string { return out.found }, func(s *string) *string { return s }, func(s *string) string { return *s })
 }
 
 func (s *shelf) describe(_ context.Context, in *request, _ ...func(*options)) (*reply, error) {
 	s.calls++
-	found := map[string]string{}
+	var found []string
 	for _, id := range in.ids {
 		if !slices.Contains(s.has, id) {
 			text := "The image id '[" + id + "]' does not exist"
@@ -49,7 +49,7 @@ func (s *shelf) describe(_ context.Context, in *request, _ ...func(*options)) (*
 			}
 			return nil, apiError("InvalidAMIID.NotFound", text)
 		}
-		found[id] = id
+		found = append(found, id)
 	}
 	return &reply{found: found}, nil
 }
@@ -100,7 +100,7 @@ func TestABundleThatLacksOneOfSeveralTellsTheOthers(t *testing.T) {
 		if slices.Contains(in.ids, "b") {
 			return nil, fmt.Errorf("b is not in images.json of the bundle")
 		}
-		return &reply{found: map[string]string{in.ids[0]: "", in.ids[len(in.ids)-1]: ""}}, nil
+		return &reply{found: []string{in.ids[0], in.ids[len(in.ids)-1]}}, nil
 	}
 	o := newAccount().collector()
 	o.Free = true

@@ -18,9 +18,7 @@ func (l *look) readDHCP() {
 	vpcs := l.vpcIDs()
 	sets := byID(l.action("ec2:DescribeVpcs"), vpcs, networkSize, l.ec2.DescribeVpcs,
 		func(ids []string) *ec2.DescribeVpcsInput { return &ec2.DescribeVpcsInput{VpcIds: ids} },
-		func(found map[string]string, out *ec2.DescribeVpcsOutput) {
-			put(found, out.Vpcs, func(v *types.Vpc) *string { return v.VpcId }, func(v *types.Vpc) string { return aws.ToString(v.DhcpOptionsId) })
-		})
+		func(out *ec2.DescribeVpcsOutput) []types.Vpc { return out.Vpcs }, func(v *types.Vpc) *string { return v.VpcId }, func(v *types.Vpc) string { return aws.ToString(v.DhcpOptionsId) })
 	var ids []string
 	for _, id := range vpcs {
 		if set := sets[id].Value; set != noDHCPOptions {
@@ -31,9 +29,7 @@ func (l *look) readDHCP() {
 		func(ids []string) *ec2.DescribeDhcpOptionsInput {
 			return &ec2.DescribeDhcpOptionsInput{DhcpOptionsIds: ids}
 		},
-		func(found map[string]evidence.DHCPOptions, out *ec2.DescribeDhcpOptionsOutput) {
-			put(found, out.DhcpOptions, func(o *types.DhcpOptions) *string { return o.DhcpOptionsId }, dhcp)
-		})
+		func(out *ec2.DescribeDhcpOptionsOutput) []types.DhcpOptions { return out.DhcpOptions }, func(o *types.DhcpOptions) *string { return o.DhcpOptionsId }, dhcp)
 	for _, id := range vpcs {
 		fact := dhcpOf(sets[id], options)
 		l.vpc(id, func(v *evidence.VPC) { v.DHCP = fact })

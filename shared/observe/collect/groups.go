@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
@@ -92,11 +93,10 @@ func (l *look) readAutoScaling() {
 		func(names []string) *autoscaling.DescribeAutoScalingGroupsInput {
 			return &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: names}
 		},
-		func(found map[string]evidence.AutoScalingGroup, out *autoscaling.DescribeAutoScalingGroupsOutput) {
-			for _, g := range out.AutoScalingGroups {
-				found[aws.ToString(g.AutoScalingGroupName)] = project.ScalingGroup(g)
-			}
-		})
+		func(out *autoscaling.DescribeAutoScalingGroupsOutput) []asgtypes.AutoScalingGroup {
+			return out.AutoScalingGroups
+		}, func(g *asgtypes.AutoScalingGroup) *string { return g.AutoScalingGroupName },
+		func(g *asgtypes.AutoScalingGroup) evidence.AutoScalingGroup { return project.ScalingGroup(*g) })
 	listed := map[roll.InstanceID]string{}
 	ofGroups(l, groups, groupsTotal, "groups", func(group roll.Group) evidence.Fact[evidence.AutoScalingGroup] {
 		fact := facts[names[group]]
@@ -121,7 +121,10 @@ func (l *look) readScalingInstances(listed map[roll.InstanceID]string) {
 		func(ids []string) *autoscaling.DescribeAutoScalingInstancesInput {
 			return &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: ids}
 		},
-		func(map[string]bool, *autoscaling.DescribeAutoScalingInstancesOutput) {})
+		func(out *autoscaling.DescribeAutoScalingInstancesOutput) []asgtypes.AutoScalingInstanceDetails {
+			return out.AutoScalingInstances
+		},
+		func(i *asgtypes.AutoScalingInstanceDetails) *string { return i.InstanceId }, func(*asgtypes.AutoScalingInstanceDetails) bool { return true })
 }
 
 // readActivities reads the latest scaling activities of the groups, the newest first, in Auto

@@ -25,9 +25,7 @@ func (l *look) readImages() {
 		func(ids []string) *ec2.DescribeImagesInput {
 			return &ec2.DescribeImagesInput{ImageIds: ids, IncludeDeprecated: aws.Bool(true), IncludeDisabled: aws.Bool(true)}
 		},
-		func(found map[string]evidence.Image, out *ec2.DescribeImagesOutput) {
-			put(found, out.Images, func(i *types.Image) *string { return i.ImageId }, image)
-		})
+		func(out *ec2.DescribeImagesOutput) []types.Image { return out.Images }, func(i *types.Image) *string { return i.ImageId }, image)
 	skip(facts, left, fmt.Sprintf("%d AMIs are described per check, the most urgent first", imagesTotal))
 	maps.Copy(l.ev.Images, facts)
 }

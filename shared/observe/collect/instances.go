@@ -40,11 +40,12 @@ func (l *look) readInstances() {
 		func(ids []string) *ec2.DescribeInstancesInput {
 			return &ec2.DescribeInstancesInput{InstanceIds: ids, IncludeManagedResources: aws.Bool(true)}
 		},
-		func(found map[string]evidence.InstanceConfig, out *ec2.DescribeInstancesOutput) {
+		func(out *ec2.DescribeInstancesOutput) (all []types.Instance) {
 			for _, r := range out.Reservations {
-				put(found, r.Instances, func(i *types.Instance) *string { return i.InstanceId }, instanceConfig)
+				all = append(all, r.Instances...)
 			}
-		})
+			return all
+		}, func(i *types.Instance) *string { return i.InstanceId }, instanceConfig)
 	skip(facts, left, fmt.Sprintf("%d instances are described per check, the most urgent first", describedTotal))
 	for _, id := range suspects {
 		l.instance(roll.InstanceID(id), func(i *evidence.Instance) { i.Config = facts[id] })

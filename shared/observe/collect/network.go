@@ -24,9 +24,9 @@ const (
 )
 
 // describe describes objects of a kind by id, each once and networkSize at most.
-func describe[I, O, F, V any](l *look, into map[string]evidence.Fact[V], name string, ids []string, call project.Method[I, O, F], in func(ids []string) *I, keep func(found map[string]V, out *O)) {
+func describe[I, O, F, T, V any](l *look, into map[string]evidence.Fact[V], name string, ids []string, call project.Method[I, O, F], in func(ids []string) *I, list func(*O) []T, id func(*T) *string, read func(*T) V) {
 	ids, left := first(distinct(ids), l.most(networkSize))
-	maps.Copy(into, byID(l.action(name), ids, networkSize, call, in, keep))
+	maps.Copy(into, byID(l.action(name), ids, networkSize, call, in, list, id, read))
 	skip(into, left, "200 of a kind are described per check, the most urgent first")
 }
 
@@ -46,9 +46,7 @@ func (l *look) readSubnets() {
 	}
 	describe(l, l.ev.Network.Subnets, "ec2:DescribeSubnets", ids, l.ec2.DescribeSubnets,
 		func(ids []string) *ec2.DescribeSubnetsInput { return &ec2.DescribeSubnetsInput{SubnetIds: ids} },
-		func(found map[string]evidence.Subnet, out *ec2.DescribeSubnetsOutput) {
-			put(found, out.Subnets, func(t *types.Subnet) *string { return t.SubnetId }, subnet)
-		})
+		func(out *ec2.DescribeSubnetsOutput) []types.Subnet { return out.Subnets }, func(t *types.Subnet) *string { return t.SubnetId }, subnet)
 }
 
 func subnet(s *types.Subnet) evidence.Subnet {
@@ -145,9 +143,7 @@ func (l *look) readSecurityGroups() {
 		func(ids []string) *ec2.DescribeSecurityGroupsInput {
 			return &ec2.DescribeSecurityGroupsInput{GroupIds: ids}
 		},
-		func(found map[string]evidence.SecurityGroup, out *ec2.DescribeSecurityGroupsOutput) {
-			put(found, out.SecurityGroups, func(t *types.SecurityGroup) *string { return t.GroupId }, securityGroup)
-		})
+		func(out *ec2.DescribeSecurityGroupsOutput) []types.SecurityGroup { return out.SecurityGroups }, func(t *types.SecurityGroup) *string { return t.GroupId }, securityGroup)
 }
 
 func securityGroup(g *types.SecurityGroup) evidence.SecurityGroup {
@@ -195,9 +191,7 @@ func (l *look) readNATGateways() {
 		func(ids []string) *ec2.DescribeNatGatewaysInput {
 			return &ec2.DescribeNatGatewaysInput{NatGatewayIds: ids}
 		},
-		func(found map[string]evidence.NATGateway, out *ec2.DescribeNatGatewaysOutput) {
-			put(found, out.NatGateways, func(t *types.NatGateway) *string { return t.NatGatewayId }, natGateway)
-		})
+		func(out *ec2.DescribeNatGatewaysOutput) []types.NatGateway { return out.NatGateways }, func(t *types.NatGateway) *string { return t.NatGatewayId }, natGateway)
 }
 
 func natGateway(g *types.NatGateway) evidence.NATGateway {

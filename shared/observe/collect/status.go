@@ -34,9 +34,7 @@ func (l *look) readStatus() {
 		func(ids []string) *ec2.DescribeInstanceStatusInput {
 			return &ec2.DescribeInstanceStatusInput{InstanceIds: ids, IncludeAllInstances: aws.Bool(true), IncludeManagedResources: aws.Bool(true)}
 		},
-		func(found map[string]evidence.InstanceStatus, out *ec2.DescribeInstanceStatusOutput) {
-			put(found, out.InstanceStatuses, func(s *types.InstanceStatus) *string { return s.InstanceId }, project.InstanceStatus)
-		})
+		func(out *ec2.DescribeInstanceStatusOutput) []types.InstanceStatus { return out.InstanceStatuses }, func(s *types.InstanceStatus) *string { return s.InstanceId }, project.InstanceStatus)
 	skip(facts, left, fmt.Sprintf("sampled: the status checks of %d instances are read per check, the most urgent first", statusSize))
 	for id, fact := range facts {
 		l.instance(roll.InstanceID(id), func(i *evidence.Instance) { i.Status = fact })

@@ -44,12 +44,12 @@ func (l *look) describeTemplate(a *action, id string, versions []string) {
 		func(versions []string) *ec2.DescribeLaunchTemplateVersionsInput {
 			return &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(id), Versions: versions, IncludeManagedResources: aws.Bool(true)}
 		},
-		func(found map[string]evidence.LaunchTemplate, out *ec2.DescribeLaunchTemplateVersionsOutput) {
-			for i := range out.LaunchTemplateVersions {
-				t := launchTemplate(&out.LaunchTemplateVersions[i])
-				found[t.Version] = t
-			}
-		})
+		func(out *ec2.DescribeLaunchTemplateVersionsOutput) []types.LaunchTemplateVersion {
+			return out.LaunchTemplateVersions
+		},
+		func(v *types.LaunchTemplateVersion) *string {
+			return aws.String(strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10))
+		}, launchTemplate)
 	for version, fact := range facts {
 		l.ev.Templates[id+":"+version] = fact
 	}
