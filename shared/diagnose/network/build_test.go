@@ -164,6 +164,63 @@ func (w *world) instance(change func(*evidence.Instance)) {
 	w.Instances[instanceID] = i
 }
 
+// The changes of a world, as steps that do combines.
+
+func do(steps ...func(*world)) func(*world) {
+	return func(w *world) {
+		for _, step := range steps {
+			step(w)
+		}
+	}
+}
+
+func publicOnly(cidrs ...string) func(*world)            { return func(w *world) { w.publicOnly(cidrs...) } }
+func privateOnly() func(*world)                          { return (*world).privateOnly }
+func ownImage() func(*world)                             { return (*world).ownImage }
+func routes(all ...evidence.Route) func(*world)          { return func(w *world) { w.routes(all...) } }
+func egress(all ...evidence.Permission) func(*world)     { return func(w *world) { w.egress(all...) } }
+func ingress(all ...evidence.Permission) func(*world)    { return func(w *world) { w.ingress(all...) } }
+func nat(change func(*evidence.NATGateway)) func(*world) { return func(w *world) { w.nat(change) } }
+func secondNAT(t evidence.Fact[evidence.RouteTable]) func(*world) {
+	return func(w *world) { w.secondNAT(t) }
+}
+func six(endpoint string) func(*world) { return func(w *world) { w.six(endpoint) } }
+func acl(subnet string, rules ...evidence.ACLRule) func(*world) {
+	return func(w *world) { w.acl(subnet, rules...) }
+}
+func endpoints(change func(*evidence.VPCEndpoint), services ...string) func(*world) {
+	return func(w *world) { w.endpoints(change, services...) }
+}
+func kind(k roll.Kind, renewed time.Duration) func(*world) {
+	return func(w *world) { w.kind(k, renewed) }
+}
+func waitsForCNI(k roll.Kind, pods ...evidence.Pod) func(*world) {
+	return func(w *world) { w.waitsForCNI(k, pods...) }
+}
+func consoleShows(sign console.Sign, detail string) func(*world) {
+	return func(w *world) { w.consoleShows(sign, detail) }
+}
+func company(domain string, servers ...string) func(*world) {
+	return func(w *world) { w.company(domain, servers...) }
+}
+
+func ofClass(c evidence.NodeClass) func(*world) {
+	return func(w *world) { w.group.NodeClass = evidence.Read(c) }
+}
+func inGroup(g evidence.NodeGroup) func(*world) {
+	return func(w *world) { w.group.NodeGroup = evidence.Read(g) }
+}
+func unread() func(*world)  { return (*world).unread }
+func proxied() func(*world) { return (*world).proxied }
+
+// unread makes the user data unreadable.
+func (w *world) unread() {
+	w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
+}
+
+// proxied makes the user data set a proxy.
+func (w *world) proxied() { w.boot.Proxy = true }
+
 func (w *world) publicOnly(cidrs ...string) {
 	w.cluster.PrivateAccess = false
 	if len(cidrs) > 0 {

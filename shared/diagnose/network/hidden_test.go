@@ -176,7 +176,7 @@ var defects = []func(*world){
 	},
 	func(w *world) { w.endpoints(nil, "ec2", "sts", "s3") },
 	func(w *world) { w.endpoints(func(e *evidence.VPCEndpoint) { e.PrivateDNS = false }, "ec2", "ecr.api") },
-	func(w *world) { w.boot.Proxy = true },
+	proxied(),
 	func(w *world) { w.boot.Joins = nil },
 	func(w *world) { w.six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws") },
 	func(w *world) { w.config.VPC = "vpc-0a1b2c3d4e5f60009" },

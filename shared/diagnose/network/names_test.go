@@ -13,26 +13,26 @@ func TestDnsDisabled(t *testing.T) {
 	const code = cause.DnsDisabled
 	support := func(w *world) { w.vpc.DNSSupport = evidence.Read(false) }
 	hostnames := func(w *world) { w.vpc.DNSHostnames = evidence.Read(false) }
-	own := func(w *world) { w.company("example.com", "10.20.0.10") }
+	own := company("example.com", "10.20.0.10")
 	run(t, []scenario{
 		{
 			name: "no resolver", change: support, decisive: codes(code),
 			says: []string{"[vpc/" + vpcID + "]", "aws ec2 modify-vpc-attribute --vpc-id " + vpcID + ` --enable-dns-support '{"Value":true}'`},
 		},
-		{name: "no resolver, with resolvers of its own", change: func(w *world) { support(w); own(w) }, hint: codes(code, cause.DhcpOptionsWrong)},
+		{name: "no resolver, with resolvers of its own", change: do(support, own), hint: codes(code, cause.DhcpOptionsWrong)},
 		{
-			name: "no resolver, and which ones there are is not known", change: func(w *world) { support(w); w.vpc.DHCP = evidence.Failed[evidence.DHCPOptions]("no") },
+			name: "no resolver, and which ones there are is not known", change: do(support, func(w *world) { w.vpc.DHCP = evidence.Failed[evidence.DHCPOptions]("no") }),
 			hint: codes(code), open: codes(cause.DhcpOptionsWrong),
 		},
-		{name: "no resolver, with the resolver that Nitro sets", change: func(w *world) { support(w); w.vpc.DHCP = evidence.None[evidence.DHCPOptions]() }, decisive: codes(code)},
-		{name: "no host names, private endpoint, whose addresses are public knowledge", change: func(w *world) { hostnames(w); w.privateOnly() }, hint: codes(code), says: []string{"--enable-dns-hostnames"}},
+		{name: "no resolver, with the resolver that Nitro sets", change: do(support, func(w *world) { w.vpc.DHCP = evidence.None[evidence.DHCPOptions]() }), decisive: codes(code)},
+		{name: "no host names, private endpoint, whose addresses are public knowledge", change: do(hostnames, privateOnly()), hint: codes(code), says: []string{"--enable-dns-hostnames"}},
 		{name: "no host names, and a way to the public endpoint", change: hostnames, hint: codes(code)},
-		{name: "no host names, and no way to the public endpoint", change: func(w *world) { hostnames(w); w.routes(); w.endpoints(nil, "ec2", "sts") }, decisive: codes(code)},
+		{name: "no host names, and no way to the public endpoint", change: do(hostnames, routes(), endpoints(nil, "ec2", "sts")), decisive: codes(code)},
 		{name: "no host names, and what lies on the way to the public endpoint is not known", change: func(w *world) { hostnames(w); w.routes(to("0.0.0.0/0", "tgw-0a1b2c3d")) }, hint: codes(code), open: codes(cause.VpcEndpointMissing)},
-		{name: "no host names, and the console shows that the endpoint does not answer", change: func(w *world) { hostnames(w); w.consoleShows(console.EndpointUnreachable, host) }, decisive: codes(code)},
-		{name: "no host names, with resolvers of its own", change: func(w *world) { hostnames(w); own(w) }, hint: codes(code, cause.DhcpOptionsWrong)},
-		{name: "no host names, public endpoint alone", change: func(w *world) { hostnames(w); w.publicOnly() }, hint: codes(code)},
-		{name: "a silent node keeps its connection", change: func(w *world) { support(w); w.kind(roll.Unknown, hour) }, hint: codes(code)},
+		{name: "no host names, and the console shows that the endpoint does not answer", change: do(hostnames, consoleShows(console.EndpointUnreachable, host)), decisive: codes(code)},
+		{name: "no host names, with resolvers of its own", change: do(hostnames, own), hint: codes(code, cause.DhcpOptionsWrong)},
+		{name: "no host names, public endpoint alone", change: do(hostnames, publicOnly()), hint: codes(code)},
+		{name: "a silent node keeps its connection", change: do(support, kind(roll.Unknown, hour)), hint: codes(code)},
 		{name: "support not read", change: func(w *world) { w.vpc.DNSSupport = evidence.Failed[bool]("ec2:DescribeVpcAttribute: no") }, open: codes(code), says: []string{"ec2:DescribeVpcAttribute: no"}},
 		{name: "host names not read", change: func(w *world) { w.vpc.DNSHostnames = evidence.Fact[bool]{} }, open: codes(code)},
 	})
@@ -65,13 +65,7 @@ func TestDhcpOptionsWrong(t *testing.T) {
 				w.endpoints(nil, "ec2", "sts")
 			}, decisive: codes(code), clear: codes(cause.VpcEndpointMissing),
 		},
-		{
-			name: "one of them in the VPC", change: func(w *world) {
-				options("example.com", "8.8.8.8", "10.0.0.2")(w)
-				w.routes()
-				w.endpoints(nil, "ec2", "sts")
-			}, hint: codes(code),
-		},
+		{name: "one of them in the VPC", change: do(options("example.com", "8.8.8.8", "10.0.0.2"), routes(), endpoints(nil, "ec2", "sts")), hint: codes(code)},
 		{name: "no resolver", change: options("example.com"), hint: codes(code)},
 		{name: "a domain of its own", change: options("corp.example.com", "AmazonProvidedDNS"), clear: codes(code)},
 		{name: "no domain", change: options("", "AmazonProvidedDNS"), hint: codes(code)},
@@ -84,10 +78,7 @@ func TestDhcpOptionsWrong(t *testing.T) {
 
 func TestWrongVpc(t *testing.T) {
 	const code = cause.WrongVpc
-	elsewhere := func(w *world) {
-		w.config.VPC = "vpc-0a1b2c3d4e5f60009"
-		w.privateOnly()
-	}
+	elsewhere := do(func(w *world) { w.config.VPC = "vpc-0a1b2c3d4e5f60009" }, privateOnly())
 	run(t, []scenario{
 		{
 			name: "another VPC", change: elsewhere, decisive: codes(code), open: codes(cause.ApiEndpointUnreachable, cause.SecurityGroupBlocksApi, cause.NaclBlocksApi),
@@ -106,7 +97,7 @@ func TestWrongVpc(t *testing.T) {
 			}, decisive: codes(code), says: []string{"--auto-scaling-group-name 'edge nodes' --vpc-zone-identifier " + apiSubnet1 + "," + apiSubnet2},
 		},
 		{name: "not told", change: func(w *world) { w.config.VPC = "" }, open: codes(code, cause.DnsDisabled, cause.DhcpOptionsWrong)},
-		{name: "of a node it is not asked", change: func(w *world) { elsewhere(w); w.kind(roll.Unknown, hour) }, open: codes(cause.ApiEndpointUnreachable)},
+		{name: "of a node it is not asked", change: do(elsewhere, kind(roll.Unknown, hour)), open: codes(cause.ApiEndpointUnreachable)},
 	})
 }
 
@@ -121,16 +112,13 @@ func TestClusterTagMissing(t *testing.T) {
 			name: "a kubelet of today", change: selfManaged, hint: codes(code),
 			says: []string{"[asg/edge]", "Key=kubernetes.io/cluster/payments,Value=owned", "PropagateAtLaunch=true"},
 		},
-		{name: "a kubelet that needs it", change: func(w *world) { selfManaged(w); w.image.Kubernetes = "1.25" }, decisive: codes(code)},
-		{name: "a control plane older than that", change: func(w *world) {
-			selfManaged(w)
-			w.image.Kubernetes, w.cluster.Version = "", "1.25"
-		}, decisive: codes(code)},
-		{name: "the first kubelet that does not", change: func(w *world) { selfManaged(w); w.image.Kubernetes = "1.26" }, hint: codes(code)},
-		{name: "an AMI that does not tell", change: func(w *world) { selfManaged(w); w.image.Kubernetes = "" }, hint: codes(code)},
-		{name: "Karpenter's", change: func(w *world) { selfManaged(w); w.Finding.Owner = roll.OwnerKarpenter }, hint: codes(code)},
-		{name: "a managed node group's", change: func(w *world) { selfManaged(w); w.Finding.Owner = roll.OwnerManagedNodeGroup }},
-		{name: "tagged", change: func(w *world) { selfManaged(w); w.config.ClusterTags = []string{"other", "payments"} }, clear: codes(code)},
+		{name: "a kubelet that needs it", change: do(selfManaged, func(w *world) { w.image.Kubernetes = "1.25" }), decisive: codes(code)},
+		{name: "a control plane older than that", change: do(selfManaged, func(w *world) { w.image.Kubernetes, w.cluster.Version = "", "1.25" }), decisive: codes(code)},
+		{name: "the first kubelet that does not", change: do(selfManaged, func(w *world) { w.image.Kubernetes = "1.26" }), hint: codes(code)},
+		{name: "an AMI that does not tell", change: do(selfManaged, func(w *world) { w.image.Kubernetes = "" }), hint: codes(code)},
+		{name: "Karpenter's", change: do(selfManaged, func(w *world) { w.Finding.Owner = roll.OwnerKarpenter }), hint: codes(code)},
+		{name: "a managed node group's", change: do(selfManaged, func(w *world) { w.Finding.Owner = roll.OwnerManagedNodeGroup })},
+		{name: "tagged", change: do(selfManaged, func(w *world) { w.config.ClusterTags = []string{"other", "payments"} }), clear: codes(code)},
 		{
 			name: "the cloud controller finds a node by its provider id, and waits for something else", change: func(w *world) {
 				selfManaged(w)
@@ -143,18 +131,18 @@ func TestClusterTagMissing(t *testing.T) {
 			w.kind(roll.Uninitialized, 0)
 			w.node.Object.Value.Taints = []evidence.Taint{{Key: "node.cilium.io/agent-not-ready", Effect: "NoSchedule"}}
 		}, hint: codes(code)},
-		{name: "of a silent node it is not asked", change: func(w *world) { selfManaged(w); w.kind(roll.Unknown, hour) }},
+		{name: "of a silent node it is not asked", change: do(selfManaged, kind(roll.Unknown, hour))},
 	})
 }
 
 func TestMetadataService(t *testing.T) {
 	off := func(w *world) { w.config.IMDSDisabled = true }
 	one := func(pods ...evidence.Pod) func(*world) {
-		return func(w *world) { w.config.HopLimit = 1; w.waitsForCNI(roll.NotReady, pods...) }
+		return do(func(w *world) { w.config.HopLimit = 1 }, waitsForCNI(roll.NotReady, pods...))
 	}
 	run(t, []scenario{
 		{name: "off", change: off, decisive: codes(cause.ImdsDisabled), says: []string{"[nodegroup/workers]", "aws ec2 modify-instance-metadata-options --instance-id i-0123456789abcdef0 --http-endpoint enabled"}},
-		{name: "off, of a silent node", change: func(w *world) { off(w); w.kind(roll.Unknown, hour) }, hint: codes(cause.ImdsDisabled)},
+		{name: "off, of a silent node", change: do(off, kind(roll.Unknown, hour)), hint: codes(cause.ImdsDisabled)},
 		{name: "off, Karpenter's", change: func(w *world) {
 			off(w)
 			w.Finding.Owner, w.config.NodeClass = roll.OwnerKarpenter, "default"
@@ -163,9 +151,9 @@ func TestMetadataService(t *testing.T) {
 		{name: "one hop and a pod that says so", change: one(daemon("agent", "CrashLoopBackOff", "Get http://169.254.169.254/latest/api/token: context deadline exceeded")), hint: codes(cause.ImdsHopLimit)},
 		{name: "one hop and a pod that fails otherwise", change: one(daemon("agent", "CrashLoopBackOff", "back-off")), clear: codes(cause.ImdsHopLimit)},
 		{name: "one hop and no pod that fails", change: one(), clear: codes(cause.ImdsHopLimit)},
-		{name: "two hops", change: func(w *world) { one(daemon("ebs-csi-node", "CrashLoopBackOff", ""))(w); w.config.HopLimit = 2 }, clear: codes(cause.ImdsHopLimit)},
-		{name: "one hop and pods not read", change: func(w *world) { one()(w); w.node.Pods = evidence.Failed[[]evidence.Pod]("no") }, open: codes(cause.ImdsHopLimit)},
-		{name: "not told", change: func(w *world) { one()(w); w.config.HopLimit = 0 }, open: codes(cause.ImdsHopLimit)},
+		{name: "two hops", change: do(one(daemon("ebs-csi-node", "CrashLoopBackOff", "")), func(w *world) { w.config.HopLimit = 2 }), clear: codes(cause.ImdsHopLimit)},
+		{name: "one hop and pods not read", change: do(one(), func(w *world) { w.node.Pods = evidence.Failed[[]evidence.Pod]("no") }), open: codes(cause.ImdsHopLimit)},
+		{name: "not told", change: do(one(), func(w *world) { w.config.HopLimit = 0 }), open: codes(cause.ImdsHopLimit)},
 		{name: "one hop does not keep an instance from joining", change: func(w *world) { w.config.HopLimit = 1 }},
 	})
 }

@@ -94,13 +94,10 @@ func TestNothingIsFoundWhereAllIsWell(t *testing.T) {
 				cause.DhcpOptionsWrong, cause.VpcEndpointMissing, cause.SubnetIpsExhausted, cause.WrongVpc, cause.ImdsDisabled),
 		},
 		{
-			name: "public endpoint alone", change: func(w *world) { w.publicOnly() },
+			name: "public endpoint alone", change: publicOnly(),
 			clear: codes(cause.ApiEndpointUnreachable, cause.PublicAccessCidrBlocked, cause.SecurityGroupBlocksApi, cause.NaclBlocksApi, cause.DnsDisabled),
 		},
-		{
-			name: "a node that fell silent", change: func(w *world) { w.kind(roll.Unknown, hour) },
-			clear: codes(cause.ApiEndpointUnreachable, cause.SecurityGroupBlocksApi, cause.NaclBlocksApi, cause.ImdsDisabled),
-		},
+		{name: "a node that fell silent", change: kind(roll.Unknown, hour), clear: codes(cause.ApiEndpointUnreachable, cause.SecurityGroupBlocksApi, cause.NaclBlocksApi, cause.ImdsDisabled)},
 	})
 }
 
@@ -144,14 +141,7 @@ func TestKindsThatTheNetworkDoesNotExplain(t *testing.T) {
 func TestANodeThatReportsHasAWay(t *testing.T) {
 	path := codes(cause.ApiEndpointUnreachable, cause.PublicAccessCidrBlocked, cause.SecurityGroupBlocksApi, cause.NaclBlocksApi, cause.DnsDisabled, cause.DhcpOptionsWrong)
 	broken := func(k roll.Kind) func(*world) {
-		return func(w *world) {
-			w.kind(k, 5e9)
-			w.publicOnly("203.0.113.0/24")
-			w.routes()
-			w.egress()
-			w.acl(nodeSubnet)
-			w.vpc.DNSSupport = evidence.Read(false)
-		}
+		return do(kind(k, 5e9), publicOnly("203.0.113.0/24"), routes(), egress(), acl(nodeSubnet), func(w *world) { w.vpc.DNSSupport = evidence.Read(false) })
 	}
 	run(t, []scenario{
 		{name: "Ready=False", change: broken(roll.NotReady), clear: path},

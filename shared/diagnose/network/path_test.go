@@ -15,29 +15,21 @@ const hour = time.Hour
 
 func TestApiEndpointUnreachable(t *testing.T) {
 	const code = cause.ApiEndpointUnreachable
+	shut := do(publicOnly(), routes()) // without a way out
 	blackholed := evidence.Route{Destination: "0.0.0.0/0", Target: natID, Blackhole: true}
 	run(t, []scenario{
 		{
-			name: "no route", change: func(w *world) { w.publicOnly(); w.routes() }, decisive: codes(code),
+			name: "no route", change: shut, decisive: codes(code),
 			says: []string{"no route out of the VPC", "[route-table/" + nodeTable + "]", "aws ec2 create-route --route-table-id " + nodeTable, `'{"endpointPrivateAccess":true}'`, "--region eu-west-1"},
 		},
+		{name: "a blackhole", change: do(publicOnly(), routes(blackholed)), decisive: codes(code), says: []string{"state blackhole", "replace-route"}},
 		{
-			name: "a blackhole", change: func(w *world) { w.publicOnly(); w.routes(blackholed) }, decisive: codes(code),
-			says: []string{"state blackhole", "replace-route"},
-		},
-		{
-			name: "an internet gateway and no public address", change: func(w *world) { w.publicOnly(); w.routes(to("0.0.0.0/0", gatewayID)) }, decisive: codes(code),
+			name: "an internet gateway and no public address", change: do(publicOnly(), routes(to("0.0.0.0/0", gatewayID))), decisive: codes(code),
 			says: []string{"PublicIpAddress", "--map-public-ip-on-launch"},
 		},
+		{name: "an internet gateway and a public address", change: do(publicOnly(), routes(to("0.0.0.0/0", gatewayID)), func(w *world) { w.config.PublicIP = "203.0.113.9" }), clear: codes(code)},
 		{
-			name: "an internet gateway and a public address", change: func(w *world) {
-				w.publicOnly()
-				w.routes(to("0.0.0.0/0", gatewayID))
-				w.config.PublicIP = "203.0.113.9"
-			}, clear: codes(code),
-		},
-		{
-			name: "a NAT gateway that failed", change: func(w *world) { w.publicOnly(); w.nat(func(n *evidence.NATGateway) { n.State = "failed" }) }, decisive: codes(code),
+			name: "a NAT gateway that failed", change: do(publicOnly(), nat(func(n *evidence.NATGateway) { n.State = "failed" })), decisive: codes(code),
 			says: []string{"NAT gateway " + natID, "state failed"},
 		},
 		{
@@ -46,14 +38,10 @@ func TestApiEndpointUnreachable(t *testing.T) {
 				w.Network.NATGateways[natID] = evidence.None[evidence.NATGateway]()
 			}, decisive: codes(code), says: []string{"no such NAT gateway"},
 		},
+		{name: "a NAT gateway being made", change: do(publicOnly(), nat(func(n *evidence.NATGateway) { n.State = "pending" })), open: codes(code)},
+		{name: "a NAT gateway being deleted may still pass", change: do(publicOnly(), nat(func(n *evidence.NATGateway) { n.State = "deleting" })), open: codes(code)},
 		{
-			name: "a NAT gateway being made", change: func(w *world) { w.publicOnly(); w.nat(func(n *evidence.NATGateway) { n.State = "pending" }) }, open: codes(code),
-		},
-		{
-			name: "a NAT gateway being deleted may still pass", change: func(w *world) { w.publicOnly(); w.nat(func(n *evidence.NATGateway) { n.State = "deleting" }) }, open: codes(code),
-		},
-		{
-			name: "a NAT gateway in a subnet without a way out", change: func(w *world) { w.publicOnly(); w.Network.RouteTables[natSubnet] = table(natTable) }, decisive: codes(code),
+			name: "a NAT gateway in a subnet without a way out", change: do(publicOnly(), func(w *world) { w.Network.RouteTables[natSubnet] = table(natTable) }), decisive: codes(code),
 			says: []string{"[route-table/" + natTable + "]", "describe-internet-gateways", "--gateway-id \"$INTERNET_GATEWAY\""},
 		},
 		{
@@ -69,164 +57,57 @@ func TestApiEndpointUnreachable(t *testing.T) {
 				w.secondNAT(table("rtb-0a1b2c3d4e5f60302"))
 			}, decisive: codes(code), says: []string{"create-route --route-table-id rtb-0a1b2c3d4e5f60302"},
 		},
-		{
-			name: "a NAT gateway in a subnet that is routed to another one", change: func(w *world) {
-				w.publicOnly()
-				w.secondNAT(table("rtb-0a1b2c3d4e5f60302", to("0.0.0.0/0", gatewayID)))
-			}, open: codes(code),
-		},
+		{name: "a NAT gateway in a subnet that is routed to another one", change: do(publicOnly(), secondNAT(table("rtb-0a1b2c3d4e5f60302", to("0.0.0.0/0", gatewayID)))), open: codes(code)},
 		{
 			name: "a NAT gateway in a subnet whose route leads nowhere", change: func(w *world) {
 				w.publicOnly()
 				w.Network.RouteTables[natSubnet] = table(natTable, evidence.Route{Destination: "0.0.0.0/0", Target: gatewayID, Blackhole: true})
 			}, decisive: codes(code), says: []string{"replace-route --route-table-id " + natTable},
 		},
-		{
-			name: "a NAT gateway whose subnet was not asked for", change: func(w *world) { w.publicOnly(); delete(w.Network.RouteTables, natSubnet) }, clear: codes(code),
-		},
+		{name: "a NAT gateway whose subnet was not asked for", change: do(publicOnly(), func(w *world) { delete(w.Network.RouteTables, natSubnet) }), clear: codes(code)},
 		{
 			name: "a NAT gateway whose subnet could not be read", change: func(w *world) {
 				w.publicOnly()
 				w.Network.RouteTables[natSubnet] = evidence.Failed[evidence.RouteTable]("ec2:DescribeRouteTables: no")
 			}, open: codes(code),
 		},
-		{name: "no way out, and an image of one's own, which may have a proxy", change: func(w *world) { w.publicOnly(); w.routes(); w.ownImage() }, hint: codes(code)},
-		{name: "no way out, and a copy of an image of EKS", change: func(w *world) { w.publicOnly(); w.routes(); w.image.EKS = false }, decisive: codes(code)},
-		{name: "no way out, and an image of one's own that connects by itself", change: func(w *world) {
-			w.publicOnly()
-			w.routes()
-			w.ownImage()
-			w.consoleShows(console.EndpointUnreachable, host)
-		}, decisive: codes(code)},
-		{name: "a regional NAT gateway, which is in no subnet", change: func(w *world) {
-			w.publicOnly()
-			w.nat(func(n *evidence.NATGateway) { n.Subnet, n.Regional = "", true })
-		}, clear: codes(code)},
-		{name: "a NAT gateway of which the subnet is missing", change: func(w *world) {
-			w.publicOnly()
-			w.nat(func(n *evidence.NATGateway) { n.Subnet = "" })
-		}, open: codes(code)},
-		{
-			name: "a private NAT gateway", change: func(w *world) { w.publicOnly(); w.nat(func(n *evidence.NATGateway) { n.Private = true }) }, open: codes(code),
-		},
-		{name: "a transit gateway", change: func(w *world) { w.publicOnly(); w.routes(to("0.0.0.0/0", "tgw-0a1b2c3d")) }, open: codes(code), says: []string{"tgw-0a1b2c3d"}},
-		{name: "a firewall's endpoint", change: func(w *world) { w.publicOnly(); w.routes(to("0.0.0.0/0", "vpce-0a1b2c3d")) }, open: codes(code)},
-		{name: "a NAT instance", change: func(w *world) { w.publicOnly(); w.routes(to("0.0.0.0/0", "eni-0a1b2c3d")) }, open: codes(code)},
-		{name: "a virtual private gateway", change: func(w *world) { w.publicOnly(); w.routes(to("0.0.0.0/0", "vgw-0a1b2c3d")) }, open: codes(code)},
-		{
-			name: "halves that go elsewhere than the default", change: func(w *world) {
-				w.publicOnly()
-				w.routes(evidence.Route{Destination: "0.0.0.0/0", Target: natID, Blackhole: true}, to("0.0.0.0/1", "tgw-0a1b2c3d"), to("128.0.0.0/1", "tgw-0a1b2c3d"))
-			}, open: codes(code),
-		},
-		{
-			name: "a company's own prefix beside a blackhole", change: func(w *world) { w.publicOnly(); w.routes(blackholed, to("203.0.113.0/24", "tgw-0a1b2c3d")) }, open: codes(code),
-		},
-		{
-			name: "a private prefix beside a blackhole", change: func(w *world) { w.publicOnly(); w.routes(blackholed, to("172.16.0.0/12", "tgw-0a1b2c3d")) }, decisive: codes(code),
-		},
-		{
-			name: "a company's own prefix beside a NAT gateway", change: func(w *world) { w.publicOnly(); w.routes(to("0.0.0.0/0", natID), to("203.0.113.0/24", "tgw-0a1b2c3d")) }, clear: codes(code),
-		},
-		{
-			name: "S3's gateway endpoint is no way to EKS", change: func(w *world) {
-				w.publicOnly()
-				w.endpoints(nil, "s3")
-				w.routes(to("pl-6da54004", "vpce-0a1b2c3d4e5f6-s3"))
-			}, decisive: codes(code),
-		},
-		{
-			name: "a prefix list to something that was not read", change: func(w *world) { w.publicOnly(); w.routes(to("pl-6da54004", "vpce-0a1b2c3d4e5f6-other")) }, open: codes(code),
-		},
-		{name: "private access needs no route", change: func(w *world) { w.routes(); w.privateOnly(); w.endpoints(nil, "ec2", "sts") }, clear: codes(code, cause.VpcEndpointMissing)},
-		{
-			name: "a proxy", change: func(w *world) {
-				w.publicOnly()
-				w.routes()
-				w.boot.Proxy = true
-			}, open: codes(code), says: []string{"a proxy"},
-		},
-		{
-			name: "user data that was not read may set one", change: func(w *world) {
-				w.publicOnly()
-				w.routes()
-				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
-			}, hint: codes(code),
-		},
-		{
-			name: "user data that fetches a script may set one", change: func(w *world) {
-				w.publicOnly()
-				w.routes()
-				w.boot.Fetches = []userdata.Fetch{{Name: "setup.sh"}}
-			}, hint: codes(code),
-		},
-		{
-			name: "EKS's own sets none", change: func(w *world) {
-				w.publicOnly()
-				w.routes()
-				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
-				w.group.NodeGroup = evidence.Read(evidence.NodeGroup{Name: "workers"})
-			}, decisive: codes(code),
-		},
-		{
-			name: "Karpenter's own sets none", change: func(w *world) {
-				w.publicOnly()
-				w.routes()
-				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
-				w.group.NodeClass = evidence.Read(evidence.NodeClass{AMIAlias: "al2023@latest"})
-			}, decisive: codes(code),
-		},
-		{
-			name: "an EC2NodeClass with user data of its own may", change: func(w *world) {
-				w.publicOnly()
-				w.routes()
-				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
-				w.group.NodeClass = evidence.Read(evidence.NodeClass{AMIAlias: "al2023@latest", UserData: true})
-			}, hint: codes(code),
-		},
-		{
-			name: "an EC2NodeClass for an AMI of one's own may", change: func(w *world) {
-				w.publicOnly()
-				w.routes()
-				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
-				w.group.NodeClass = evidence.Read(evidence.NodeClass{AMIFamily: "Custom"})
-			}, hint: codes(code),
-		},
-		{
-			name: "a launch template of one's own may", change: func(w *world) {
-				w.publicOnly()
-				w.routes()
-				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
-				w.group.NodeGroup = evidence.Read(evidence.NodeGroup{Name: "workers", LaunchTemplate: template})
-			}, hint: codes(code),
-		},
-		{
-			name: "the console saw the API server dialed itself", change: func(w *world) {
-				w.publicOnly()
-				w.routes()
-				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
-				w.consoleShows(console.EndpointUnreachable, host)
-			}, decisive: codes(code),
-		},
-		{
-			name: "no user data sets none", change: func(w *world) {
-				w.publicOnly()
-				w.routes()
-				w.instance(func(i *evidence.Instance) { i.UserData = evidence.None[userdata.Boot]() })
-			}, decisive: codes(code),
-		},
+		{name: "no way out, and an image of one's own, which may have a proxy", change: do(shut, ownImage()), hint: codes(code)},
+		{name: "no way out, and a copy of an image of EKS", change: do(shut, func(w *world) { w.image.EKS = false }), decisive: codes(code)},
+		{name: "no way out, and an image of one's own that connects by itself", change: do(shut, ownImage(), consoleShows(console.EndpointUnreachable, host)), decisive: codes(code)},
+		{name: "a regional NAT gateway, which is in no subnet", change: do(publicOnly(), nat(func(n *evidence.NATGateway) { n.Subnet, n.Regional = "", true })), clear: codes(code)},
+		{name: "a NAT gateway of which the subnet is missing", change: do(publicOnly(), nat(func(n *evidence.NATGateway) { n.Subnet = "" })), open: codes(code)},
+		{name: "a private NAT gateway", change: do(publicOnly(), nat(func(n *evidence.NATGateway) { n.Private = true })), open: codes(code)},
+		{name: "a transit gateway", change: do(publicOnly(), routes(to("0.0.0.0/0", "tgw-0a1b2c3d"))), open: codes(code), says: []string{"tgw-0a1b2c3d"}},
+		{name: "a firewall's endpoint", change: do(publicOnly(), routes(to("0.0.0.0/0", "vpce-0a1b2c3d"))), open: codes(code)},
+		{name: "a NAT instance", change: do(publicOnly(), routes(to("0.0.0.0/0", "eni-0a1b2c3d"))), open: codes(code)},
+		{name: "a virtual private gateway", change: do(publicOnly(), routes(to("0.0.0.0/0", "vgw-0a1b2c3d"))), open: codes(code)},
+		{name: "halves that go elsewhere than the default", change: do(publicOnly(), routes(blackholed, to("0.0.0.0/1", "tgw-0a1b2c3d"), to("128.0.0.0/1", "tgw-0a1b2c3d"))), open: codes(code)},
+		{name: "a company's own prefix beside a blackhole", change: do(publicOnly(), routes(blackholed, to("203.0.113.0/24", "tgw-0a1b2c3d"))), open: codes(code)},
+		{name: "a private prefix beside a blackhole", change: do(publicOnly(), routes(blackholed, to("172.16.0.0/12", "tgw-0a1b2c3d"))), decisive: codes(code)},
+		{name: "a company's own prefix beside a NAT gateway", change: do(publicOnly(), routes(to("0.0.0.0/0", natID), to("203.0.113.0/24", "tgw-0a1b2c3d"))), clear: codes(code)},
+		{name: "S3's gateway endpoint is no way to EKS", change: do(publicOnly(), endpoints(nil, "s3"), routes(to("pl-6da54004", "vpce-0a1b2c3d4e5f6-s3"))), decisive: codes(code)},
+		{name: "a prefix list to something that was not read", change: do(publicOnly(), routes(to("pl-6da54004", "vpce-0a1b2c3d4e5f6-other"))), open: codes(code)},
+		{name: "private access needs no route", change: do(routes(), privateOnly(), endpoints(nil, "ec2", "sts")), clear: codes(code, cause.VpcEndpointMissing)},
+		{name: "a proxy", change: do(shut, proxied()), open: codes(code), says: []string{"a proxy"}},
+		{name: "user data that was not read may set one", change: do(shut, unread()), hint: codes(code)},
+		{name: "user data that fetches a script may set one", change: do(shut, func(w *world) { w.boot.Fetches = []userdata.Fetch{{Name: "setup.sh"}} }), hint: codes(code)},
+		{name: "EKS's own sets none", change: do(shut, unread(), inGroup(evidence.NodeGroup{Name: "workers"})), decisive: codes(code)},
+		{name: "Karpenter's own sets none", change: do(shut, unread(), ofClass(evidence.NodeClass{AMIAlias: "al2023@latest"})), decisive: codes(code)},
+		{name: "an EC2NodeClass with user data of its own may", change: do(shut, unread(), ofClass(evidence.NodeClass{AMIAlias: "al2023@latest", UserData: true})), hint: codes(code)},
+		{name: "an EC2NodeClass for an AMI of one's own may", change: do(shut, unread(), ofClass(evidence.NodeClass{AMIFamily: "Custom"})), hint: codes(code)},
+		{name: "a launch template of one's own may", change: do(shut, unread(), inGroup(evidence.NodeGroup{Name: "workers", LaunchTemplate: template})), hint: codes(code)},
+		{name: "the console saw the API server dialed itself", change: do(shut, unread(), consoleShows(console.EndpointUnreachable, host)), decisive: codes(code)},
+		{name: "no user data sets none", change: do(shut, func(w *world) { w.instance(func(i *evidence.Instance) { i.UserData = evidence.None[userdata.Boot]() }) }), decisive: codes(code)},
 		{
 			name: "another instance of the same template shows the user data", change: func(w *world) {
-				w.publicOnly()
-				w.routes()
+				shut(w)
 				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Skipped[userdata.Boot]("3 of a group are read") })
 				w.Instances["i-0fedcba9876543210"] = evidence.Instance{Config: evidence.Read(w.config), UserData: evidence.Read(w.boot)}
 			}, decisive: codes(code),
 		},
 		{
 			name: "an instance of another template does not", change: func(w *world) {
-				w.publicOnly()
-				w.routes()
+				shut(w)
 				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Skipped[userdata.Boot]("3 of a group are read") })
 				other := w.config
 				other.LaunchTemplateVersion = "4"
@@ -235,8 +116,7 @@ func TestApiEndpointUnreachable(t *testing.T) {
 		},
 		{
 			name: "the template itself shows it", change: func(w *world) {
-				w.publicOnly()
-				w.routes()
+				shut(w)
 				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Skipped[userdata.Boot]("3 of a group are read") })
 				w.Templates = map[string]evidence.Fact[evidence.LaunchTemplate]{template + ":3": evidence.Read(evidence.LaunchTemplate{UserData: evidence.Read(w.boot)})}
 			}, decisive: codes(code),
@@ -248,7 +128,7 @@ func TestApiEndpointUnreachable(t *testing.T) {
 			}, open: codes(code), says: []string{"no permission"},
 		},
 		{
-			name: "the console saw it", change: func(w *world) { w.publicOnly(); w.routes(); w.consoleShows(console.EndpointUnreachable, host) }, decisive: codes(code),
+			name: "the console saw it", change: do(shut, consoleShows(console.EndpointUnreachable, host)), decisive: codes(code),
 			says: []string{"console line 7: dial tcp: i/o timeout"},
 		},
 		{name: "a node that fell silent when the NAT gateway went", change: func(w *world) { w.kind(roll.Unknown, hour); w.publicOnly(); w.routes(blackholed) }, decisive: codes(code), says: []string{"lease spec.renewTime"}},
@@ -275,29 +155,16 @@ func TestApiEndpointUnreachableByIPv6(t *testing.T) {
 	const code = cause.ApiEndpointUnreachable
 	const dual, old = "0123456789ABCDEF.eks-cluster.eu-west-1.api.aws", host
 	run(t, []scenario{
-		{
-			name: "an egress-only gateway to a dual-stack endpoint", change: func(w *world) { w.six(dual); w.publicOnly(); w.routes(to("::/0", "eigw-0a1b2c3d")) }, clear: codes(code),
-		},
-		{
-			name: "an internet gateway needs no public IPv4 address", change: func(w *world) {
-				w.six(dual)
-				w.publicOnly()
-				w.routes(to("0.0.0.0/0", gatewayID), to("::/0", gatewayID))
-			}, clear: codes(code),
-		},
-		{name: "an endpoint that has IPv4 alone", change: func(w *world) { w.six(old); w.publicOnly(); w.routes(to("::/0", "eigw-0a1b2c3d")) }, decisive: codes(code)},
+		{name: "an egress-only gateway to a dual-stack endpoint", change: do(six(dual), publicOnly(), routes(to("::/0", "eigw-0a1b2c3d"))), clear: codes(code)},
+		{name: "an internet gateway needs no public IPv4 address", change: do(six(dual), publicOnly(), routes(to("0.0.0.0/0", gatewayID), to("::/0", gatewayID))), clear: codes(code)},
+		{name: "an endpoint that has IPv4 alone", change: do(six(old), publicOnly(), routes(to("::/0", "eigw-0a1b2c3d"))), decisive: codes(code)},
 		{name: "an endpoint in China, whose name does not tell", change: func(w *world) {
 			w.six("0123456789ABCDEF.eks-cluster.cn-north-1.api.amazonwebservices.com.cn")
 			w.publicOnly()
 			w.routes(to("::/0", "eigw-0a1b2c3d"))
 		}, open: codes(code)},
-		{name: "no route by either", change: func(w *world) { w.six(dual); w.publicOnly(); w.routes() }, decisive: codes(code)},
-		{name: "a node without an IPv6 address", change: func(w *world) {
-			w.six(dual)
-			w.config.IPv6 = false
-			w.publicOnly()
-			w.routes(to("::/0", "eigw-0a1b2c3d"))
-		}, decisive: codes(code)},
+		{name: "no route by either", change: do(six(dual), publicOnly(), routes()), decisive: codes(code)},
+		{name: "a node without an IPv6 address", change: do(six(dual), func(w *world) { w.config.IPv6 = false }, publicOnly(), routes(to("::/0", "eigw-0a1b2c3d"))), decisive: codes(code)},
 		{name: "an endpoint that has IPv4 alone, and NAT64", change: func(w *world) {
 			w.six(old)
 			w.publicOnly()
@@ -314,12 +181,8 @@ func TestApiEndpointUnreachableByIPv6(t *testing.T) {
 			w.publicOnly()
 			w.routes(to("::/0", "eigw-0a1b2c3d"))
 		}, open: codes(code), says: []string{evidence.AnswerOf + "eks:DescribeCluster lacks the endpoint"}},
-		{name: "NAT64 of a transit gateway", change: func(w *world) { w.six(old); w.publicOnly(); w.routes(to("::/0", "tgw-0a1b2c3d")) }, open: codes(code)},
-		{name: "NAT64 in an IPv4 cluster", change: func(w *world) {
-			w.config.IPv6 = true
-			w.publicOnly()
-			w.routes(to("64:ff9b::/96", natID))
-		}, open: codes(code)},
+		{name: "NAT64 of a transit gateway", change: do(six(old), publicOnly(), routes(to("::/0", "tgw-0a1b2c3d"))), open: codes(code)},
+		{name: "NAT64 in an IPv4 cluster", change: do(func(w *world) { w.config.IPv6 = true }, publicOnly(), routes(to("64:ff9b::/96", natID))), open: codes(code)},
 		{name: "NAT64 of a NAT gateway that is gone", change: func(w *world) {
 			w.six(old)
 			w.publicOnly()
@@ -331,12 +194,8 @@ func TestApiEndpointUnreachableByIPv6(t *testing.T) {
 			w.publicOnly()
 			w.routes(to("::/0", "tgw-0a1b2c3d"), evidence.Route{Destination: "64:ff9b::/96", Target: natID, Blackhole: true})
 		}, decisive: codes(code)},
-		{name: "NAT64, and no IPv6 address", change: func(w *world) { w.publicOnly(); w.routes(to("64:ff9b::/96", natID)) }, decisive: codes(code)},
-		{name: "an IPv4 cluster in a subnet with IPv6", change: func(w *world) {
-			w.config.IPv6 = true
-			w.publicOnly()
-			w.routes(to("::/0", "eigw-0a1b2c3d"))
-		}, decisive: codes(code)},
+		{name: "NAT64, and no IPv6 address", change: do(publicOnly(), routes(to("64:ff9b::/96", natID))), decisive: codes(code)},
+		{name: "an IPv4 cluster in a subnet with IPv6", change: do(func(w *world) { w.config.IPv6 = true }, publicOnly(), routes(to("::/0", "eigw-0a1b2c3d"))), decisive: codes(code)},
 	})
 }
 
@@ -344,19 +203,19 @@ func TestPublicAccessCidrBlocked(t *testing.T) {
 	const code = cause.PublicAccessCidrBlocked
 	run(t, []scenario{
 		{
-			name: "the NAT gateway's address is not in the list", change: func(w *world) { w.publicOnly("203.0.113.0/24") }, decisive: codes(code),
+			name: "the NAT gateway's address is not in the list", change: publicOnly("203.0.113.0/24"), decisive: codes(code),
 			says: []string{"[cluster/payments]", natAddress, natID, `'{"endpointPrivateAccess":true}'`, `"publicAccessCidrs":["203.0.113.0/24","198.51.100.11/32"]`},
 		},
-		{name: "an image of one's own, which may have a proxy", change: func(w *world) { w.publicOnly("203.0.113.0/24"); w.ownImage() }, hint: codes(code)},
+		{name: "an image of one's own, which may have a proxy", change: do(publicOnly("203.0.113.0/24"), ownImage()), hint: codes(code)},
 		{name: "such an image that the node group's type rules out", change: func(w *world) {
 			w.publicOnly("203.0.113.0/24")
 			w.ownImage()
-			w.group.NodeGroup = evidence.Read(evidence.NodeGroup{AMIType: "AL2023_x86_64_STANDARD", LaunchTemplate: template})
+			inGroup(evidence.NodeGroup{AMIType: "AL2023_x86_64_STANDARD", LaunchTemplate: template})(w)
 		}, decisive: codes(code)},
-		{name: "it is", change: func(w *world) { w.publicOnly("203.0.113.0/24", "198.51.100.0/28") }, clear: codes(code)},
-		{name: "all may", change: func(w *world) { w.publicOnly("0.0.0.0/0") }, clear: codes(code)},
-		{name: "halves of all", change: func(w *world) { w.publicOnly("0.0.0.0/1", "128.0.0.0/1") }, clear: codes(code)},
-		{name: "a list that is not told", change: func(w *world) { w.publicOnly(); w.cluster.PublicCIDRs = nil }, open: codes(code)},
+		{name: "it is", change: publicOnly("203.0.113.0/24", "198.51.100.0/28"), clear: codes(code)},
+		{name: "all may", change: publicOnly("0.0.0.0/0"), clear: codes(code)},
+		{name: "halves of all", change: publicOnly("0.0.0.0/1", "128.0.0.0/1"), clear: codes(code)},
+		{name: "a list that is not told", change: do(publicOnly(), func(w *world) { w.cluster.PublicCIDRs = nil }), open: codes(code)},
 		{name: "private access", change: func(w *world) { w.cluster.PublicCIDRs = []string{"203.0.113.0/24"} }, clear: codes(code)},
 		{
 			name: "the instance's own address", change: func(w *world) {
@@ -365,19 +224,10 @@ func TestPublicAccessCidrBlocked(t *testing.T) {
 				w.config.PublicIP = "203.0.113.9"
 			}, decisive: codes(code), says: []string{"203.0.113.9, the public address of the instance itself"},
 		},
-		{
-			name: "one of several addresses", change: func(w *world) {
-				w.publicOnly("198.51.100.11/32")
-				w.nat(func(n *evidence.NATGateway) { n.PublicIPs = append(n.PublicIPs, "198.51.100.99") })
-			}, hint: codes(code),
-		},
-		{name: "through a transit gateway", change: func(w *world) { w.publicOnly("203.0.113.0/24"); w.routes(to("0.0.0.0/0", "tgw-0a1b2c3d")) }, open: codes(code)},
-		{
-			name: "no way out at all", change: func(w *world) { w.publicOnly("203.0.113.0/24"); w.routes() }, decisive: codes(cause.ApiEndpointUnreachable), open: codes(code),
-		},
-		{
-			name: "a proxy's address is not known", change: func(w *world) { w.publicOnly("203.0.113.0/24"); w.boot.Proxy = true }, open: codes(code),
-		},
+		{name: "one of several addresses", change: do(publicOnly("198.51.100.11/32"), nat(func(n *evidence.NATGateway) { n.PublicIPs = append(n.PublicIPs, "198.51.100.99") })), hint: codes(code)},
+		{name: "through a transit gateway", change: do(publicOnly("203.0.113.0/24"), routes(to("0.0.0.0/0", "tgw-0a1b2c3d"))), open: codes(code)},
+		{name: "no way out at all", change: do(publicOnly("203.0.113.0/24"), routes()), decisive: codes(cause.ApiEndpointUnreachable), open: codes(code)},
+		{name: "a proxy's address is not known", change: do(publicOnly("203.0.113.0/24"), proxied()), open: codes(code)},
 		{
 			name: "a NAT gateway that could not be read", change: func(w *world) {
 				w.publicOnly("203.0.113.0/24")
@@ -399,13 +249,7 @@ func TestPublicAccessCidrBlocked(t *testing.T) {
 				w.routes(to("0.0.0.0/0", natID), to("64:ff9b::/96", "nat-0b"))
 			}, hint: codes(code),
 		},
-		{
-			name: "NAT64 by the same NAT gateway", change: func(w *world) {
-				w.six(host)
-				w.publicOnly("203.0.113.0/24")
-				w.routes(to("0.0.0.0/0", natID), to("64:ff9b::/96", natID))
-			}, decisive: codes(code),
-		},
+		{name: "NAT64 by the same NAT gateway", change: do(six(host), publicOnly("203.0.113.0/24"), routes(to("0.0.0.0/0", natID), to("64:ff9b::/96", natID))), decisive: codes(code)},
 		{
 			name: "IPv6 is not admitted either", change: func(w *world) {
 				w.six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws")
@@ -419,17 +263,12 @@ func TestPublicAccessCidrBlocked(t *testing.T) {
 // What the groups let out by IPv6 may be translated to the API server's IPv4 addresses.
 func TestSecurityGroupsBesideNAT64(t *testing.T) {
 	const code = cause.SecurityGroupBlocksApi
-	six := func(routes ...evidence.Route) func(*world) {
-		return func(w *world) {
-			w.six(host)
-			w.publicOnly()
-			w.egress(tcp(443, 443, "::/0"))
-			w.routes(routes...)
-		}
+	beside := func(all ...evidence.Route) func(*world) {
+		return do(six(host), publicOnly(), egress(tcp(443, 443, "::/0")), routes(all...))
 	}
 	run(t, []scenario{
-		{name: "without NAT64", change: six(to("0.0.0.0/0", natID)), decisive: codes(code)},
-		{name: "with NAT64", change: six(to("0.0.0.0/0", natID), to("64:ff9b::/96", natID)), open: codes(code)},
+		{name: "without NAT64", change: beside(to("0.0.0.0/0", natID)), decisive: codes(code)},
+		{name: "with NAT64", change: beside(to("0.0.0.0/0", natID), to("64:ff9b::/96", natID)), open: codes(code)},
 	})
 }
 
@@ -438,17 +277,17 @@ func TestSecurityGroupBlocksApi(t *testing.T) {
 	dns := []evidence.Permission{{Protocol: "udp", From: 53, To: 53, CIDRs: []string{"0.0.0.0/0"}}, tcp(53, 53, "0.0.0.0/0")}
 	run(t, []scenario{
 		{
-			name: "no HTTPS out", change: func(w *world) { w.egress(dns...) }, decisive: codes(code), open: codes(cause.VpcEndpointMissing),
+			name: "no HTTPS out", change: egress(dns...), decisive: codes(code), open: codes(cause.VpcEndpointMissing),
 			says: []string{"[security-group/" + nodeGroup + "]", "udp 53 0.0.0.0/0; tcp 53 0.0.0.0/0", "authorize-security-group-egress --group-id " + nodeGroup, apiGroup},
 		},
-		{name: "nothing out", change: func(w *world) { w.egress() }, decisive: codes(code), says: []string{"no rule"}},
+		{name: "nothing out", change: egress(), decisive: codes(code), says: []string{"no rule"}},
 		{
-			name: "not in", change: func(w *world) { w.ingress(member(10250, nodeGroup)) }, decisive: codes(code),
+			name: "not in", change: ingress(member(10250, nodeGroup)), decisive: codes(code),
 			says: []string{"[security-group/" + apiGroup + "]", "authorize-security-group-ingress --group-id " + apiGroup + " --protocol tcp --port 443 --source-group " + nodeGroup},
 		},
-		{name: "in from an address block", change: func(w *world) { w.ingress(tcp(443, 443, "10.0.0.0/16")) }, clear: codes(code)},
-		{name: "in from another address block", change: func(w *world) { w.ingress(tcp(443, 443, "10.9.0.0/16")) }, decisive: codes(code)},
-		{name: "in from another group", change: func(w *world) { w.ingress(member(443, "sg-0a1b2c3d4e5f69999")) }, decisive: codes(code)},
+		{name: "in from an address block", change: ingress(tcp(443, 443, "10.0.0.0/16")), clear: codes(code)},
+		{name: "in from another address block", change: ingress(tcp(443, 443, "10.9.0.0/16")), decisive: codes(code)},
+		{name: "in from another group", change: ingress(member(443, "sg-0a1b2c3d4e5f69999")), decisive: codes(code)},
 		{name: "in from a prefix list", change: func(w *world) {
 			w.ingress(evidence.Permission{Protocol: "tcp", From: 443, To: 443, PrefixLists: []string{"pl-0a1b2c3d"}})
 		}, open: codes(code), says: []string{"pl-0a1b2c3d"}},
@@ -468,12 +307,7 @@ func TestSecurityGroupBlocksApi(t *testing.T) {
 				w.Network.SecurityGroups["sg-0a1b2c3d4e5f60003"] = evidence.Read(evidence.SecurityGroup{Ingress: []evidence.Permission{member(443, nodeGroup)}})
 			}, clear: codes(code),
 		},
-		{
-			name: "a further group of the cluster that was not read", change: func(w *world) {
-				w.cluster.SecurityGroups = []string{"sg-0a1b2c3d4e5f60003"}
-				w.ingress()
-			}, open: codes(code),
-		},
+		{name: "a further group of the cluster that was not read", change: do(func(w *world) { w.cluster.SecurityGroups = []string{"sg-0a1b2c3d4e5f60003"} }, ingress()), open: codes(code)},
 		{
 			name: "another group of the node lets out", change: func(w *world) {
 				w.config.SecurityGroups = []string{nodeGroup, "sg-0a1b2c3d4e5f60003"}
@@ -482,37 +316,20 @@ func TestSecurityGroupBlocksApi(t *testing.T) {
 				w.endpoints(nil, "ec2", "sts")
 			}, clear: codes(code, cause.VpcEndpointMissing),
 		},
-		{name: "out to the cluster's group", change: func(w *world) { w.egress(member(443, apiGroup)); w.endpoints(nil, "ec2", "sts") }, clear: codes(code, cause.VpcEndpointMissing)},
-		{name: "out to the cluster's subnets", change: func(w *world) {
-			w.egress(tcp(443, 443, "10.0.1.0/24"), tcp(0, 65535, "10.0.2.0/24"))
-			w.endpoints(nil, "ec2", "sts")
-		}, clear: codes(code)},
-		{name: "out to one of the cluster's subnets", change: func(w *world) { w.egress(tcp(443, 443, "10.0.1.0/24")); w.endpoints(nil, "ec2", "sts") }, hint: codes(code)},
-		{
-			name: "out to addresses of which some may be the API server's", change: func(w *world) {
-				w.egress(tcp(443, 443, "10.0.1.0/24"))
-				delete(w.Network.Subnets, apiSubnet2)
-			}, open: codes(code),
-		},
-		{name: "out to another VPC", change: func(w *world) { w.egress(tcp(443, 443, "10.9.0.0/16")) }, decisive: codes(code)},
-		{name: "a port range without 443", change: func(w *world) { w.egress(tcp(1024, 65535, "0.0.0.0/0")) }, decisive: codes(code)},
-		{name: "UDP 443", change: func(w *world) {
-			w.egress(evidence.Permission{Protocol: "udp", From: 443, To: 443, CIDRs: []string{"0.0.0.0/0"}})
-		}, decisive: codes(code)},
-		{name: "protocol by number", change: func(w *world) {
-			w.egress(evidence.Permission{Protocol: "6", From: 443, To: 443, CIDRs: []string{"0.0.0.0/0"}})
-		}, clear: codes(code)},
+		{name: "out to the cluster's group", change: do(egress(member(443, apiGroup)), endpoints(nil, "ec2", "sts")), clear: codes(code, cause.VpcEndpointMissing)},
+		{name: "out to the cluster's subnets", change: do(egress(tcp(443, 443, "10.0.1.0/24"), tcp(0, 65535, "10.0.2.0/24")), endpoints(nil, "ec2", "sts")), clear: codes(code)},
+		{name: "out to one of the cluster's subnets", change: do(egress(tcp(443, 443, "10.0.1.0/24")), endpoints(nil, "ec2", "sts")), hint: codes(code)},
+		{name: "out to addresses of which some may be the API server's", change: do(egress(tcp(443, 443, "10.0.1.0/24")), func(w *world) { delete(w.Network.Subnets, apiSubnet2) }), open: codes(code)},
+		{name: "out to another VPC", change: egress(tcp(443, 443, "10.9.0.0/16")), decisive: codes(code)},
+		{name: "a port range without 443", change: egress(tcp(1024, 65535, "0.0.0.0/0")), decisive: codes(code)},
+		{name: "UDP 443", change: egress(evidence.Permission{Protocol: "udp", From: 443, To: 443, CIDRs: []string{"0.0.0.0/0"}}), decisive: codes(code)},
+		{name: "protocol by number", change: egress(evidence.Permission{Protocol: "6", From: 443, To: 443, CIDRs: []string{"0.0.0.0/0"}}), clear: codes(code)},
 		{
 			name: "a group that could not be read", change: func(w *world) {
 				w.Network.SecurityGroups[nodeGroup] = evidence.Failed[evidence.SecurityGroup]("ec2:DescribeSecurityGroups: no")
 			}, open: codes(code), says: []string{"ec2:DescribeSecurityGroups: no"},
 		},
-		{
-			name: "the name may lead to the public endpoint", change: func(w *world) {
-				w.ingress()
-				w.company("eu-west-1.compute.internal", "10.20.0.10")
-			}, hint: codes(code, cause.DhcpOptionsWrong),
-		},
+		{name: "the name may lead to the public endpoint", change: do(ingress(), company("eu-west-1.compute.internal", "10.20.0.10")), hint: codes(code, cause.DhcpOptionsWrong)},
 		{
 			name: "with private access alone it cannot", change: func(w *world) {
 				w.privateOnly()
@@ -526,18 +343,18 @@ func TestSecurityGroupBlocksApi(t *testing.T) {
 				w.vpc.DHCP = evidence.Failed[evidence.DHCPOptions]("no")
 			}, decisive: codes(code), open: codes(cause.DhcpOptionsWrong),
 		},
-		{name: "a public endpoint and HTTPS to everybody", change: func(w *world) { w.publicOnly(); w.egress(tcp(443, 443, "0.0.0.0/0")) }, clear: codes(code)},
+		{name: "a public endpoint and HTTPS to everybody", change: do(publicOnly(), egress(tcp(443, 443, "0.0.0.0/0"))), clear: codes(code)},
 		{
-			name: "a public endpoint and HTTPS within the VPC alone", change: func(w *world) { w.publicOnly(); w.egress(tcp(443, 443, "10.0.0.0/16"), member(443, apiGroup)) }, decisive: codes(code),
+			name: "a public endpoint and HTTPS within the VPC alone", change: do(publicOnly(), egress(tcp(443, 443, "10.0.0.0/16"), member(443, apiGroup))), decisive: codes(code),
 			says: []string{"to the internet, the only way to the API server of payments", `"CidrIp":"0.0.0.0/0"`},
 		},
-		{name: "a public endpoint and HTTPS to somebody", change: func(w *world) { w.publicOnly(); w.egress(tcp(443, 443, "203.0.113.0/24")) }, open: codes(code)},
+		{name: "a public endpoint and HTTPS to somebody", change: do(publicOnly(), egress(tcp(443, 443, "203.0.113.0/24"))), open: codes(code)},
 		{name: "a public endpoint and HTTPS to a prefix list", change: func(w *world) {
 			w.publicOnly()
 			w.egress(evidence.Permission{Protocol: "tcp", From: 443, To: 443, PrefixLists: []string{"pl-0a1b2c3d"}})
 		}, open: codes(code)},
-		{name: "a public endpoint does not ask the cluster's groups", change: func(w *world) { w.publicOnly(); w.ingress() }, clear: codes(code)},
-		{name: "a proxy", change: func(w *world) { w.egress(tcp(3128, 3128, "10.0.0.0/16")); w.boot.Proxy = true }, open: codes(code)},
+		{name: "a public endpoint does not ask the cluster's groups", change: do(publicOnly(), ingress()), clear: codes(code)},
+		{name: "a proxy", change: do(egress(tcp(3128, 3128, "10.0.0.0/16")), proxied()), open: codes(code)},
 		{
 			name: "IPv6 is a way of its own", change: func(w *world) {
 				w.six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws")
@@ -546,11 +363,9 @@ func TestSecurityGroupBlocksApi(t *testing.T) {
 				w.endpoints(nil, "ec2", "sts")
 			}, clear: codes(code), open: codes(cause.VpcEndpointMissing),
 		},
-		{
-			name: "IPv6 rules for an endpoint of IPv4", change: func(w *world) { w.six(host); w.egress(all("::/0")) }, decisive: codes(code),
-		},
-		{name: "a silent node", change: func(w *world) { w.kind(roll.Unknown, hour); w.egress() }, decisive: codes(code)},
-		{name: "a node whose lease ran out a moment ago", change: func(w *world) { w.kind(roll.Unknown, 70*time.Second); w.egress() }, hint: codes(code)},
+		{name: "IPv6 rules for an endpoint of IPv4", change: do(six(host), egress(all("::/0"))), decisive: codes(code)},
+		{name: "a silent node", change: do(kind(roll.Unknown, hour), egress()), decisive: codes(code)},
+		{name: "a node whose lease ran out a moment ago", change: do(kind(roll.Unknown, 70*time.Second), egress()), hint: codes(code)},
 	})
 }
 
@@ -566,18 +381,18 @@ func TestNaclBlocksApi(t *testing.T) {
 			says: []string{"[network-acl/" + nodeACL + "]", "no rule allows it", "--egress --rule-number 101 --protocol tcp --port-range From=443,To=443"},
 		},
 		{
-			name: "HTTPS denied", change: func(w *world) { w.acl(nodeSubnet, in, aclRule(90, true, false, "6", 443, 443, all4), out) }, decisive: codes(code),
+			name: "HTTPS denied", change: acl(nodeSubnet, in, aclRule(90, true, false, "6", 443, 443, all4), out), decisive: codes(code),
 			says: []string{"rule 90 denies tcp 443 to 0.0.0.0/0", "--rule-number 89"},
 		},
-		{name: "HTTPS denied too late", change: func(w *world) { w.acl(nodeSubnet, in, out, aclRule(200, true, false, "6", 443, 443, all4)) }, clear: codes(code)},
-		{name: "rules out of order", change: func(w *world) { w.acl(nodeSubnet, aclRule(200, true, false, "6", 443, 443, all4), out, in) }, clear: codes(code)},
-		{name: "UDP denied", change: func(w *world) { w.acl(nodeSubnet, in, aclRule(90, true, false, "17", 443, 443, all4), out) }, clear: codes(code)},
+		{name: "HTTPS denied too late", change: acl(nodeSubnet, in, out, aclRule(200, true, false, "6", 443, 443, all4)), clear: codes(code)},
+		{name: "rules out of order", change: acl(nodeSubnet, aclRule(200, true, false, "6", 443, 443, all4), out, in), clear: codes(code)},
+		{name: "UDP denied", change: acl(nodeSubnet, in, aclRule(90, true, false, "17", 443, 443, all4), out), clear: codes(code)},
 		{
-			name: "no answers in", change: func(w *world) { w.acl(nodeSubnet, out, aclRule(100, false, true, "6", 443, 443, all4)) }, decisive: codes(code),
+			name: "no answers in", change: acl(nodeSubnet, out, aclRule(100, false, true, "6", 443, 443, all4)), decisive: codes(code),
 			says: []string{"tcp 32768-60999 in, where the answers come", "--ingress", "--port-range From=1024,To=65535"},
 		},
-		{name: "answers to the ports that Linux uses", change: func(w *world) { w.acl(nodeSubnet, out, aclRule(100, false, true, "6", 32768, 60999, all4)) }, clear: codes(code)},
-		{name: "answers to a part of them", change: func(w *world) { w.acl(nodeSubnet, out, aclRule(100, false, true, "6", 49152, 65535, all4)) }, hint: codes(code)},
+		{name: "answers to the ports that Linux uses", change: acl(nodeSubnet, out, aclRule(100, false, true, "6", 32768, 60999, all4)), clear: codes(code)},
+		{name: "answers to a part of them", change: acl(nodeSubnet, out, aclRule(100, false, true, "6", 49152, 65535, all4)), hint: codes(code)},
 		{
 			name: "which is what Windows uses", change: func(w *world) {
 				w.config.Platform = "windows"
@@ -595,9 +410,7 @@ func TestNaclBlocksApi(t *testing.T) {
 				w.acl(nodeSubnet, in, aclRule(80, true, false, "6", 443, 443, "10.0.1.0/24"), aclRule(90, true, false, "6", 443, 443, "10.0.2.0/24"), out)
 			}, decisive: codes(code),
 		},
-		{
-			name: "one of the cluster's subnets denied", change: func(w *world) { w.acl(nodeSubnet, in, aclRule(80, true, false, "6", 443, 443, "10.0.1.0/24"), out) }, hint: codes(code),
-		},
+		{name: "one of the cluster's subnets denied", change: acl(nodeSubnet, in, aclRule(80, true, false, "6", 443, 443, "10.0.1.0/24"), out), hint: codes(code)},
 		{
 			name: "a part denied, and the cluster's subnets not read", change: func(w *world) {
 				w.acl(nodeSubnet, in, aclRule(80, true, false, "6", 443, 443, "10.0.1.0/24"), out)
@@ -630,26 +443,21 @@ func TestNaclBlocksApi(t *testing.T) {
 				w.acl(apiSubnet2, out, aclRule(90, false, false, "6", 443, 443, "10.0.32.0/19"), in)
 			}, decisive: codes(code), says: []string{"--ingress --rule-number 89", "10.0.32.21/32"},
 		},
-		{name: "one of them refuses", change: func(w *world) { w.acl(apiSubnet1, out, aclRule(90, false, false, "6", 443, 443, "10.0.32.0/19"), in) }, hint: codes(code)},
+		{name: "one of them refuses", change: acl(apiSubnet1, out, aclRule(90, false, false, "6", 443, 443, "10.0.32.0/19"), in), hint: codes(code)},
 		{
 			name: "they let no answers out", change: func(w *world) {
 				w.acl(apiSubnet1, in, aclRule(100, true, true, "6", 443, 443, all4))
 				w.acl(apiSubnet2, in, aclRule(100, true, true, "6", 443, 443, all4))
 			}, decisive: codes(code),
 		},
-		{
-			name: "the NAT gateway's subnet refuses", change: func(w *world) {
-				w.publicOnly()
-				w.acl(natSubnet, out, aclRule(100, false, true, "6", 1024, 65535, all4))
-			}, decisive: codes(code),
-		},
+		{name: "the NAT gateway's subnet refuses", change: do(publicOnly(), acl(natSubnet, out, aclRule(100, false, true, "6", 1024, 65535, all4))), decisive: codes(code)},
 		{
 			name: "the NAT gateway gets a part of the answers", change: func(w *world) {
 				w.publicOnly()
 				w.acl(natSubnet, out, aclRule(100, false, true, "6", 443, 443, "10.0.0.0/16"), aclRule(110, false, true, "6", 32768, 60999, all4))
 			}, open: codes(code),
 		},
-		{name: "to a private endpoint the NAT gateway does not matter", change: func(w *world) { w.acl(natSubnet) }, clear: codes(code)},
+		{name: "to a private endpoint the NAT gateway does not matter", change: acl(natSubnet), clear: codes(code)},
 		{
 			name: "over the internet", change: func(w *world) {
 				w.publicOnly()
@@ -675,7 +483,7 @@ func TestNaclBlocksApi(t *testing.T) {
 				w.acl(nodeSubnet, aclRule(101, false, true, "-1", 0, 0, "::/0"))
 			}, decisive: codes(code),
 		},
-		{name: "a proxy", change: func(w *world) { w.acl(nodeSubnet); w.boot.Proxy = true }, open: codes(code)},
-		{name: "a silent node", change: func(w *world) { w.kind(roll.Unknown, hour); w.acl(nodeSubnet) }, decisive: codes(code)},
+		{name: "a proxy", change: do(acl(nodeSubnet), proxied()), open: codes(code)},
+		{name: "a silent node", change: do(kind(roll.Unknown, hour), acl(nodeSubnet)), decisive: codes(code)},
 	})
 }

@@ -22,7 +22,7 @@ const (
 func TestVpcEndpointMissingForRegistration(t *testing.T) {
 	const code = cause.VpcEndpointMissing
 	cutOff := func(change func(*evidence.VPCEndpoint), services ...string) func(*world) {
-		return func(w *world) { w.routes(); w.endpoints(change, services...) }
+		return do(routes(), endpoints(change, services...))
 	}
 	others := []string{"ecr.api", "ecr.dkr", "s3", "sts"}
 	run(t, []scenario{
@@ -31,9 +31,9 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 			says: []string{"[vpc/" + vpcID + "]", "none of com.amazonaws.eu-west-1.ec2", "--service-name com.amazonaws.eu-west-1.ec2 --subnet-ids " + nodeSubnet, "--private-dns-enabled"},
 		},
 		{name: "all there", change: cutOff(nil, append(others, "ec2")...), clear: codes(code)},
-		{name: "a way to the internet", change: func(w *world) { w.endpoints(nil) }, clear: codes(code)},
-		{name: "a transit gateway", change: func(w *world) { w.routes(to("0.0.0.0/0", "tgw-0a1b2c3d")) }, open: codes(code)},
-		{name: "no endpoint of EC2, and an image of one's own, which may have a proxy", change: func(w *world) { cutOff(nil, others...)(w); w.ownImage() }, hint: codes(code)},
+		{name: "a way to the internet", change: endpoints(nil), clear: codes(code)},
+		{name: "a transit gateway", change: routes(to("0.0.0.0/0", "tgw-0a1b2c3d")), open: codes(code)},
+		{name: "no endpoint of EC2, and an image of one's own, which may have a proxy", change: do(cutOff(nil, others...), ownImage()), hint: codes(code)},
 		{name: "no endpoint of EC2, and an image of one's own that gets no answer of it", change: func(w *world) {
 			cutOff(nil, others...)(w)
 			w.ownImage()
@@ -48,10 +48,7 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 			w.endpoints(nil, others...)
 			w.consoleShows(console.EndpointUnreachable, "ec2.eu-west-1.amazonaws.com")
 		}, decisive: codes(code)},
-		{name: "a peering that is gone", change: func(w *world) {
-			w.routes(evidence.Route{Destination: "10.20.0.0/16", Target: "pcx-0a1b2c3d", Blackhole: true})
-			w.endpoints(nil, others...)
-		}, decisive: codes(code)},
+		{name: "a peering that is gone", change: do(routes(evidence.Route{Destination: "10.20.0.0/16", Target: "pcx-0a1b2c3d", Blackhole: true}), endpoints(nil, others...)), decisive: codes(code)},
 		{name: "a private NAT gateway to the company's networks", change: func(w *world) {
 			w.routes(to("10.20.0.0/16", natID))
 			w.nat(func(n *evidence.NATGateway) { n.Private = true })
@@ -67,9 +64,7 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 				w.Network.SecurityGroups["sg-0a1b2c3d4e5f60008"] = evidence.Read(evidence.SecurityGroup{Ingress: []evidence.Permission{member(443, "sg-0a1b2c3d4e5f60009")}})
 			}, decisive: codes(code), says: []string{"[security-group/sg-0a1b2c3d4e5f60008]", "authorize-security-group-ingress --group-id sg-0a1b2c3d4e5f60008"},
 		},
-		{
-			name: "its group was not read", change: cutOff(func(e *evidence.VPCEndpoint) { e.SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} }, "ec2", "sts"), open: codes(code),
-		},
+		{name: "its group was not read", change: cutOff(func(e *evidence.VPCEndpoint) { e.SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} }, "ec2", "sts"), open: codes(code)},
 		{
 			name: "the second of two serves", change: func(w *world) {
 				w.routes()
@@ -80,7 +75,7 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 			}, clear: codes(code),
 		},
 		{
-			name: "HTTPS may leave to the API server alone", change: func(w *world) { w.egress(member(443, apiGroup)); w.endpoints(nil) }, decisive: codes(code),
+			name: "HTTPS may leave to the API server alone", change: do(egress(member(443, apiGroup)), endpoints(nil)), decisive: codes(code),
 			says: []string{"its security groups let no HTTPS out of the VPC"},
 		},
 		{
@@ -90,10 +85,9 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 				w.Network.SecurityGroups["sg-0a1b2c3d4e5f60008"] = evidence.Read(evidence.SecurityGroup{Ingress: []evidence.Permission{all("0.0.0.0/0")}})
 			}, decisive: codes(code), says: []string{"authorize-security-group-egress"},
 		},
-		{name: "endpoints not read", change: func(w *world) {
-			w.routes()
+		{name: "endpoints not read", change: do(routes(), func(w *world) {
 			w.vpc.Endpoints = evidence.Failed[[]evidence.VPCEndpoint]("ec2:DescribeVpcEndpoints: no")
-		}, open: codes(code)},
+		}), open: codes(code)},
 		{name: "STS alone", change: cutOff(nil, "ec2"), hint: codes(code)},
 		{
 			name: "in China", change: func(w *world) {
@@ -104,14 +98,10 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 				w.vpc.Endpoints.Value = append(w.vpc.Endpoints.Value, sts)
 			}, clear: codes(code),
 		},
-		{
-			name: "none in China", change: func(w *world) { cutOff(nil)(w); w.Region = "cn-north-1" }, decisive: codes(code), says: []string{"--service-name cn.com.amazonaws.cn-north-1.ec2"},
-		},
-		{name: "none in a partition of its own", change: func(w *world) { cutOff(nil)(w); w.Region = "us-iso-east-1" }, decisive: codes(code), says: []string{"describe-vpc-endpoint-services"}},
-		{name: "named by its id, nodeadm does not ask", change: func(w *world) { cutOff(nil, others...)(w); w.boot.Joins[0].InstanceIDName = true }, hint: codes(code)},
-		{
-			name: "Bottlerocket", change: func(w *world) { cutOff(nil, others...)(w); w.boot.Joins[0].Tool = userdata.BottlerocketSettings }, decisive: codes(code),
-		},
+		{name: "none in China", change: do(cutOff(nil), func(w *world) { w.Region = "cn-north-1" }), decisive: codes(code), says: []string{"--service-name cn.com.amazonaws.cn-north-1.ec2"}},
+		{name: "none in a partition of its own", change: do(cutOff(nil), func(w *world) { w.Region = "us-iso-east-1" }), decisive: codes(code), says: []string{"describe-vpc-endpoint-services"}},
+		{name: "named by its id, nodeadm does not ask", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins[0].InstanceIDName = true }), hint: codes(code)},
+		{name: "Bottlerocket", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins[0].Tool = userdata.BottlerocketSettings }), decisive: codes(code)},
 		{
 			name: "Bottlerocket with a name of its own", change: func(w *world) {
 				cutOff(nil, others...)(w)
@@ -119,16 +109,13 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 				w.boot.Joins[0].Kubelet.HostnameOverride = userdata.Setting{State: userdata.Given, Value: "node-1"}
 			}, hint: codes(code),
 		},
-		{name: "bootstrap.sh", change: func(w *world) {
-			cutOff(nil, others...)(w)
-			w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, "1.31"
-		}, decisive: codes(code)},
+		{name: "bootstrap.sh", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, "1.31" }), decisive: codes(code)},
 		{name: "bootstrap.sh of an AMI that does not tell its version", change: func(w *world) {
 			cutOff(nil, others...)(w)
 			w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, ""
 		}, hint: codes(code)},
-		{name: "user data that joins nothing", change: func(w *world) { cutOff(nil, others...)(w); w.boot.Joins = nil }, hint: codes(code)},
-		{name: "a proxy", change: func(w *world) { cutOff(nil, others...)(w); w.boot.Proxy = true }, open: codes(code)},
+		{name: "user data that joins nothing", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins = nil }), hint: codes(code)},
+		{name: "a proxy", change: do(cutOff(nil, others...), proxied()), open: codes(code)},
 		{name: "a way out by IPv6, which EC2's usual endpoint does not have", change: func(w *world) {
 			cutOff(nil, others...)(w)
 			w.config.IPv6 = true
@@ -151,17 +138,14 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 			w.routes(to("::/0", "eigw-0a1b2c3d"))
 			w.boot.Joins[0].Tool = userdata.BottlerocketSettings
 		}, open: codes(code)},
-		{
-			name: "with a public endpoint alone the API server is what is out of reach", change: func(w *world) { cutOff(nil, others...)(w); w.publicOnly() },
-			decisive: codes(cause.ApiEndpointUnreachable),
-		},
+		{name: "with a public endpoint alone the API server is what is out of reach", change: do(cutOff(nil, others...), publicOnly()), decisive: codes(cause.ApiEndpointUnreachable)},
 	})
 }
 
 func TestVpcEndpointMissingForImages(t *testing.T) {
 	const code = cause.VpcEndpointMissing
 	node := func(services []string, pods ...evidence.Pod) func(*world) {
-		return func(w *world) { w.waitsForCNI(roll.Uninitialized, pods...); w.routes(); w.endpoints(nil, services...) }
+		return do(waitsForCNI(roll.Uninitialized, pods...), routes(), endpoints(nil, services...))
 	}
 	waits := daemon("aws-node", "ImagePullBackOff", imagePull)
 	run(t, []scenario{
@@ -190,9 +174,7 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 			p.Events = []evidence.Event{{Type: "Warning", Reason: "Failed", Message: imagePull + ": not found"}}
 			node([]string{"ecr.dkr", "s3", "sts"}, p)(w)
 		}, hint: codes(code)},
-		{
-			name: "pods not read", change: func(w *world) { node([]string{"ec2"})(w); w.node.Pods = evidence.Failed[[]evidence.Pod]("no") }, hint: codes(code),
-		},
+		{name: "pods not read", change: do(node([]string{"ec2"}), func(w *world) { w.node.Pods = evidence.Failed[[]evidence.Pod]("no") }), hint: codes(code)},
 		{
 			name: "a pod that the node does not wait for", change: func(w *world) {
 				node([]string{"ec2"}, daemon("node-exporter", "ImagePullBackOff", imagePull))(w)
@@ -205,19 +187,14 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 				w.node.Object = evidence.Read(evidence.NodeObject{Taints: []evidence.Taint{{Key: "ebs.csi.aws.com/agent-not-ready"}}})
 			}, decisive: codes(code),
 		},
-		{name: "a way to the internet", change: func(w *world) { w.waitsForCNI(roll.NotReady, waits) }, clear: codes(code)},
-		{
-			name: "user data not read", change: func(w *world) {
-				node([]string{"ec2"}, waits)(w)
-				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
-			}, hint: codes(code),
-		},
+		{name: "a way to the internet", change: waitsForCNI(roll.NotReady, waits), clear: codes(code)},
+		{name: "user data not read", change: do(node([]string{"ec2"}, waits), unread()), hint: codes(code)},
 		{
 			name: "the registry was dialed itself", change: func(w *world) {
 				p := waits
 				p.Events = []evidence.Event{{Type: "Warning", Reason: "Failed", Message: "Failed to pull image: dial tcp 203.0.113.5:443: i/o timeout"}}
 				node([]string{"ec2"}, p)(w)
-				w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
+				w.unread()
 			}, decisive: codes(code),
 		},
 		{
@@ -225,7 +202,7 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 				p := waits
 				p.Message += ": dial tcp 203.0.113.5:443: i/o timeout"
 				node([]string{"ec2"}, p)(w)
-				w.boot.Proxy = true
+				w.proxied()
 			}, decisive: codes(code),
 		},
 		{
@@ -233,10 +210,10 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 				p := waits
 				p.Message += ": proxyconnect tcp: dial tcp 10.0.0.9:3128: i/o timeout"
 				node([]string{"ec2"}, p)(w)
-				w.boot.Proxy = true
+				w.proxied()
 			}, open: codes(code),
 		},
-		{name: "a node that reaches a public endpoint has one", change: func(w *world) { node([]string{}, waits)(w); w.publicOnly() }, clear: codes(code)},
+		{name: "a node that reaches a public endpoint has one", change: do(node([]string{}, waits), publicOnly()), clear: codes(code)},
 		{name: "STS alone", change: node([]string{"ecr.api", "ecr.dkr", "s3"}), hint: codes(code)},
 	})
 }
@@ -262,14 +239,10 @@ func TestSubnetIpsExhausted(t *testing.T) {
 	run(t, []scenario{
 		{name: "none left", change: left(0), hint: codes(code), says: []string{"[subnet/" + nodeSubnet + "]", "WARM_IP_TARGET=1"}},
 		{name: "four left", change: left(4), hint: codes(code)},
-		{name: "none left of IPv4, and pods take IPv6", change: func(w *world) {
-			left(0)(w)
-			w.cluster.IPFamily = "ipv6"
-			w.waitsForCNI(roll.NotReady)
-		}, clear: codes(code)},
-		{name: "none left of IPv4, and pods take those", change: func(w *world) { left(0)(w); w.waitsForCNI(roll.NotReady) }, hint: codes(code)},
+		{name: "none left of IPv4, and pods take IPv6", change: do(left(0), func(w *world) { w.cluster.IPFamily = "ipv6" }, waitsForCNI(roll.NotReady)), clear: codes(code)},
+		{name: "none left of IPv4, and pods take those", change: do(left(0), waitsForCNI(roll.NotReady)), hint: codes(code)},
 		{name: "five left", change: left(5), clear: codes(code)},
-		{name: "an instance that does not register has its address", change: func(w *world) { left(0)(w); failed(nodeSubnet)(w) }, hint: codes(code), says: []string{"scaling activities"}},
+		{name: "an instance that does not register has its address", change: do(left(0), failed(nodeSubnet)), hint: codes(code), says: []string{"scaling activities"}},
 		{
 			name: "the CNI says so to a pod", change: func(w *world) {
 				left(3)(w)
@@ -301,8 +274,8 @@ func TestSubnetIpsExhausted(t *testing.T) {
 				w.waitsForCNI(roll.Uninitialized, p)
 			}, clear: codes(code),
 		},
-		{name: "launches fail and the node waits for its CNI", change: func(w *world) { left(3)(w); failed(nodeSubnet)(w); w.waitsForCNI(roll.Uninitialized) }, decisive: codes(code)},
-		{name: "launches fail in another subnet", change: func(w *world) { left(3)(w); failed(apiSubnet1)(w); w.waitsForCNI(roll.Uninitialized) }, hint: codes(code)},
+		{name: "launches fail and the node waits for its CNI", change: do(left(3), failed(nodeSubnet), waitsForCNI(roll.Uninitialized)), decisive: codes(code)},
+		{name: "launches fail in another subnet", change: do(left(3), failed(apiSubnet1), waitsForCNI(roll.Uninitialized)), hint: codes(code)},
 		{
 			name: "Karpenter's launches fail", change: func(w *world) {
 				left(3)(w)
@@ -312,13 +285,7 @@ func TestSubnetIpsExhausted(t *testing.T) {
 				}}}})
 			}, decisive: codes(code), says: []string{"NodeClaim default-x"},
 		},
-		{
-			name: "networking failed", change: func(w *world) {
-				left(1)(w)
-				w.kind(roll.ConditionFailed, 0)
-				w.Finding.Condition = "NetworkingReady"
-			}, hint: codes(code),
-		},
+		{name: "networking failed", change: do(left(1), kind(roll.ConditionFailed, 0), func(w *world) { w.Finding.Condition = "NetworkingReady" }), hint: codes(code)},
 		{name: "not read", change: func(w *world) {
 			w.Network.Subnets[nodeSubnet] = evidence.Failed[evidence.Subnet]("ec2:DescribeSubnets: no")
 		}, open: codes(code), says: []string{"ec2:DescribeSubnets: no"}},
