@@ -9,6 +9,7 @@ import (
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/causetest"
 )
 
 // The names in the world in which every case begins: everything in it is healthy and was read.
@@ -164,15 +165,8 @@ func (w *world) instance(change func(*evidence.Instance)) {
 	w.Instances[instanceID] = i
 }
 
-// The changes of a world, as steps that do combines.
-
-func do(steps ...func(*world)) func(*world) {
-	return func(w *world) {
-		for _, step := range steps {
-			step(w)
-		}
-	}
-}
+// do combines the changes of a world.
+func do(steps ...func(*world)) func(*world) { return causetest.Do(steps...) }
 
 func publicOnly(cidrs ...string) func(*world)            { return func(w *world) { w.publicOnly(cidrs...) } }
 func privateOnly() func(*world)                          { return (*world).privateOnly }

@@ -114,6 +114,32 @@ func (w *world) sibling(after time.Duration, change ...func(*evidence.NodeClaim)
 	w.claims.Value = append(w.claims.Value, c)
 }
 
+// do combines the changes of a world.
+func do(steps ...func(*world)) func(*world) { return causetest.Do(steps...) }
+
+func aged(age time.Duration) func(*world) { return func(w *world) { w.aged(age) } }
+func tainted(key, effect string) func(*world) {
+	return func(w *world) { w.tainted(taint(key, effect)) }
+}
+func declares(key, effect string) func(*world) {
+	return func(w *world) { w.declares(taint(key, effect)) }
+}
+func unready(message string) func(*world)        { return func(w *world) { w.unready(message) } }
+func starts(after ...time.Duration) func(*world) { return func(w *world) { w.starts(after...) } }
+func registers(taints string) func(*world)       { return func(w *world) { w.registers(taints) } }
+func owned(by roll.Owner) func(*world)           { return func(w *world) { w.finding.Owner = by } }
+func pod(daemonSet string, change func(*evidence.Pod)) func(*world) {
+	return func(w *world) { w.pod(daemonSet, change) }
+}
+func sibling(after time.Duration, change ...func(*evidence.NodeClaim)) func(*world) {
+	return func(w *world) { w.sibling(after, change...) }
+}
+
+// waiting changes a pod that waits for this reason.
+func waiting(reason string) func(*evidence.Pod) {
+	return func(p *evidence.Pod) { p.Ready, p.Waiting = false, reason }
+}
+
 // of returns a new Karpenter node, 20 minutes old, Ready, and found for no visible reason.
 func of(kind roll.Kind) *world {
 	w := &world{
@@ -193,94 +219,52 @@ func whole(t *testing.T, name string, s *cause.Sheet) {
 }
 
 func TestStartupTaintsThatRemain(t *testing.T) {
-	ciliumStays := func(w *world) {
-		w.tainted(taint(cilium, noExecute))
-		w.declares(taint(cilium, noExecute))
-	}
+	ciliumStays := do(tainted(cilium, noExecute), declares(cilium, noExecute))
 	check(t, roll.Uninitialized, []test{
 		{"no taint", func(*world) {}, "", ""},
 		{"taints of the control plane", func(w *world) {
 			w.tainted(taint("node.kubernetes.io/not-ready", noSchedule), taint("karpenter.sh/disrupted", noSchedule))
 		}, "", ""},
-		{"a lasting taint of the NodePool", func(w *world) {
-			w.tainted(taint("example.com/team", noSchedule))
-			w.pool.Value.Taints = []evidence.Taint{taint("example.com/team", noSchedule)}
-		}, "", ""},
+		{"a lasting taint of the NodePool", do(tainted("example.com/team", noSchedule), func(w *world) { w.pool.Value.Taints = []evidence.Taint{taint("example.com/team", noSchedule)} }), "", ""},
 		{"Cilium has no pod there", ciliumStays, "StartupTaintNotRemoved", "there is no such pod on the node"},
-		{"Cilium has no pod there, and the node has another taint", func(w *world) {
-			ciliumStays(w)
-			w.tainted(taint("nvidia.com/gpu", noSchedule))
-		}, "StartupTaintNotRemoved UndeclaredStartupTaint?", "nvidia.com/gpu:NoSchedule"},
+		{"Cilium has no pod there, and the node has another taint", do(ciliumStays, func(w *world) { w.tainted(taint("nvidia.com/gpu", noSchedule)) }),
+			"StartupTaintNotRemoved UndeclaredStartupTaint?", "nvidia.com/gpu:NoSchedule"},
 		{"Cilium's image does not arrive", func(w *world) {
 			ciliumStays(w)
 			w.pod("cilium", func(p *evidence.Pod) {
 				p.Ready, p.Phase, p.Waiting, p.Message = false, "Pending", "ImagePullBackOff", "Back-off pulling image \"quay.io/cilium/cilium:v1.18.3\""
 			})
 		}, "StartupTaintNotRemoved", "that pod waits in ImagePullBackOff"},
-		{"Cilium crashes, by its label", func(w *world) {
-			ciliumStays(w)
-			w.pod("my-cilium", func(p *evidence.Pod) {
-				p.Ready, p.Waiting, p.Labels = false, "CrashLoopBackOff", map[string]string{"k8s-app": "cilium"}
-			})
-		}, "StartupTaintNotRemoved", "kubectl -n kube-system logs my-cilium-x7k2p"},
-		{"Cilium is Pending", func(w *world) {
-			ciliumStays(w)
-			w.pod("cilium", func(p *evidence.Pod) { p.Ready, p.Phase = false, "Pending" })
-		}, "StartupTaintNotRemoved", "that pod is Pending"},
-		{"Cilium runs and is not ready", func(w *world) {
-			ciliumStays(w)
-			w.pod("cilium", func(p *evidence.Pod) { p.Ready = false })
-		}, "StartupTaintNotRemoved", "runs and is not ready"},
-		{"Cilium is ready", func(w *world) {
-			ciliumStays(w)
-			w.pod("cilium", func(*evidence.Pod) {})
-		}, "StartupTaintNotRemoved", "deployment/cilium-operator"},
-		{"the pods were not read", func(w *world) {
-			ciliumStays(w)
-			w.node.Pods = evidence.Failed[[]evidence.Pod]("why")
-		}, "StartupTaintNotRemoved", "the node's pods were not read"},
-		{"within the tolerance", func(w *world) {
-			w.aged(12 * time.Minute)
-			ciliumStays(w)
-		}, "StartupTaintNotRemoved?", ""},
-		{"warned, and not overdue", func(w *world) {
-			ciliumStays(w)
-			w.finding.Stage = roll.Warned
-		}, "StartupTaintNotRemoved?", ""},
-		{"the EBS driver's", func(w *world) {
-			w.tainted(taint(ebs, noExecute))
-			w.declares(taint(ebs, noExecute))
-		}, "StartupTaintNotRemoved", "ebs-csi-node"},
+		{"Cilium crashes, by its label", do(ciliumStays, pod("my-cilium", func(p *evidence.Pod) {
+			p.Ready, p.Waiting, p.Labels = false, "CrashLoopBackOff", map[string]string{"k8s-app": "cilium"}
+		})), "StartupTaintNotRemoved", "kubectl -n kube-system logs my-cilium-x7k2p"},
+		{"Cilium is Pending", do(ciliumStays, pod("cilium", func(p *evidence.Pod) { p.Ready, p.Phase = false, "Pending" })), "StartupTaintNotRemoved", "that pod is Pending"},
+		{"Cilium runs and is not ready", do(ciliumStays, pod("cilium", func(p *evidence.Pod) { p.Ready = false })), "StartupTaintNotRemoved", "runs and is not ready"},
+		{"Cilium is ready", do(ciliumStays, pod("cilium", func(*evidence.Pod) {})), "StartupTaintNotRemoved", "deployment/cilium-operator"},
+		{"the pods were not read", do(ciliumStays, func(w *world) { w.node.Pods = evidence.Failed[[]evidence.Pod]("why") }), "StartupTaintNotRemoved", "the node's pods were not read"},
+		{"within the tolerance", do(aged(12*time.Minute), ciliumStays), "StartupTaintNotRemoved?", ""},
+		{"warned, and not overdue", do(ciliumStays, func(w *world) { w.finding.Stage = roll.Warned }), "StartupTaintNotRemoved?", ""},
+		{"the EBS driver's", do(tainted(ebs, noExecute), declares(ebs, noExecute)), "StartupTaintNotRemoved", "ebs-csi-node"},
 		{"Karpenter's own", func(w *world) {
 			w.tainted(taint("karpenter.sh/unregistered", noExecute))
 			w.claim().Conditions[0] = evidence.Condition{Type: "Registered", Status: "Unknown", Reason: "RegistrationHookPending", Message: "placement-group"}
 		}, "StartupTaintNotRemoved", "Unknown (RegistrationHookPending): placement-group"},
-		{"Karpenter's own, which it took off before", func(w *world) {
-			w.tainted(taint("karpenter.sh/unregistered", noExecute))
-		}, "StartupTaintNotRemoved", "does not take off again what came back since"},
+		{"Karpenter's own, which it took off before", tainted("karpenter.sh/unregistered", noExecute), "StartupTaintNotRemoved", "does not take off again what came back since"},
 		{"Karpenter's own, read as it was taken off", func(w *world) {
 			w.tainted(taint("karpenter.sh/unregistered", noExecute))
 			w.claim().Conditions[0].Since = now.Add(-time.Minute + time.Second)
 		}, "StartupTaintNotRemoved", "takes it off when it registers the node\n"},
-		{"Karpenter's own, with another effect", func(w *world) {
-			w.tainted(taint("karpenter.sh/unregistered", noSchedule))
-		}, "StartupTaintNotRemoved", "takes off karpenter.sh/unregistered:NoExecute alone"},
+		{"Karpenter's own, with another effect", tainted("karpenter.sh/unregistered", noSchedule), "StartupTaintNotRemoved", "takes off karpenter.sh/unregistered:NoExecute alone"},
 		{"Karpenter's own, and no NodeClaim has the instance", func(w *world) {
 			w.tainted(taint("karpenter.sh/unregistered", noExecute))
 			w.claims.Value = nil
 		}, "StartupTaintNotRemoved", "no NodeClaim has its instance"},
-		{"Karpenter's own, on a node that is not ready", func(w *world) {
-			w.tainted(taint("karpenter.sh/unregistered", noExecute))
-			w.unready("PLEG is not healthy")
-		}, "StartupTaintNotRemoved", ""},
+		{"Karpenter's own, on a node that is not ready", do(tainted("karpenter.sh/unregistered", noExecute), unready("PLEG is not healthy")), "StartupTaintNotRemoved", ""},
 		{"the cloud provider's", func(w *world) {
 			w.tainted(evidence.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: noSchedule})
 		}, "StartupTaintNotRemoved", "cloud controller manager"},
 		{"a readiness rule's", func(w *world) { w.tainted(taint("readiness.k8s.io/gpu", noSchedule)) }, "StartupTaintNotRemoved UndeclaredStartupTaint?", "nodereadinessrules"},
-		{"one that only the NodePool declares", func(w *world) {
-			w.tainted(taint("example.com/warming-up", noSchedule))
-			w.declares(taint("example.com/warming-up", noSchedule))
-		}, "StartupTaintNotRemoved", "no agent is known"},
+		{"one that only the NodePool declares", do(tainted("example.com/warming-up", noSchedule), declares("example.com/warming-up", noSchedule)), "StartupTaintNotRemoved", "no agent is known"},
 		{"one that is no startup taint, and declared as one", func(w *world) {
 			w.tainted(taint("nvidia.com/gpu", noSchedule))
 			w.declares(taint("nvidia.com/gpu", noSchedule))
@@ -290,20 +274,9 @@ func TestStartupTaintsThatRemain(t *testing.T) {
 			w.finding.Summary = "node " + name + " is Ready and still has the startup taint example.com/warming-up:NoSchedule since its creation"
 		}, "StartupTaintNotRemoved UndeclaredStartupTaint?", "the policy names it"},
 		{"one that only looks like one", func(w *world) { w.tainted(taint("example.com/agent-not-ready", noSchedule)) }, "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
-		{"the network agent's, while the network is missing", func(w *world) {
-			ciliumStays(w)
-			w.unready(noNetwork)
-			w.pod("cilium", func(p *evidence.Pod) { p.Ready, p.Waiting = false, "CrashLoopBackOff" })
-		}, "StartupTaintNotRemoved CniNotReady", "CrashLoopBackOff"},
-		{"the network agent's, while the runtime is down", func(w *world) {
-			ciliumStays(w)
-			w.unready("container runtime is down")
-		}, "StartupTaintNotRemoved?", ""},
-		{"a driver's, while the network is missing", func(w *world) {
-			w.tainted(taint(ebs, noExecute))
-			w.declares(taint(ebs, noExecute))
-			w.unready(noNetwork)
-		}, "CniNotReady StartupTaintNotRemoved?", ""},
+		{"the network agent's, while the network is missing", do(ciliumStays, unready(noNetwork), pod("cilium", waiting("CrashLoopBackOff"))), "StartupTaintNotRemoved CniNotReady", "CrashLoopBackOff"},
+		{"the network agent's, while the runtime is down", do(ciliumStays, unready("container runtime is down")), "StartupTaintNotRemoved?", ""},
+		{"a driver's, while the network is missing", do(tainted(ebs, noExecute), declares(ebs, noExecute), unready(noNetwork)), "CniNotReady StartupTaintNotRemoved?", ""},
 		{"two, and the node waits for the network", func(w *world) {
 			w.tainted(taint(ebs, noExecute), taint(cilium, noExecute))
 			w.declares(taint(ebs, noExecute), taint(cilium, noExecute))
@@ -315,102 +288,62 @@ func TestStartupTaintsThatRemain(t *testing.T) {
 // A webhook without endpoints that must approve changes of nodes keeps every agent from taking
 // its taint off.
 func TestTaintsThatNobodyCanTakeOff(t *testing.T) {
-	stays := func(w *world, change ...func(*evidence.Webhook)) {
-		w.tainted(taint("karpenter.sh/unregistered", noExecute), taint("node.kubernetes.io/not-ready", noSchedule))
-		w.unready(noNetwork)
-		h := evidence.Webhook{
-			Configuration: "guard", Kind: "ValidatingWebhookConfiguration", Name: "nodes.guard.io", FailurePolicy: "Fail",
-			Resources: []string{"nodes"}, Operations: []string{"UPDATE"}, Namespace: "guard", Service: "guard", Endpoints: evidence.Read(0),
+	stays := func(change ...func(*evidence.Webhook)) func(*world) {
+		return func(w *world) {
+			w.tainted(taint("karpenter.sh/unregistered", noExecute), taint("node.kubernetes.io/not-ready", noSchedule))
+			w.unready(noNetwork)
+			h := evidence.Webhook{
+				Configuration: "guard", Kind: "ValidatingWebhookConfiguration", Name: "nodes.guard.io", FailurePolicy: "Fail",
+				Resources: []string{"nodes"}, Operations: []string{"UPDATE"}, Namespace: "guard", Service: "guard", Endpoints: evidence.Read(0),
+			}
+			for _, f := range change {
+				f(&h)
+			}
+			w.webhooks = evidence.Read([]evidence.Webhook{h})
 		}
-		for _, f := range change {
-			f(&h)
-		}
-		w.webhooks = evidence.Read([]evidence.Webhook{h})
 	}
 	const barred, sure = "CniNotReady StartupTaintNotRemoved?", "StartupTaintNotRemoved CniNotReady"
 	check(t, roll.Uninitialized, []test{
-		{"nobody answers it", func(w *world) { stays(w) }, barred, ""},
-		{"nobody answers it, and its selectors may spare the node", func(w *world) { stays(w, func(h *evidence.Webhook) { h.Selective = true }) }, barred, ""},
-		{"whether somebody answers it was not read", func(w *world) {
-			stays(w, func(h *evidence.Webhook) { h.Endpoints = evidence.Failed[int]("why") })
-		}, barred, ""},
-		{"the webhooks were not read", func(w *world) {
-			stays(w)
-			w.webhooks = evidence.Failed[[]evidence.Webhook]("why")
-		}, barred, ""},
-		{"somebody answers it", func(w *world) { stays(w, func(h *evidence.Webhook) { h.Endpoints = evidence.Read(1) }) }, sure, ""},
-		{"nobody needs it", func(w *world) { stays(w, func(h *evidence.Webhook) { h.FailurePolicy = "Ignore" }) }, sure, ""},
-		{"it is asked when a node is created", func(w *world) { stays(w, func(h *evidence.Webhook) { h.Operations = []string{"CREATE"} }) }, sure, ""},
-		{"it is asked for the status", func(w *world) { stays(w, func(h *evidence.Webhook) { h.Resources = []string{"nodes/status"} }) }, sure, ""},
-		{"the node was changed since it is ready", func(w *world) {
-			stays(w)
-			w.object().Taints, w.object().Conditions[0].Status = w.object().Taints[:1], "True"
-		}, "StartupTaintNotRemoved", ""},
-		{"the node is ready, and nobody has changed it since", func(w *world) {
-			stays(w)
-			w.object().Conditions[0].Status = "True"
-		}, "StartupTaintNotRemoved?", ""},
+		{"nobody answers it", stays(), barred, ""},
+		{"nobody answers it, and its selectors may spare the node", stays(func(h *evidence.Webhook) { h.Selective = true }), barred, ""},
+		{"whether somebody answers it was not read", stays(func(h *evidence.Webhook) { h.Endpoints = evidence.Failed[int]("why") }), barred, ""},
+		{"the webhooks were not read", do(stays(), func(w *world) { w.webhooks = evidence.Failed[[]evidence.Webhook]("why") }), barred, ""},
+		{"somebody answers it", stays(func(h *evidence.Webhook) { h.Endpoints = evidence.Read(1) }), sure, ""},
+		{"nobody needs it", stays(func(h *evidence.Webhook) { h.FailurePolicy = "Ignore" }), sure, ""},
+		{"it is asked when a node is created", stays(func(h *evidence.Webhook) { h.Operations = []string{"CREATE"} }), sure, ""},
+		{"it is asked for the status", stays(func(h *evidence.Webhook) { h.Resources = []string{"nodes/status"} }), sure, ""},
+		{"the node was changed since it is ready", do(stays(), func(w *world) { w.object().Taints, w.object().Conditions[0].Status = w.object().Taints[:1], "True" }), "StartupTaintNotRemoved", ""},
+		{"the node is ready, and nobody has changed it since", do(stays(), func(w *world) { w.object().Conditions[0].Status = "True" }), "StartupTaintNotRemoved?", ""},
 	})
 }
 
 func TestTaintsThatKarpenterWasNotToldOf(t *testing.T) {
 	const minute = time.Minute
 	check(t, roll.Uninitialized, []test{
-		{"declared", func(w *world) {
-			w.aged(3 * minute)
-			w.tainted(taint(cilium, noExecute))
-			w.declares(taint(cilium, noExecute))
-		}, "StartupTaintNotRemoved?", ""},
+		{"declared", do(aged(3*minute), tainted(cilium, noExecute), declares(cilium, noExecute)), "StartupTaintNotRemoved?", ""},
 		{"declared, with a value", func(w *world) {
 			w.aged(3 * minute)
 			w.tainted(evidence.Taint{Key: cilium, Value: "true", Effect: noExecute})
 			w.declares(taint(cilium, noExecute))
 		}, "StartupTaintNotRemoved?", ""},
-		{"declared as a lasting one", func(w *world) {
-			w.aged(3 * minute)
-			w.tainted(taint(cilium, noExecute))
-			w.claim().Taints = []evidence.Taint{taint(cilium, noExecute)}
-		}, "StartupTaintNotRemoved?", ""},
-		{"not declared", func(w *world) {
-			w.aged(3 * minute)
-			w.tainted(taint(cilium, noSchedule))
-		}, "UndeclaredStartupTaint StartupTaintNotRemoved?",
+		{"declared as a lasting one", do(aged(3*minute), func(w *world) { w.tainted(taint(cilium, noExecute)) }, func(w *world) { w.claim().Taints = []evidence.Taint{taint(cilium, noExecute)} }),
+			"StartupTaintNotRemoved?", ""},
+		{"not declared", do(aged(3*minute), tainted(cilium, noSchedule)), "UndeclaredStartupTaint StartupTaintNotRemoved?",
 			`kubectl patch nodepool default --type=merge -p '{"spec":{"template":{"spec":{"startupTaints":[{"effect":"NoSchedule","key":"node.cilium.io/agent-not-ready"}]}}}}'`},
-		{"declared with another effect", func(w *world) {
-			w.aged(3 * minute)
-			w.tainted(taint(cilium, noSchedule))
-			w.declares(taint(cilium, noExecute))
-		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", "declares only with the effect NoExecute"},
-		{"a moment before it is old", func(w *world) {
-			w.aged(10*minute - time.Second)
-			w.tainted(taint(cilium, noSchedule))
-		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
-		{"no longer young", func(w *world) {
-			w.aged(10 * minute)
-			w.tainted(taint(cilium, noSchedule))
-		}, "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
+		{"declared with another effect", do(aged(3*minute), func(w *world) { w.tainted(taint(cilium, noSchedule)) }, func(w *world) { w.declares(taint(cilium, noExecute)) }),
+			"UndeclaredStartupTaint StartupTaintNotRemoved?", "declares only with the effect NoExecute"},
+		{"a moment before it is old", do(aged(10*minute-time.Second), tainted(cilium, noSchedule)), "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
+		{"no longer young", do(aged(10*minute), tainted(cilium, noSchedule)), "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
 		{"long there, and overdue", func(w *world) { w.tainted(taint(cilium, noSchedule)) }, "StartupTaintNotRemoved UndeclaredStartupTaint?", ""},
-		{"not registered yet", func(w *world) {
-			w.aged(minute)
-			w.tainted(taint(cilium, noSchedule), taint("karpenter.sh/unregistered", noExecute))
-		}, "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
+		{"not registered yet", do(aged(minute), func(w *world) { w.tainted(taint(cilium, noSchedule), taint("karpenter.sh/unregistered", noExecute)) }),
+			"UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
 		{"Karpenter's and the cloud provider's own", func(w *world) {
 			w.aged(minute)
 			w.tainted(taint("karpenter.sh/unregistered", noExecute), taint("node.cloudprovider.kubernetes.io/uninitialized", noSchedule))
 		}, "StartupTaintNotRemoved?", ""},
-		{"a readiness rule's", func(w *world) {
-			w.aged(minute)
-			w.tainted(taint("readiness.k8s.io/gpu", noSchedule))
-		}, "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
-		{"no agent's", func(w *world) {
-			w.aged(minute)
-			w.tainted(taint("example.com/team", noSchedule))
-		}, "UndeclaredStartupTaint", "spec.template.spec.taints instead"},
-		{"no agent's, declared", func(w *world) {
-			w.aged(minute)
-			w.tainted(taint("example.com/team", noSchedule))
-			w.declares(taint("example.com/team", noSchedule))
-		}, "StartupTaintNotRemoved?", ""},
+		{"a readiness rule's", do(aged(minute), tainted("readiness.k8s.io/gpu", noSchedule)), "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
+		{"no agent's", do(aged(minute), tainted("example.com/team", noSchedule)), "UndeclaredStartupTaint", "spec.template.spec.taints instead"},
+		{"no agent's, declared", do(aged(minute), tainted("example.com/team", noSchedule), declares("example.com/team", noSchedule)), "StartupTaintNotRemoved?", ""},
 		{"no agent's, declared as a lasting one", func(w *world) {
 			w.aged(minute)
 			w.tainted(taint("example.com/team", noSchedule))
@@ -421,21 +354,16 @@ func TestTaintsThatKarpenterWasNotToldOf(t *testing.T) {
 			w.tainted(taint("example.com/team", noSchedule))
 			w.declares(taint("example.com/team", noExecute))
 		}, "UndeclaredStartupTaint", "declares only with the effect NoExecute"},
-		{"no agent's, with which the user data registers", func(w *world) {
-			w.aged(minute)
-			w.tainted(taint("example.com/team", noSchedule))
-			w.registers("example.com/team=a:NoSchedule")
-		}, "UndeclaredStartupTaint", "with which its user data has the kubelet register"},
+		{"no agent's, with which the user data registers", do(aged(minute), func(w *world) { w.tainted(taint("example.com/team", noSchedule)) }, registers("example.com/team=a:NoSchedule")),
+			"UndeclaredStartupTaint", "with which its user data has the kubelet register"},
 		{"no agent's, with which the launch template registers", func(w *world) {
 			w.aged(minute)
 			w.tainted(taint("example.com/team", noSchedule))
 			w.registers("example.com/team=a:NoSchedule")
 			w.template()
 		}, "UndeclaredStartupTaint", "take it out of the launch template lt-0123456789abcdef0:3"},
-		{"an agent's before nobody's", func(w *world) {
-			w.aged(minute)
-			w.tainted(taint("example.com/team", noSchedule), taint(cilium, noSchedule))
-		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", "of Cilium"},
+		{"an agent's before nobody's", do(aged(minute), func(w *world) { w.tainted(taint("example.com/team", noSchedule), taint(cilium, noSchedule)) }),
+			"UndeclaredStartupTaint StartupTaintNotRemoved?", "of Cilium"},
 		{"no agent's, on a node that works for long", func(w *world) {
 			w.aged(5 * time.Hour)
 			w.object().Labels["karpenter.sh/initialized"] = "true"
@@ -446,19 +374,9 @@ func TestTaintsThatKarpenterWasNotToldOf(t *testing.T) {
 			w.tainted(taint("node.kubernetes.io/unschedulable", noSchedule), taint("karpenter.sh/disrupted", noSchedule), taint("ToBeDeletedByClusterAutoscaler", noSchedule),
 				taint("aws-node-termination-handler/spot-itn", noSchedule), taint("node.cloudprovider.kubernetes.io/shutdown", noSchedule))
 		}, "", ""},
-		{"one that resembles Karpenter's", func(w *world) {
-			w.aged(minute)
-			w.tainted(taint("karpenter.sh/unregistred", noExecute))
-		}, "UndeclaredStartupTaint", ""},
-		{"one that keeps no pod away", func(w *world) {
-			w.aged(minute)
-			w.tainted(taint(cilium, "PreferNoSchedule"))
-		}, "StartupTaintNotRemoved?", ""},
-		{"a node that is not Karpenter's", func(w *world) {
-			w.aged(minute)
-			w.finding.Owner = roll.OwnerManagedNodeGroup
-			w.tainted(taint(cilium, noSchedule))
-		}, "StartupTaintNotRemoved?", ""},
+		{"one that resembles Karpenter's", do(aged(minute), tainted("karpenter.sh/unregistred", noExecute)), "UndeclaredStartupTaint", ""},
+		{"one that keeps no pod away", do(aged(minute), tainted(cilium, "PreferNoSchedule")), "StartupTaintNotRemoved?", ""},
+		{"a node that is not Karpenter's", do(aged(minute), owned(roll.OwnerManagedNodeGroup), tainted(cilium, noSchedule)), "StartupTaintNotRemoved?", ""},
 		{"the NodePool declares it by now", func(w *world) {
 			w.aged(3 * minute)
 			w.tainted(taint(cilium, noSchedule))
@@ -469,26 +387,17 @@ func TestTaintsThatKarpenterWasNotToldOf(t *testing.T) {
 			w.tainted(taint(cilium, noSchedule))
 			w.claim().Startup = []evidence.Taint{taint(cilium, noSchedule)}
 		}, "StartupTaintNotRemoved?", ""},
-		{"the NodeClaim was not read", func(w *world) {
-			w.aged(3 * minute)
-			w.tainted(taint(cilium, noSchedule))
-			w.claims = evidence.Skipped[[]evidence.NodeClaim]("")
-		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
-		{"the NodePool was not read", func(w *world) {
-			w.aged(3 * minute)
-			w.tainted(taint(cilium, noSchedule))
-			w.pool = evidence.Failed[evidence.NodePool]("why")
-		}, "UndeclaredStartupTaint? StartupTaintNotRemoved?", "kubectl edit nodepool default"},
+		{"the NodeClaim was not read", do(aged(3*minute), func(w *world) { w.tainted(taint(cilium, noSchedule)) }, func(w *world) { w.claims = evidence.Skipped[[]evidence.NodeClaim]("") }),
+			"UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
+		{"the NodePool was not read", do(aged(3*minute), func(w *world) { w.tainted(taint(cilium, noSchedule)) }, func(w *world) { w.pool = evidence.Failed[evidence.NodePool]("why") }),
+			"UndeclaredStartupTaint? StartupTaintNotRemoved?", "kubectl edit nodepool default"},
 		{"neither was read", func(w *world) {
 			w.aged(3 * minute)
 			w.tainted(taint(cilium, noSchedule))
 			w.pool, w.claims = evidence.Failed[evidence.NodePool]("why"), evidence.Failed[[]evidence.NodeClaim]("why")
 		}, "StartupTaintNotRemoved?", ""},
 	})
-	check(t, roll.NotReady, []test{{"a node that is not ready for another reason", func(w *world) {
-		w.aged(3 * minute)
-		w.tainted(taint(cilium, noSchedule))
-	}, "UndeclaredStartupTaint", ""}})
+	check(t, roll.NotReady, []test{{"a node that is not ready for another reason", do(aged(3*minute), tainted(cilium, noSchedule)), "UndeclaredStartupTaint", ""}})
 }
 
 func TestThePatchKeepsWhatIsDeclared(t *testing.T) {
@@ -518,31 +427,16 @@ func TestThePatchKeepsWhatIsDeclared(t *testing.T) {
 
 func TestANodeWithoutANetwork(t *testing.T) {
 	tests := []test{
-		{"it is not ready for another reason", func(w *world) { w.unready("container runtime is down") }, "", ""},
-		{"no plugin's pod is there", func(w *world) { w.unready(noNetwork) }, "CniNotReady", "there is no pod of a known one"},
-		{"in the words of older kubelets", func(w *world) { w.unready("docker: network plugin is not ready: cni config uninitialized") }, "CniNotReady", ""},
-		{"the VPC CNI crashes", func(w *world) {
-			w.unready(noNetwork)
-			w.pod("aws-node", func(p *evidence.Pod) { p.Ready, p.Waiting = false, "CrashLoopBackOff" })
-		}, "CniNotReady", "aws-node-x7k2p waits in CrashLoopBackOff"},
-		{"kube-proxy crashes too", func(w *world) {
-			w.unready(noNetwork)
-			w.pod("aws-node", func(p *evidence.Pod) { p.Ready, p.Waiting = false, "CrashLoopBackOff" })
-			w.pod("kube-proxy", func(p *evidence.Pod) { p.Ready, p.Waiting = false, "CrashLoopBackOff" })
-		}, "CniNotReady", "the pod kube-proxy-x7k2p waits in CrashLoopBackOff, by which the plugin reaches the API server, and the pod aws-node-x7k2p waits"},
-		{"kube-proxy waits for its image too", func(w *world) {
-			w.unready(noNetwork)
-			w.pod("aws-node", func(p *evidence.Pod) { p.Ready, p.Waiting = false, "ImagePullBackOff" })
-			w.pod("kube-proxy", func(p *evidence.Pod) { p.Ready, p.Waiting = false, "ImagePullBackOff" })
-		}, "CniNotReady", "no network plugin (CNI) has started on it: the pod aws-node-x7k2p waits in ImagePullBackOff"},
-		{"its pods were not read", func(w *world) {
-			w.unready(noNetwork)
-			w.node.Pods = evidence.Failed[[]evidence.Pod]("why")
-		}, "CniNotReady", "spec.nodeName=" + name},
-		{"it is silent with that message", func(w *world) {
-			w.unready(noNetwork)
-			w.object().Conditions[0].Status = "Unknown"
-		}, "", ""},
+		{"it is not ready for another reason", unready("container runtime is down"), "", ""},
+		{"no plugin's pod is there", unready(noNetwork), "CniNotReady", "there is no pod of a known one"},
+		{"in the words of older kubelets", unready("docker: network plugin is not ready: cni config uninitialized"), "CniNotReady", ""},
+		{"the VPC CNI crashes", do(unready(noNetwork), pod("aws-node", waiting("CrashLoopBackOff"))), "CniNotReady", "aws-node-x7k2p waits in CrashLoopBackOff"},
+		{"kube-proxy crashes too", do(unready(noNetwork), pod("aws-node", waiting("CrashLoopBackOff")), pod("kube-proxy", waiting("CrashLoopBackOff"))),
+			"CniNotReady", "the pod kube-proxy-x7k2p waits in CrashLoopBackOff, by which the plugin reaches the API server, and the pod aws-node-x7k2p waits"},
+		{"kube-proxy waits for its image too", do(unready(noNetwork), pod("aws-node", waiting("ImagePullBackOff")), pod("kube-proxy", waiting("ImagePullBackOff"))),
+			"CniNotReady", "no network plugin (CNI) has started on it: the pod aws-node-x7k2p waits in ImagePullBackOff"},
+		{"its pods were not read", do(unready(noNetwork), func(w *world) { w.node.Pods = evidence.Failed[[]evidence.Pod]("why") }), "CniNotReady", "spec.nodeName=" + name},
+		{"it is silent with that message", do(unready(noNetwork), func(w *world) { w.object().Conditions[0].Status = "Unknown" }), "", ""},
 	}
 	check(t, roll.NotReady, tests)
 	check(t, roll.Uninitialized, tests)
@@ -575,29 +469,26 @@ func TestWhatAPodsEventsSayIsEvidence(t *testing.T) {
 // A cluster without any network plugin: no node has one, and no DaemonSet may be one.
 func TestAClusterWithoutANetworkPlugin(t *testing.T) {
 	sets := func(all ...evidence.DaemonSet) func(*world) {
-		return func(w *world) {
-			w.unready(noNetwork)
-			w.sets = evidence.Read(append([]evidence.DaemonSet{}, all...))
-		}
+		return do(unready(noNetwork), func(w *world) { w.sets = evidence.Read(append([]evidence.DaemonSet{}, all...)) })
 	}
 	with := func(name string, paths ...string) evidence.DaemonSet {
 		return evidence.DaemonSet{Namespace: "kube-system", Name: name, HostPaths: paths}
 	}
 	but := func(change func(*world), all ...evidence.DaemonSet) func(*world) {
-		return func(w *world) { sets(all...)(w); change(w) }
+		return do(sets(all...), change)
 	}
 	tests := []test{
 		{"there is no DaemonSet", sets(), "CniMissing CniNotReady", "aws eks create-addon --cluster-name payments --addon-name vpc-cni --region eu-west-1"},
 		{"others are there", sets(with("kube-proxy", "/lib/modules", "/run/xtables.lock"), with("ebs-csi-node", "/var/lib/kubelet", "/dev")), "CniMissing CniNotReady", "none of its 2 DaemonSets is one"},
-		{"an older node says it in other words", but(func(w *world) { w.unready("docker: network plugin is not ready: cni config uninitialized") }), "CniMissing CniNotReady", ""},
+		{"an older node says it in other words", but(unready("docker: network plugin is not ready: cni config uninitialized")), "CniMissing CniNotReady", ""},
 		{"the VPC CNI is there, and has no pod", sets(with("kube-proxy"), with("aws-node", "/opt/cni/bin", "/etc/cni/net.d")), "CniNotReady", ""},
 		{"Cilium is there", sets(with("cilium")), "CniNotReady", ""},
 		{"Calico is there, in Windows' name", sets(with("calico-node-windows")), "CniNotReady", ""},
 		{"another node is Ready", but(func(w *world) { w.networked = evidence.Read("ip-10-0-0-9") }), "CniNotReady", ""},
 		{"it is Auto Mode's", but(func(w *world) { w.finding.Owner = roll.OwnerAutoMode }), "CniNotReady", ""},
 		{"it is a Windows node", but(func(w *world) { w.object().Labels["kubernetes.io/os"] = "windows" }), "CniNotReady", ""},
-		{"it is not ready for another reason", but(func(w *world) { w.unready("container runtime is down") }), "", ""},
-		{"a pod of the plugin is left", but(func(w *world) { w.pod("aws-node", func(p *evidence.Pod) { p.Ready = false }) }), "CniNotReady", ""},
+		{"it is not ready for another reason", but(unready("container runtime is down")), "", ""},
+		{"a pod of the plugin is left", but(pod("aws-node", func(p *evidence.Pod) { p.Ready = false })), "CniNotReady", ""},
 		{"an unknown one installs itself", sets(with("netd", "/etc/cni/net.d")), "CniNotReady", ""},
 		{"an unknown one mounts the host", sets(with("net-agent", "/")), "CniNotReady", ""},
 		{"an unknown one is called so", sets(with("acme-cni")), "CniNotReady", ""},
@@ -618,12 +509,8 @@ func TestAClusterWithoutANetworkPlugin(t *testing.T) {
 
 func TestKubeletsThatStartTwice(t *testing.T) {
 	const minute, second = time.Minute, time.Second
-	young := func(age time.Duration, starts ...time.Duration) func(*world) {
-		return func(w *world) {
-			w.aged(age)
-			w.unready("PLEG is not healthy")
-			w.starts(starts...)
-		}
+	young := func(age time.Duration, at ...time.Duration) func(*world) {
+		return do(aged(age), unready("PLEG is not healthy"), starts(at...))
 	}
 	const flap = "KubeletRestartedDuringStartup"
 	check(t, roll.NotReady, []test{
@@ -636,10 +523,9 @@ func TestKubeletsThatStartTwice(t *testing.T) {
 		{"three times, the last late", young(20*minute, -2*second, 90*second, 11*minute), flap + "?", "again and again"},
 		{"five times", young(5*minute, 0, minute, 2*minute, 3*minute, 4*minute), flap, ""},
 		{"six times", young(6*minute, 0, minute, 2*minute, 3*minute, 4*minute, 5*minute), flap + "?", "again and again"},
-		{"twice in one event", func(w *world) {
-			young(5*minute, 0)(w)
+		{"twice in one event", do(young(5*minute, 0), func(w *world) {
 			w.node.Events.Value[0].Count, w.node.Events.Value[0].Last = 2, w.object().Created.Add(minute)
-		}, flap, ""},
+		}), flap, ""},
 		{"in one event, begun by another node of its name", func(w *world) {
 			young(5*minute, 0)(w)
 			w.node.Events.Value[0].Count, w.node.Events.Value[0].First = 2, w.object().Created.Add(-20*minute)
@@ -649,86 +535,35 @@ func TestKubeletsThatStartTwice(t *testing.T) {
 			young(5*minute, 0)(w)
 			w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: "Starting", Last: w.object().Created.Add(minute), Count: 1})
 		}, "", ""},
-		{"twice, and its lease ran out", func(w *world) {
-			young(5*minute, 0, minute)(w)
-			w.node.Lease.Value.Renewed = now.Add(-3 * minute)
-		}, "", ""},
-		{"twice, and it has no lease", func(w *world) {
-			young(5*minute, 0, minute)(w)
-			w.node.Lease = evidence.None[evidence.Lease]()
-		}, "", ""},
-		{"twice, and its lease was not read", func(w *world) {
-			young(5*minute, 0, minute)(w)
-			w.node.Lease = evidence.Failed[evidence.Lease]("why")
-		}, "", ""},
-		{"twice, and the network is missing", func(w *world) {
-			young(5*minute, 0, minute)(w)
-			w.unready(noNetwork)
-		}, flap + " CniNotReady", ""},
+		{"twice, and its lease ran out", do(young(5*minute, 0, minute), func(w *world) { w.node.Lease.Value.Renewed = now.Add(-3 * minute) }), "", ""},
+		{"twice, and it has no lease", do(young(5*minute, 0, minute), func(w *world) { w.node.Lease = evidence.None[evidence.Lease]() }), "", ""},
+		{"twice, and its lease was not read", do(young(5*minute, 0, minute), func(w *world) { w.node.Lease = evidence.Failed[evidence.Lease]("why") }), "", ""},
+		{"twice, and the network is missing", do(young(5*minute, 0, minute), unready(noNetwork)), flap + " CniNotReady", ""},
 	})
 	check(t, roll.Uninitialized, []test{
-		{"a node that has its flap behind it", func(w *world) {
-			w.starts(0, minute)
-			w.tainted(taint(ebs, noExecute))
-			w.declares(taint(ebs, noExecute))
-		}, "StartupTaintNotRemoved " + flap + "?", ""},
-		{"a node that is Ready again within its time", func(w *world) {
-			w.aged(6 * minute)
-			w.starts(0, minute)
-		}, flap, ""},
-		{"a node that is Ready again, and has a taint left", func(w *world) {
-			w.aged(6 * minute)
-			w.starts(0, minute)
-			w.tainted(taint(cilium, noSchedule))
-		}, "UndeclaredStartupTaint " + flap + "? StartupTaintNotRemoved?", ""},
-		{"a node that is Ready again, and waits for a resource", func(w *world) {
-			w.aged(6 * minute)
-			w.starts(0, minute)
-			w.claim().Conditions[1].Reason = "ResourceNotRegistered"
-		}, flap + "? ResourceNotRegistered?", ""},
-		{"a node that is Ready again, and is not in time", func(w *world) { w.starts(0, minute) }, flap + "?", ""},
+		{"a node that has its flap behind it", do(starts(0, minute), tainted(ebs, noExecute), declares(ebs, noExecute)), "StartupTaintNotRemoved " + flap + "?", ""},
+		{"a node that is Ready again within its time", do(aged(6*minute), starts(0, minute)), flap, ""},
+		{"a node that is Ready again, and has a taint left", do(aged(6*minute), starts(0, minute), tainted(cilium, noSchedule)), "UndeclaredStartupTaint " + flap + "? StartupTaintNotRemoved?", ""},
+		{"a node that is Ready again, and waits for a resource", do(aged(6*minute), starts(0, minute), func(w *world) { w.claim().Conditions[1].Reason = "ResourceNotRegistered" }),
+			flap + "? ResourceNotRegistered?", ""},
+		{"a node that is Ready again, and is not in time", starts(0, minute), flap + "?", ""},
 	})
-	check(t, roll.Flapping, []test{{"a node that is Ready again", func(w *world) {
-		w.aged(8 * minute)
-		w.starts(0, minute, 3*minute)
-	}, flap, ""}})
+	check(t, roll.Flapping, []test{{"a node that is Ready again", do(aged(8*minute), starts(0, minute, 3*minute)), flap, ""}})
 }
 
 func TestNodeClaimsThatFollowEachOther(t *testing.T) {
 	const second, minute = time.Second, time.Minute
-	surprised := func(w *world) {
-		w.aged(3 * minute)
-		w.tainted(taint(cilium, noSchedule))
-	}
+	surprised := do(aged(3*minute), tainted(cilium, noSchedule))
 	const undeclared = "UndeclaredStartupTaint DuplicateLaunch StartupTaintNotRemoved?"
 	check(t, roll.Uninitialized, []test{
-		{"one alone", func(w *world) { w.aged(3 * minute) }, "", ""},
-		{"a second after an undeclared taint", func(w *world) {
-			surprised(w)
-			w.sibling(70 * second)
-		}, undeclared, ""},
-		{"a second in the same decision", func(w *world) {
-			surprised(w)
-			w.sibling(10 * second)
-		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
-		{"a second in the same decision, and times to the second", func(w *world) {
-			surprised(w)
-			w.claim().Conditions[0].Since = w.claim().Created
-			w.sibling(10 * second)
-		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
-		{"a second before the first was a node", func(w *world) {
-			surprised(w)
-			w.sibling(45 * second)
-		}, undeclared, ""},
-		{"a second much later", func(w *world) {
-			w.aged(9 * minute)
-			w.tainted(taint(cilium, noSchedule))
-			w.sibling(5*minute + second)
-		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
-		{"a second of another NodePool", func(w *world) {
-			surprised(w)
-			w.sibling(70*second, func(c *evidence.NodeClaim) { c.NodePool = "gpu" })
-		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
+		{"one alone", aged(3 * minute), "", ""},
+		{"a second after an undeclared taint", do(surprised, sibling(70*second)), undeclared, ""},
+		{"a second in the same decision", do(surprised, sibling(10*second)), "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
+		{"a second in the same decision, and times to the second", do(surprised, func(w *world) { w.claim().Conditions[0].Since = w.claim().Created }, sibling(10*second)),
+			"UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
+		{"a second before the first was a node", do(surprised, sibling(45*second)), undeclared, ""},
+		{"a second much later", do(aged(9*minute), tainted(cilium, noSchedule), sibling(5*minute+second)), "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
+		{"a second of another NodePool", do(surprised, sibling(70*second, func(c *evidence.NodeClaim) { c.NodePool = "gpu" })), "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
 		{"a second after the first was initialized", func(w *world) {
 			surprised(w)
 			w.object().Labels["karpenter.sh/initialized"] = "true"
@@ -740,20 +575,9 @@ func TestNodeClaimsThatFollowEachOther(t *testing.T) {
 			w.claim().Conditions[1] = evidence.Condition{Type: "Initialized", Status: "True", Since: w.claim().Created.Add(100 * second)}
 			w.sibling(70 * second)
 		}, undeclared, ""},
-		{"a second, for no reason that shows", func(w *world) {
-			w.aged(3 * minute)
-			w.sibling(70 * second)
-		}, "DuplicateLaunch?", ""},
-		{"an old node, and two claims at its start", func(w *world) {
-			w.aged(40 * minute)
-			w.sibling(70 * second)
-		}, "", ""},
-		{"a second after a flap of the first", func(w *world) {
-			w.aged(3 * minute)
-			w.unready("PLEG is not healthy")
-			w.starts(0, minute)
-			w.sibling(2 * minute)
-		}, "KubeletRestartedDuringStartup DuplicateLaunch", ""},
+		{"a second, for no reason that shows", do(aged(3*minute), sibling(70*second)), "DuplicateLaunch?", ""},
+		{"an old node, and two claims at its start", do(aged(40*minute), sibling(70*second)), "", ""},
+		{"a second after a flap of the first", do(aged(3*minute), unready("PLEG is not healthy"), starts(0, minute), sibling(2*minute)), "KubeletRestartedDuringStartup DuplicateLaunch", ""},
 		{"it is the second, and the first has the taint", func(w *world) {
 			w.aged(minute)
 			w.other = of(roll.Uninitialized).node
@@ -831,29 +655,15 @@ func TestResourcesThatNobodyRegisters(t *testing.T) {
 	const gpu = `Resource "nvidia.com/gpu" was requested but not registered`
 	check(t, roll.Uninitialized, []test{
 		{"a GPU", waits("ResourceNotRegistered", gpu), "ResourceNotRegistered", "the resource nvidia.com/gpu, which no device plugin has registered"},
-		{"a GPU, whose plugin crashes", func(w *world) {
-			waits("ResourceNotRegistered", gpu)(w)
-			w.pod("nvidia-device-plugin-daemonset", func(p *evidence.Pod) { p.Ready, p.Waiting = false, "CrashLoopBackOff" })
-		}, "ResourceNotRegistered", "waits in CrashLoopBackOff"},
-		{"a GPU, within the tolerance", func(w *world) {
-			w.aged(5 * time.Minute)
-			waits("ResourceNotRegistered", gpu)(w)
-		}, "ResourceNotRegistered?", ""},
+		{"a GPU, whose plugin crashes", do(waits("ResourceNotRegistered", gpu), pod("nvidia-device-plugin-daemonset", waiting("CrashLoopBackOff"))),
+			"ResourceNotRegistered", "waits in CrashLoopBackOff"},
+		{"a GPU, within the tolerance", do(aged(5*time.Minute), waits("ResourceNotRegistered", gpu)), "ResourceNotRegistered?", ""},
 		{"another resource", waits("ResourceNotRegistered", `Resource "example.com/fpga" was requested but not registered`), "ResourceNotRegistered", "example.com/fpga"},
 		{"a driver", waits("DRADriverPoolsNotPublished", `DRA driver "gpu.nvidia.com" has not published a complete resource pool`), "ResourceNotRegistered", "the DRA driver gpu.nvidia.com"},
 		{"a startup taint", waits("StartupTaintsExist", stillExists), "", ""},
-		{"it was said before it was initialized", func(w *world) {
-			waits("ResourceNotRegistered", gpu)(w)
-			w.claim().Conditions[1].Status = "True"
-		}, "", ""},
-		{"a node that is not Karpenter's", func(w *world) {
-			waits("ResourceNotRegistered", gpu)(w)
-			w.finding.Owner = roll.OwnerAutoScalingGroup
-		}, "", ""},
-		{"the NodeClaim was not read", func(w *world) {
-			waits("ResourceNotRegistered", gpu)(w)
-			w.claims = evidence.Failed[[]evidence.NodeClaim]("why")
-		}, "", ""},
+		{"it was said before it was initialized", do(waits("ResourceNotRegistered", gpu), func(w *world) { w.claim().Conditions[1].Status = "True" }), "", ""},
+		{"a node that is not Karpenter's", do(waits("ResourceNotRegistered", gpu), owned(roll.OwnerAutoScalingGroup)), "", ""},
+		{"the NodeClaim was not read", do(waits("ResourceNotRegistered", gpu), func(w *world) { w.claims = evidence.Failed[[]evidence.NodeClaim]("why") }), "", ""},
 	})
 }
 
@@ -891,10 +701,7 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 		{"the node is gone", func(w *world) { w.node.Object = evidence.None[evidence.NodeObject]() }, []cause.Code{cause.StartupTaintNotRemoved}, "there is no node"},
 		{"the events", func(w *world) { w.node.Events = evidence.Failed[[]evidence.Event]("no permission") }, []cause.Code{cause.KubeletRestartedDuringStartup}, "no permission"},
 		{"the events tell nothing", func(*world) {}, []cause.Code{cause.KubeletRestartedDuringStartup}, "proves nothing"},
-		{"the lease", func(w *world) {
-			w.starts(0, time.Minute)
-			w.node.Lease = evidence.Skipped[evidence.Lease]("")
-		}, []cause.Code{cause.KubeletRestartedDuringStartup}, "was not read"},
+		{"the lease", do(starts(0, time.Minute), func(w *world) { w.node.Lease = evidence.Skipped[evidence.Lease]("") }), []cause.Code{cause.KubeletRestartedDuringStartup}, "was not read"},
 		{"the NodeClaims", func(w *world) { w.claims = evidence.Failed[[]evidence.NodeClaim]("forbidden") }, []cause.Code{cause.ResourceNotRegistered, cause.DuplicateLaunch}, "forbidden"},
 		{"what is declared", func(w *world) {
 			w.tainted(taint("example.com/warming-up", noSchedule))
@@ -935,21 +742,21 @@ func TestNamesAreQuotedForTheShell(t *testing.T) {
 func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	spoil := []func(*world){
-		func(w *world) { w.aged(3 * time.Minute) },
-		func(w *world) { w.aged(12 * time.Minute) },
+		aged(3 * time.Minute),
+		aged(12 * time.Minute),
 		func(w *world) { w.tainted(taint(cilium, noSchedule)) },
 		func(w *world) { w.declares(taint(cilium, noExecute)) },
 		func(w *world) { w.declares(taint(cilium, noSchedule)) },
 		func(w *world) { w.tainted(taint(ebs, noExecute)) },
 		func(w *world) { w.tainted(taint("karpenter.sh/unregistered", noExecute)) },
 		func(w *world) { w.tainted(taint("example.com/team", noSchedule)) },
-		func(w *world) { w.unready(noNetwork) },
-		func(w *world) { w.starts(0, time.Minute) },
-		func(w *world) { w.sibling(80 * time.Second) },
+		unready(noNetwork),
+		starts(0, time.Minute),
+		sibling(80 * time.Second),
 		func(w *world) { w.node.Lease.Value.Renewed = now.Add(-time.Hour) },
 		func(w *world) { w.claim().Conditions[1].Reason = "ResourceNotRegistered" },
 		func(w *world) { w.finding.Owner = roll.OwnerManagedNodeGroup },
-		func(w *world) { w.registers("example.com/team:NoSchedule") },
+		registers("example.com/team:NoSchedule"),
 		func(w *world) { w.claim().Conditions[1].Status = "True" },
 	}
 	hide := []func(*world, string){

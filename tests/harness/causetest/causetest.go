@@ -60,3 +60,12 @@ func Reasons(t *testing.T, name string, s *cause.Sheet) {
 		}
 	}
 }
+
+// Do combines the steps that change a test's world into one.
+func Do[W any](steps ...func(*W)) func(*W) {
+	return func(w *W) {
+		for _, step := range steps {
+			step(w)
+		}
+	}
+}
