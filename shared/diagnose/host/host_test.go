@@ -84,6 +84,28 @@ func (w *world) latest(at time.Time) {
 	log.Found[len(log.Found)-1].Latest = at.Sub(w.instance.Config.Value.Launched)
 }
 
+// do combines the changes of a world.
+func do(steps ...func(*world)) func(*world) { return causetest.Do(steps...) }
+
+func event(reason, message string, before time.Duration) func(*world) {
+	return func(w *world) { w.event(reason, message, before) }
+}
+func shows(s console.Sign, detail string, boot int) func(*world) {
+	return func(w *world) { w.shows(s, detail, boot) }
+}
+func remember(kind, status string, before time.Duration) func(*world) {
+	return func(w *world) { w.remember(kind, status, before) }
+}
+func condition(kind, status string) func(*world) { return func(w *world) { w.condition(kind, status) } }
+func leaves(reason string, after time.Duration) func(*world) {
+	return func(w *world) { w.leaves(reason, after) }
+}
+func latest(at time.Time) func(*world) { return func(w *world) { w.latest(at) } }
+
+// boots sets how many boots the console shows, capturedAt when it was captured.
+func boots(n int) func(*world)             { return func(w *world) { w.instance.Console.Value.Boots = n } }
+func capturedAt(at time.Time) func(*world) { return func(w *world) { w.instance.ConsoleAt = at } }
+
 // of returns a healthy instance with a finding of the kind: the state of its node makes the
 // finding, and nothing explains it.
 func of(kind roll.Kind) *world {
@@ -175,117 +197,65 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		{"it has no condition Ready yet", func(w *world) { w.node.Object.Value.Conditions = nil }, "NeverReported?"},
 		{"the node was not read", func(w *world) { w.node.Object = evidence.Failed[evidence.NodeObject]("why") }, ""},
 
-		{"short of memory at the check before", func(w *world) { w.remember(roll.MemoryPressure, "True", 4*time.Minute) }, "MemoryPressurePreceded KubeletSilent"},
-		{"short of disk at the check before", func(w *world) { w.remember(roll.DiskPressure, "True", 4*time.Minute) }, "DiskPressurePreceded KubeletSilent"},
-		{"short of processes at the check before", func(w *world) { w.remember(roll.PIDPressure, "True", 4*time.Minute) }, "PidPressurePreceded KubeletSilent"},
-		{"short of memory hours before", func(w *world) { w.remember(roll.MemoryPressure, "True", 3*time.Hour) }, "MemoryPressurePreceded? KubeletSilent"},
-		{"short of memory, and said to be over", func(w *world) {
-			w.remember(roll.MemoryPressure, "True", 10*time.Minute)
-			w.event("NodeHasSufficientMemory", "", 3*time.Minute)
-		}, "KubeletSilent MemoryPressurePreceded?"},
-		{"short of memory since it went silent", func(w *world) {
-			w.remember(roll.MemoryPressure, "True", -20*time.Minute)
-		}, "KubeletSilent"},
+		{"short of memory at the check before", remember(roll.MemoryPressure, "True", 4*time.Minute), "MemoryPressurePreceded KubeletSilent"},
+		{"short of disk at the check before", remember(roll.DiskPressure, "True", 4*time.Minute), "DiskPressurePreceded KubeletSilent"},
+		{"short of processes at the check before", remember(roll.PIDPressure, "True", 4*time.Minute), "PidPressurePreceded KubeletSilent"},
+		{"short of memory hours before", remember(roll.MemoryPressure, "True", 3*time.Hour), "MemoryPressurePreceded? KubeletSilent"},
+		{"short of memory, and said to be over", do(remember(roll.MemoryPressure, "True", 10*time.Minute), event("NodeHasSufficientMemory", "", 3*time.Minute)),
+			"KubeletSilent MemoryPressurePreceded?"},
+		{"short of memory since it went silent", remember(roll.MemoryPressure, "True", -20*time.Minute), "KubeletSilent"},
 		{"the ledger saw it end", func(w *world) {
 			w.node.Remembered.Value.Conditions = []evidence.Condition{{Type: roll.MemoryPressure, Status: "False", Since: silence.Add(-6 * time.Minute)}}
 		}, "KubeletSilent MemoryPressurePreceded?"},
 		{"the ledger saw it end long ago", func(w *world) {
 			w.node.Remembered.Value.Conditions = []evidence.Condition{{Type: roll.MemoryPressure, Status: "False", Since: silence.Add(-50 * time.Minute)}}
 		}, "KubeletSilent"},
-		{"its kubelet said so", func(w *world) { w.event("NodeHasInsufficientMemory", "", 20*time.Minute) }, "MemoryPressurePreceded KubeletSilent"},
-		{"its kubelet said so, and took it back long before", func(w *world) {
-			w.event("NodeHasInsufficientMemory", "", 40*time.Minute)
-			w.event("NodeHasSufficientMemory", "", 30*time.Minute)
-		}, "KubeletSilent"},
-		{"its kubelet took it back just before", func(w *world) {
-			w.event("NodeHasInsufficientMemory", "", 20*time.Minute)
-			w.event("NodeHasSufficientMemory", "", 5*time.Minute)
-		}, "KubeletSilent MemoryPressurePreceded?"},
+		{"its kubelet said so", event("NodeHasInsufficientMemory", "", 20*time.Minute), "MemoryPressurePreceded KubeletSilent"},
+		{"its kubelet said so, and took it back long before", do(event("NodeHasInsufficientMemory", "", 40*time.Minute), event("NodeHasSufficientMemory", "", 30*time.Minute)), "KubeletSilent"},
+		{"its kubelet took it back just before", do(event("NodeHasInsufficientMemory", "", 20*time.Minute), event("NodeHasSufficientMemory", "", 5*time.Minute)),
+			"KubeletSilent MemoryPressurePreceded?"},
 		{"its kubelet took it back, and said so again", func(w *world) {
 			w.event("NodeHasInsufficientMemory", "", 20*time.Minute)
 			w.event("NodeHasSufficientMemory", "", 10*time.Minute)
 			w.event("NodeHasInsufficientMemory", "", 2*time.Minute)
 		}, "MemoryPressurePreceded KubeletSilent"},
-		{"another node of its name said so", func(w *world) {
-			w.node.Object.Value.Created = silence.Add(-10 * time.Minute)
-			w.event("NodeHasInsufficientMemory", "", 20*time.Minute)
-		}, "KubeletSilent"},
+		{"another node of its name said so", do(func(w *world) { w.node.Object.Value.Created = silence.Add(-10 * time.Minute) }, event("NodeHasInsufficientMemory", "", 20*time.Minute)),
+			"KubeletSilent"},
 		{"it said so before the instance was started again", func(w *world) {
 			w.instance.Config.Value.Launched = silence.Add(-10 * time.Minute)
 			w.event("NodeHasInsufficientMemory", "", 20*time.Minute)
 		}, "KubeletSilent"},
-		{"it has enough of all, said at its start", func(w *world) {
-			w.event("NodeHasSufficientMemory", "", 5*time.Minute)
-			w.event("NodeHasNoDiskPressure", "", 5*time.Minute)
-		}, "KubeletSilent"},
-		{"the kernel killed for lack of memory", func(w *world) {
-			w.event("SystemOOM", "System OOM encountered, victim process: java, pid: 4711", 3*time.Minute)
-		}, "MemoryPressurePreceded KubeletSilent"},
-		{"the kernel killed for lack of memory half an hour before", func(w *world) {
-			w.event("SystemOOM", "System OOM encountered", 30*time.Minute)
-		}, "MemoryPressurePreceded? KubeletSilent"},
-		{"it reclaimed memory", func(w *world) { w.event("EvictionThresholdMet", "Attempting to reclaim memory", 3*time.Minute) }, "MemoryPressurePreceded KubeletSilent"},
-		{"it reclaimed disk", func(w *world) {
-			w.event("EvictionThresholdMet", "Attempting to reclaim ephemeral-storage", 3*time.Minute)
-		}, "DiskPressurePreceded KubeletSilent"},
-		{"it reclaimed inodes", func(w *world) { w.event("EvictionThresholdMet", "Attempting to reclaim inodes", 3*time.Minute) }, "DiskPressurePreceded KubeletSilent"},
-		{"it reclaimed memory, and had enough then", func(w *world) {
-			w.event("EvictionThresholdMet", "Attempting to reclaim memory", 14*time.Minute)
-			w.event("NodeHasSufficientMemory", "", 3*time.Minute)
-		}, "KubeletSilent MemoryPressurePreceded?"},
-		{"the console shows the kernel kill", func(w *world) { w.shows(console.OutOfMemory, "java", 1) }, "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
-		{"it killed in an earlier boot", func(w *world) {
-			w.shows(console.OutOfMemory, "java", 1)
-			w.instance.Console.Value.Boots = 2
-		}, "OutOfMemory? KubeletSilent"},
-		{"it killed long before, and the machine went on", func(w *world) {
-			w.shows(console.OutOfMemory, "java", 1)
-			w.latest(silence.Add(-31 * time.Minute))
-		}, "OutOfMemory? KubeletSilent"},
-		{"it killed shortly before", func(w *world) {
-			w.shows(console.OutOfMemory, "java", 1)
-			w.latest(silence.Add(-29 * time.Minute))
-		}, "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
+		{"it has enough of all, said at its start", do(event("NodeHasSufficientMemory", "", 5*time.Minute), event("NodeHasNoDiskPressure", "", 5*time.Minute)), "KubeletSilent"},
+		{"the kernel killed for lack of memory", event("SystemOOM", "System OOM encountered, victim process: java, pid: 4711", 3*time.Minute), "MemoryPressurePreceded KubeletSilent"},
+		{"the kernel killed for lack of memory half an hour before", event("SystemOOM", "System OOM encountered", 30*time.Minute), "MemoryPressurePreceded? KubeletSilent"},
+		{"it reclaimed memory", event("EvictionThresholdMet", "Attempting to reclaim memory", 3*time.Minute), "MemoryPressurePreceded KubeletSilent"},
+		{"it reclaimed disk", event("EvictionThresholdMet", "Attempting to reclaim ephemeral-storage", 3*time.Minute), "DiskPressurePreceded KubeletSilent"},
+		{"it reclaimed inodes", event("EvictionThresholdMet", "Attempting to reclaim inodes", 3*time.Minute), "DiskPressurePreceded KubeletSilent"},
+		{"it reclaimed memory, and had enough then", do(event("EvictionThresholdMet", "Attempting to reclaim memory", 14*time.Minute), event("NodeHasSufficientMemory", "", 3*time.Minute)),
+			"KubeletSilent MemoryPressurePreceded?"},
+		{"the console shows the kernel kill", shows(console.OutOfMemory, "java", 1), "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
+		{"it killed in an earlier boot", do(shows(console.OutOfMemory, "java", 1), boots(2)), "OutOfMemory? KubeletSilent"},
+		{"it killed long before, and the machine went on", do(shows(console.OutOfMemory, "java", 1), latest(silence.Add(-31*time.Minute))), "OutOfMemory? KubeletSilent"},
+		{"it killed shortly before", do(shows(console.OutOfMemory, "java", 1), latest(silence.Add(-29*time.Minute))), "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
 		{"it killed at a time that a lost beginning of the console hides", func(w *world) {
 			w.shows(console.OutOfMemory, "java", 1)
 			w.latest(silence.Add(-31 * time.Minute))
 			w.instance.Console.Value.Truncated = true
 		}, "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
-		{"a disk was full long before, and the machine went on", func(w *world) {
-			w.shows(console.DiskFull, "cloud-init", 1)
-			w.latest(silence.Add(-31 * time.Minute))
-		}, "DiskFull? KubeletSilent"},
-		{"it killed, in output from just before", func(w *world) {
-			w.shows(console.OutOfMemory, "java", 1)
-			w.instance.ConsoleAt = silence.Add(-10 * time.Minute)
-		}, "MemoryPressurePreceded? OutOfMemory? KubeletSilent"},
-		{"it killed, in output from long before", func(w *world) {
-			w.shows(console.OutOfMemory, "java", 1)
-			w.instance.ConsoleAt = silence.Add(-10 * time.Hour)
-		}, "KubeletSilent"},
-		{"it killed, in output without a time", func(w *world) {
-			w.shows(console.OutOfMemory, "java", 1)
-			w.instance.ConsoleAt = time.Time{}
-		}, "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
+		{"a disk was full long before, and the machine went on", do(shows(console.DiskFull, "cloud-init", 1), latest(silence.Add(-31*time.Minute))), "DiskFull? KubeletSilent"},
+		{"it killed, in output from just before", do(shows(console.OutOfMemory, "java", 1), capturedAt(silence.Add(-10*time.Minute))), "MemoryPressurePreceded? OutOfMemory? KubeletSilent"},
+		{"it killed, in output from long before", do(shows(console.OutOfMemory, "java", 1), capturedAt(silence.Add(-10*time.Hour))), "KubeletSilent"},
+		{"it killed, in output without a time", do(shows(console.OutOfMemory, "java", 1), capturedAt(time.Time{})), "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
 
-		{"its kernel panicked", func(w *world) { w.shows(console.KernelPanic, "Fatal exception", 1) }, "KernelPanic KubeletSilent"},
-		{"its kernel panicked, and booted since", func(w *world) {
-			w.shows(console.KernelPanic, "Fatal exception", 1)
-			w.instance.Console.Value.Boots = 2
-		}, "KernelPanic? KubeletSilent"},
-		{"its kernel panicked, and the node was heard after that", func(w *world) {
-			w.shows(console.KernelPanic, "Fatal exception", 1)
-			w.instance.ConsoleAt = silence.Add(-10 * time.Minute)
-		}, "KubeletSilent"},
+		{"its kernel panicked", shows(console.KernelPanic, "Fatal exception", 1), "KernelPanic KubeletSilent"},
+		{"its kernel panicked, and booted since", do(shows(console.KernelPanic, "Fatal exception", 1), boots(2)), "KernelPanic? KubeletSilent"},
+		{"its kernel panicked, and the node was heard after that", do(shows(console.KernelPanic, "Fatal exception", 1), capturedAt(silence.Add(-10*time.Minute))), "KubeletSilent"},
 		{"the panic's boot began before what EC2 keeps", func(w *world) {
 			w.shows(console.KernelPanic, "Fatal exception", 0)
 			w.instance.Console.Value.Boots, w.instance.Console.Value.Truncated = 0, true
 		}, "KernelPanic KubeletSilent"},
-		{"its disk is full", func(w *world) { w.shows(console.DiskFull, "containerd", 1) }, "DiskFull KubeletSilent"},
-		{"its disk was full an earlier boot", func(w *world) {
-			w.shows(console.DiskFull, "containerd", 1)
-			w.instance.Console.Value.Boots = 2
-		}, "DiskFull? KubeletSilent"},
+		{"its disk is full", shows(console.DiskFull, "containerd", 1), "DiskFull KubeletSilent"},
+		{"its disk was full an earlier boot", do(shows(console.DiskFull, "containerd", 1), boots(2)), "DiskFull? KubeletSilent"},
 
 		{"EC2 does not reach its system", func(w *world) { w.instance.Status.Value.Instance = "impaired" }, "InstanceStatusImpaired KubeletSilent"},
 		{"the host below it fails", func(w *world) { w.instance.Status.Value.System = "impaired" }, "SystemStatusImpaired KubeletSilent"},
@@ -324,40 +294,30 @@ func TestWhatBefellAnInstanceThatIsNotSilent(t *testing.T) {
 		want  string
 	}{
 		{"a node that is not ready", roll.NotReady, func(*world) {}, ""},
-		{"it runs short of memory now", roll.NotReady, func(w *world) { w.condition(roll.MemoryPressure, "True") }, "MemoryPressurePreceded?"},
-		{"it runs short of disk while it starts", roll.Uninitialized, func(w *world) { w.condition(roll.DiskPressure, "True") }, "DiskPressurePreceded?"},
-		{"it runs short of processes and flaps", roll.Flapping, func(w *world) { w.condition(roll.PIDPressure, "True") }, "PidPressurePreceded?"},
-		{"it ran short before, and has enough now", roll.NotReady, func(w *world) { w.remember(roll.MemoryPressure, "True", time.Minute) }, ""},
+		{"it runs short of memory now", roll.NotReady, condition(roll.MemoryPressure, "True"), "MemoryPressurePreceded?"},
+		{"it runs short of disk while it starts", roll.Uninitialized, condition(roll.DiskPressure, "True"), "DiskPressurePreceded?"},
+		{"it runs short of processes and flaps", roll.Flapping, condition(roll.PIDPressure, "True"), "PidPressurePreceded?"},
+		{"it ran short before, and has enough now", roll.NotReady, remember(roll.MemoryPressure, "True", time.Minute), ""},
 		{"it says that a disk is full", roll.NotReady, func(w *world) { w.ready().Message = "container runtime is down: mkdir /run/x: No space left on device" }, "DiskFull"},
 		{"it was Ready with that message", roll.Uninitialized, func(w *world) { w.ready().Message = "no space left on device" }, ""},
-		{"the kernel killed on a node that reports", roll.NotReady, func(w *world) { w.shows(console.OutOfMemory, "java", 1) }, "OutOfMemory?"},
-		{"it panicked and reports again", roll.NotReady, func(w *world) {
-			w.shows(console.KernelPanic, "Fatal exception", 1)
-			w.instance.Console.Value.Boots = 2
-		}, "KernelPanic?"},
-		{"old output shows a panic of a node that reports", roll.NotReady, func(w *world) { w.shows(console.KernelPanic, "Fatal exception", 1) }, ""},
-		{"it flaps, and panicked", roll.Flapping, func(w *world) { w.shows(console.KernelPanic, "Fatal exception", 1) }, "KernelPanic?"},
-		{"kills for lack of memory came before it left Ready", roll.Flapping, func(w *world) { w.leaves("SystemOOM", 30*time.Second) }, "OutOfMemory"},
-		{"kills came after it", roll.Flapping, func(w *world) { w.leaves("SystemOOM", -time.Minute) }, "OutOfMemory?"},
-		{"it ran short of processes before it left Ready", roll.Flapping, func(w *world) { w.leaves("NodeHasInsufficientPID", time.Minute) }, "PidPressurePreceded"},
-		{"its kubelet was started before it left Ready", roll.Flapping, func(w *world) { w.leaves("Starting", time.Minute) }, ""},
-		{"its machine was rebooted, and panicked in the boot before", roll.Flapping, func(w *world) {
-			w.leaves("Rebooted", -time.Minute)
-			w.shows(console.KernelPanic, "Fatal exception", 1)
-			w.instance.Console.Value.Boots = 2
-		}, "KernelPanic"},
-		{"a kill on a node that reports", roll.NotReady, func(w *world) { w.event("SystemOOM", "", 2*time.Minute) }, "OutOfMemory?"},
+		{"the kernel killed on a node that reports", roll.NotReady, shows(console.OutOfMemory, "java", 1), "OutOfMemory?"},
+		{"it panicked and reports again", roll.NotReady, do(shows(console.KernelPanic, "Fatal exception", 1), boots(2)), "KernelPanic?"},
+		{"old output shows a panic of a node that reports", roll.NotReady, shows(console.KernelPanic, "Fatal exception", 1), ""},
+		{"it flaps, and panicked", roll.Flapping, shows(console.KernelPanic, "Fatal exception", 1), "KernelPanic?"},
+		{"kills for lack of memory came before it left Ready", roll.Flapping, leaves("SystemOOM", 30*time.Second), "OutOfMemory"},
+		{"kills came after it", roll.Flapping, leaves("SystemOOM", -time.Minute), "OutOfMemory?"},
+		{"it ran short of processes before it left Ready", roll.Flapping, leaves("NodeHasInsufficientPID", time.Minute), "PidPressurePreceded"},
+		{"its kubelet was started before it left Ready", roll.Flapping, leaves("Starting", time.Minute), ""},
+		{"its machine was rebooted, and panicked in the boot before", roll.Flapping, do(leaves("Rebooted", -time.Minute), shows(console.KernelPanic, "Fatal exception", 1), boots(2)), "KernelPanic"},
+		{"a kill on a node that reports", roll.NotReady, event("SystemOOM", "", 2*time.Minute), "OutOfMemory?"},
 		{"EC2 does not reach a node that reports", roll.NotReady, func(w *world) { w.instance.Status.Value.Instance = "impaired" }, "InstanceStatusImpaired?"},
 		{"a node that reports is being stopped", roll.NotReady, func(w *world) { w.instance.Config.Value.State = "stopping" }, "InstanceStopped"},
 
 		{"an instance that never registered", roll.Unregistered, func(*world) {}, ""},
-		{"its kernel panicked", roll.Unregistered, func(w *world) { w.shows(console.KernelPanic, "VFS: Unable to mount root fs", 1) }, "KernelPanic"},
-		{"it ran out of memory as it booted", roll.Unregistered, func(w *world) { w.shows(console.OutOfMemory, "dnf", 1) }, "OutOfMemory"},
-		{"its disk was full as it booted", roll.Unregistered, func(w *world) { w.shows(console.DiskFull, "cloud-init", 1) }, "DiskFull"},
-		{"its output is from before it was started again", roll.Unregistered, func(w *world) {
-			w.shows(console.KernelPanic, "Fatal exception", 1)
-			w.instance.ConsoleAt = w.instance.Config.Value.Launched.Add(-time.Hour)
-		}, ""},
+		{"its kernel panicked", roll.Unregistered, shows(console.KernelPanic, "VFS: Unable to mount root fs", 1), "KernelPanic"},
+		{"it ran out of memory as it booted", roll.Unregistered, shows(console.OutOfMemory, "dnf", 1), "OutOfMemory"},
+		{"its disk was full as it booted", roll.Unregistered, shows(console.DiskFull, "cloud-init", 1), "DiskFull"},
+		{"its output is from before it was started again", roll.Unregistered, do(shows(console.KernelPanic, "Fatal exception", 1), func(w *world) { w.instance.ConsoleAt = w.instance.Config.Value.Launched.Add(-time.Hour) }), ""},
 		{"EC2 does not reach it", roll.Unregistered, func(w *world) { w.instance.Status.Value.Instance = "impaired" }, "InstanceStatusImpaired"},
 
 		{"an impaired instance", roll.Impaired, func(w *world) { w.instance.Status.Value.Instance = "impaired" }, "InstanceStatusImpaired"},
@@ -380,12 +340,12 @@ func TestWhatBefellAnInstanceThatIsNotSilent(t *testing.T) {
 		{"a volume of a silent node", roll.Unregistered, func(w *world) { w.instance.Status.Value.AttachedEBS = "impaired" }, ""},
 
 		{"a condition of the agent alone", roll.ConditionFailed, func(*world) {}, "MonitoringConditionLatched"},
-		{"it was told again since", roll.ConditionFailed, func(w *world) { w.event("ForkFailedOutOfPID", "again", -5*time.Minute) }, "MonitoringConditionLatched?"},
-		{"it was told when it was set", roll.ConditionFailed, func(w *world) { w.event("ForkFailedOutOfPID", "once", silence.Sub(created)) }, "MonitoringConditionLatched"},
-		{"another trouble was told since", roll.ConditionFailed, func(w *world) { w.event("Rebooted", "", -5*time.Minute) }, "MonitoringConditionLatched"},
+		{"it was told again since", roll.ConditionFailed, event("ForkFailedOutOfPID", "again", -5*time.Minute), "MonitoringConditionLatched?"},
+		{"it was told when it was set", roll.ConditionFailed, event("ForkFailedOutOfPID", "once", silence.Sub(created)), "MonitoringConditionLatched"},
+		{"another trouble was told since", roll.ConditionFailed, event("Rebooted", "", -5*time.Minute), "MonitoringConditionLatched"},
 		{"its events were not read", roll.ConditionFailed, func(w *world) { w.node.Events = evidence.Failed[[]evidence.Event]("denied") }, "MonitoringConditionLatched?"},
-		{"two of them", roll.ConditionFailed, func(w *world) { w.condition("NetworkingReady", "False") }, "MonitoringConditionLatched?"},
-		{"it runs short of memory too", roll.ConditionFailed, func(w *world) { w.condition(roll.MemoryPressure, "True") }, "MonitoringConditionLatched?"},
+		{"two of them", roll.ConditionFailed, condition("NetworkingReady", "False"), "MonitoringConditionLatched?"},
+		{"it runs short of memory too", roll.ConditionFailed, condition(roll.MemoryPressure, "True"), "MonitoringConditionLatched?"},
 		{"its file system is read-only too", roll.ConditionFailed, func(w *world) {
 			w.node.Object.Value.Conditions = append(w.node.Object.Value.Conditions, evidence.Condition{Type: "ReadonlyFilesystem", Status: "True"})
 		}, "MonitoringConditionLatched?"},
@@ -393,7 +353,7 @@ func TestWhatBefellAnInstanceThatIsNotSilent(t *testing.T) {
 		{"EC2 does not reach it", roll.ConditionFailed, func(w *world) { w.instance.Status.Value.Instance = "impaired" }, ""},
 		{"its lease ran out", roll.ConditionFailed, func(w *world) { w.node.Lease.Value.Renewed = now.Add(-time.Hour) }, ""},
 		{"it is not Ready", roll.ConditionFailed, func(w *world) { w.ready().Status = "False" }, ""},
-		{"the condition is True again", roll.ConditionFailed, func(w *world) { w.condition("KernelReady", "True") }, ""},
+		{"the condition is True again", roll.ConditionFailed, condition("KernelReady", "True"), ""},
 		{"another agent's condition", roll.ConditionFailed, func(w *world) { w.finding.Condition = "KernelDeadlock" }, ""},
 	}
 	for _, tt := range tests {
@@ -419,7 +379,7 @@ func TestWhatIsInOrderIsRuledOut(t *testing.T) {
 		{roll.NotReady, func(*world) {}, []cause.Code{
 			cause.InstanceStopped, cause.SystemStatusImpaired, cause.KernelPanic, cause.MemoryPressurePreceded, cause.DiskPressurePreceded, cause.PidPressurePreceded, cause.InstanceStatusImpaired}},
 		{roll.Unregistered, func(*world) {}, []cause.Code{cause.InstanceStopped, cause.SystemStatusImpaired, cause.InstanceStatusImpaired}},
-		{roll.ConditionFailed, func(w *world) { w.condition("KernelReady", "True") }, []cause.Code{cause.InstanceStopped, cause.MonitoringConditionLatched}},
+		{roll.ConditionFailed, condition("KernelReady", "True"), []cause.Code{cause.InstanceStopped, cause.MonitoringConditionLatched}},
 		{roll.Ghost, func(*world) {}, nil},
 	}
 	for _, tt := range tests {
@@ -451,7 +411,7 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 			w.node.Remembered = evidence.None[evidence.Remembered]()
 			w.node.Events = evidence.Failed[[]evidence.Event]("events: forbidden")
 		}, pressures, "events: forbidden"},
-		{"a pressure is not told", roll.NotReady, func(w *world) { w.condition(roll.MemoryPressure, "Unknown") }, []cause.Code{cause.MemoryPressurePreceded}, "does not report"},
+		{"a pressure is not told", roll.NotReady, condition(roll.MemoryPressure, "Unknown"), []cause.Code{cause.MemoryPressurePreceded}, "does not report"},
 		{"the console", roll.Unknown, func(w *world) { w.instance.Console = evidence.Failed[console.Log]("sampled") }, shown, "sampled"},
 		{"the console is empty", roll.Unknown, func(w *world) { w.instance.Console.Value = console.Log{} }, shown, "no console output"},
 		{"the console shows nothing", roll.Unknown, func(*world) {}, shown, "proves nothing"},
@@ -497,12 +457,12 @@ func TestAFixLooksBeforeItActs(t *testing.T) {
 		spoil func(*world)
 		code  cause.Code
 	}{
-		{"memory", roll.Unknown, func(w *world) { w.remember(roll.MemoryPressure, "True", time.Minute) }, cause.MemoryPressurePreceded},
-		{"disk", roll.Unknown, func(w *world) { w.remember(roll.DiskPressure, "True", time.Minute) }, cause.DiskPressurePreceded},
-		{"processes", roll.Unknown, func(w *world) { w.remember(roll.PIDPressure, "True", time.Minute) }, cause.PidPressurePreceded},
-		{"killed", roll.Unknown, func(w *world) { w.shows(console.OutOfMemory, "java", 1) }, cause.OutOfMemory},
-		{"full", roll.Unknown, func(w *world) { w.shows(console.DiskFull, "containerd", 1) }, cause.DiskFull},
-		{"panic", roll.Unknown, func(w *world) { w.shows(console.KernelPanic, "", 1) }, cause.KernelPanic},
+		{"memory", roll.Unknown, remember(roll.MemoryPressure, "True", time.Minute), cause.MemoryPressurePreceded},
+		{"disk", roll.Unknown, remember(roll.DiskPressure, "True", time.Minute), cause.DiskPressurePreceded},
+		{"processes", roll.Unknown, remember(roll.PIDPressure, "True", time.Minute), cause.PidPressurePreceded},
+		{"killed", roll.Unknown, shows(console.OutOfMemory, "java", 1), cause.OutOfMemory},
+		{"full", roll.Unknown, shows(console.DiskFull, "containerd", 1), cause.DiskFull},
+		{"panic", roll.Unknown, shows(console.KernelPanic, "", 1), cause.KernelPanic},
 		{"silence", roll.Unknown, func(*world) {}, cause.KubeletSilent},
 		{"status", roll.Impaired, func(w *world) { w.instance.Status.Value.Instance = "impaired" }, cause.InstanceStatusImpaired},
 	} {
@@ -543,21 +503,21 @@ func TestSignsWithoutACodeStandBesideTheSilence(t *testing.T) {
 func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	spoil := []func(*world){
-		func(w *world) { w.remember(roll.MemoryPressure, "True", 4*time.Minute) },
-		func(w *world) { w.remember(roll.DiskPressure, "True", 40*time.Minute) },
-		func(w *world) { w.event("NodeHasInsufficientPID", "", 50*time.Minute) },
-		func(w *world) { w.event("SystemOOM", "System OOM encountered", 10*time.Minute) },
+		remember(roll.MemoryPressure, "True", 4*time.Minute),
+		remember(roll.DiskPressure, "True", 40*time.Minute),
+		event("NodeHasInsufficientPID", "", 50*time.Minute),
+		event("SystemOOM", "System OOM encountered", 10*time.Minute),
 		func(w *world) { w.node.Object.Value.Created = silence.Add(-30 * time.Minute) },
 		func(w *world) { w.instance.Config.Value.Launched = silence.Add(-20 * time.Minute) },
-		func(w *world) { w.shows(console.OutOfMemory, "java", 1) },
-		func(w *world) { w.shows(console.KernelPanic, "Fatal exception", 1) },
+		shows(console.OutOfMemory, "java", 1),
+		shows(console.KernelPanic, "Fatal exception", 1),
 		func(w *world) { w.instance.Console.Value.Boots = 2 },
 		func(w *world) { w.instance.ConsoleAt = silence.Add(-10 * time.Minute) },
 		func(w *world) { w.instance.Status.Value.Instance = "impaired" },
 		func(w *world) { w.instance.Config.Value.State = "stopped" },
 		func(w *world) { w.node.Lease.Value.Renewed = now },
-		func(w *world) { w.condition("NetworkingReady", "False") },
-		func(w *world) { w.condition(roll.MemoryPressure, "True") },
+		condition("NetworkingReady", "False"),
+		condition(roll.MemoryPressure, "True"),
 	}
 	hide := []func(*world, string){
 		func(w *world, why string) { w.node.Object = evidence.Failed[evidence.NodeObject](why) },

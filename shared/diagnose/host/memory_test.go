@@ -49,9 +49,9 @@ func TestAReadyNodeThatRunsShort(t *testing.T) {
 		want  string
 	}{
 		{"of memory", func(*world) {}, "MemoryPressurePreceded"},
-		{"of memory and disk space", func(w *world) { w.condition(roll.DiskPressure, "True") }, "MemoryPressurePreceded DiskPressurePreceded?"},
-		{"it is over", func(w *world) { w.condition(roll.MemoryPressure, "False") }, ""},
-		{"it is no longer told", func(w *world) { w.condition(roll.MemoryPressure, "Unknown") }, ""},
+		{"of memory and disk space", condition(roll.DiskPressure, "True"), "MemoryPressurePreceded DiskPressurePreceded?"},
+		{"it is over", condition(roll.MemoryPressure, "False"), ""},
+		{"it is no longer told", condition(roll.MemoryPressure, "Unknown"), ""},
 		{"the node could not be read", func(w *world) { w.node.Object = evidence.Failed[evidence.NodeObject]("denied") }, ""},
 	} {
 		w := pressed(roll.MemoryPressure)
