@@ -204,8 +204,9 @@ func ofClass(c evidence.NodeClass) func(*world) {
 func inGroup(g evidence.NodeGroup) func(*world) {
 	return func(w *world) { w.group.NodeGroup = evidence.Read(g) }
 }
-func unread() func(*world)  { return (*world).unread }
-func proxied() func(*world) { return (*world).proxied }
+func addressed6() func(*world) { return func(w *world) { w.config.IPv6 = true } }
+func unread() func(*world)     { return (*world).unread }
+func proxied() func(*world)    { return (*world).proxied }
 
 // unread makes the user data unreadable.
 func (w *world) unread() {

@@ -28,7 +28,8 @@ func TestDnsDisabled(t *testing.T) {
 		{name: "no host names, private endpoint, whose addresses are public knowledge", change: do(hostnames, privateOnly()), hint: codes(code), says: []string{"--enable-dns-hostnames"}},
 		{name: "no host names, and a way to the public endpoint", change: hostnames, hint: codes(code)},
 		{name: "no host names, and no way to the public endpoint", change: do(hostnames, routes(), endpoints(nil, "ec2", "sts")), decisive: codes(code)},
-		{name: "no host names, and what lies on the way to the public endpoint is not known", change: func(w *world) { hostnames(w); w.routes(to("0.0.0.0/0", "tgw-0a1b2c3d")) }, hint: codes(code), open: codes(cause.VpcEndpointMissing)},
+		{name: "no host names, and what lies on the way to the public endpoint is not known",
+			change: do(hostnames, routes(to("0.0.0.0/0", "tgw-0a1b2c3d"))), hint: codes(code), open: codes(cause.VpcEndpointMissing)},
 		{name: "no host names, and the console shows that the endpoint does not answer", change: do(hostnames, consoleShows(console.EndpointUnreachable, host)), decisive: codes(code)},
 		{name: "no host names, with resolvers of its own", change: do(hostnames, own), hint: codes(code, cause.DhcpOptionsWrong)},
 		{name: "no host names, public endpoint alone", change: do(hostnames, publicOnly()), hint: codes(code)},
@@ -47,10 +48,8 @@ func TestDhcpOptionsWrong(t *testing.T) {
 	}
 	run(t, []scenario{
 		{name: "resolvers that no route leads to", change: options("example.com", "10.20.0.10", "10.20.1.10"), decisive: codes(code)},
-		{name: "such resolvers, and a table that is not known as a whole", change: func(w *world) {
-			options("example.com", "10.20.0.10")(w)
-			w.routes(to("0.0.0.0/0", natID), to("pl-0a1b2c3d", "tgw-0a1b2c3d"))
-		}, hint: codes(code)},
+		{name: "such resolvers, and a table that is not known as a whole",
+			change: do(options("example.com", "10.20.0.10"), routes(to("0.0.0.0/0", natID), to("pl-0a1b2c3d", "tgw-0a1b2c3d"))), hint: codes(code)},
 		{name: "resolvers by way of the NAT gateway's subnet", change: func(w *world) {
 			options("example.com", "10.20.0.10")(w)
 			w.Network.RouteTables[natSubnet] = table(natTable, to("0.0.0.0/0", gatewayID), to("10.20.0.0/16", "pcx-0a1b2c3d"))
@@ -58,13 +57,8 @@ func TestDhcpOptionsWrong(t *testing.T) {
 		{name: "resolvers of its own may forward", change: func(w *world) { w.company("example.com", "10.20.0.10", "10.20.1.10") }, hint: codes(code), says: []string{"10.20.0.10, 10.20.1.10", "associate-dhcp-options", "Key=domain-name,Values=eu-west-1.compute.internal"}},
 		{name: "Amazon's among them", change: options("example.com", "10.20.0.10", "AmazonProvidedDNS"), clear: codes(code)},
 		{name: "resolvers on the internet, with a way there", change: options("example.com", "8.8.8.8"), hint: codes(code)},
-		{
-			name: "resolvers on the internet, and no way there", change: func(w *world) {
-				options("example.com", "8.8.8.8", "1.1.1.1")(w)
-				w.routes()
-				w.endpoints(nil, "ec2", "sts")
-			}, decisive: codes(code), clear: codes(cause.VpcEndpointMissing),
-		},
+		{name: "resolvers on the internet, and no way there",
+			change: do(options("example.com", "8.8.8.8", "1.1.1.1"), routes(), endpoints(nil, "ec2", "sts")), decisive: codes(code), clear: codes(cause.VpcEndpointMissing)},
 		{name: "one of them in the VPC", change: do(options("example.com", "8.8.8.8", "10.0.0.2"), routes(), endpoints(nil, "ec2", "sts")), hint: codes(code)},
 		{name: "no resolver", change: options("example.com"), hint: codes(code)},
 		{name: "a domain of its own", change: options("corp.example.com", "AmazonProvidedDNS"), clear: codes(code)},

@@ -32,12 +32,8 @@ func TestApiEndpointUnreachable(t *testing.T) {
 			name: "a NAT gateway that failed", change: do(publicOnly(), nat(func(n *evidence.NATGateway) { n.State = "failed" })), decisive: codes(code),
 			says: []string{"NAT gateway " + natID, "state failed"},
 		},
-		{
-			name: "a NAT gateway that is gone", change: func(w *world) {
-				w.publicOnly()
-				w.Network.NATGateways[natID] = evidence.None[evidence.NATGateway]()
-			}, decisive: codes(code), says: []string{"no such NAT gateway"},
-		},
+		{name: "a NAT gateway that is gone",
+			change: do(publicOnly(), func(w *world) { w.Network.NATGateways[natID] = evidence.None[evidence.NATGateway]() }), decisive: codes(code), says: []string{"no such NAT gateway"}},
 		{name: "a NAT gateway being made", change: do(publicOnly(), nat(func(n *evidence.NATGateway) { n.State = "pending" })), open: codes(code)},
 		{name: "a NAT gateway being deleted may still pass", change: do(publicOnly(), nat(func(n *evidence.NATGateway) { n.State = "deleting" })), open: codes(code)},
 		{
@@ -51,12 +47,8 @@ func TestApiEndpointUnreachable(t *testing.T) {
 			}, decisive: codes(code),
 			says: []string{"in a circle", "[route-table/" + natTable + "]", "create-nat-gateway", "replace-route --route-table-id " + nodeTable},
 		},
-		{
-			name: "a NAT gateway in a subnet that is routed to another one without a way out", change: func(w *world) {
-				w.publicOnly()
-				w.secondNAT(table("rtb-0a1b2c3d4e5f60302"))
-			}, decisive: codes(code), says: []string{"create-route --route-table-id rtb-0a1b2c3d4e5f60302"},
-		},
+		{name: "a NAT gateway in a subnet that is routed to another one without a way out",
+			change: do(publicOnly(), secondNAT(table("rtb-0a1b2c3d4e5f60302"))), decisive: codes(code), says: []string{"create-route --route-table-id rtb-0a1b2c3d4e5f60302"}},
 		{name: "a NAT gateway in a subnet that is routed to another one", change: do(publicOnly(), secondNAT(table("rtb-0a1b2c3d4e5f60302", to("0.0.0.0/0", gatewayID)))), open: codes(code)},
 		{
 			name: "a NAT gateway in a subnet whose route leads nowhere", change: func(w *world) {
@@ -65,12 +57,10 @@ func TestApiEndpointUnreachable(t *testing.T) {
 			}, decisive: codes(code), says: []string{"replace-route --route-table-id " + natTable},
 		},
 		{name: "a NAT gateway whose subnet was not asked for", change: do(publicOnly(), func(w *world) { delete(w.Network.RouteTables, natSubnet) }), clear: codes(code)},
-		{
-			name: "a NAT gateway whose subnet could not be read", change: func(w *world) {
-				w.publicOnly()
+		{name: "a NAT gateway whose subnet could not be read",
+			change: do(publicOnly(), func(w *world) {
 				w.Network.RouteTables[natSubnet] = evidence.Failed[evidence.RouteTable]("ec2:DescribeRouteTables: no")
-			}, open: codes(code),
-		},
+			}), open: codes(code)},
 		{name: "no way out, and an image of one's own, which may have a proxy", change: do(shut, ownImage()), hint: codes(code)},
 		{name: "no way out, and a copy of an image of EKS", change: do(shut, func(w *world) { w.image.EKS = false }), decisive: codes(code)},
 		{name: "no way out, and an image of one's own that connects by itself", change: do(shut, ownImage(), consoleShows(console.EndpointUnreachable, host)), decisive: codes(code)},
@@ -131,23 +121,12 @@ func TestApiEndpointUnreachable(t *testing.T) {
 			name: "the console saw it", change: do(shut, consoleShows(console.EndpointUnreachable, host)), decisive: codes(code),
 			says: []string{"console line 7: dial tcp: i/o timeout"},
 		},
-		{name: "a node that fell silent when the NAT gateway went", change: func(w *world) { w.kind(roll.Unknown, hour); w.publicOnly(); w.routes(blackholed) }, decisive: codes(code), says: []string{"lease spec.renewTime"}},
-		{
-			name: "a silent node whose lease was not read", change: func(w *world) {
-				w.kind(roll.Unknown, hour)
-				w.node.Lease = evidence.Failed[evidence.Lease]("no")
-				w.publicOnly()
-				w.routes(blackholed)
-			}, hint: codes(code),
-		},
-		{
-			name: "a node that never reported", change: func(w *world) {
-				w.kind(roll.Uninitialized, hour)
-				w.node.Lease = evidence.None[evidence.Lease]()
-				w.publicOnly()
-				w.routes(blackholed)
-			}, decisive: codes(code),
-		},
+		{name: "a node that fell silent when the NAT gateway went",
+			change: do(kind(roll.Unknown, hour), publicOnly(), routes(blackholed)), decisive: codes(code), says: []string{"lease spec.renewTime"}},
+		{name: "a silent node whose lease was not read",
+			change: do(kind(roll.Unknown, hour), func(w *world) { w.node.Lease = evidence.Failed[evidence.Lease]("no") }, publicOnly(), routes(blackholed)), hint: codes(code)},
+		{name: "a node that never reported",
+			change: do(kind(roll.Uninitialized, hour), func(w *world) { w.node.Lease = evidence.None[evidence.Lease]() }, publicOnly(), routes(blackholed)), decisive: codes(code)},
 	})
 }
 
@@ -158,44 +137,28 @@ func TestApiEndpointUnreachableByIPv6(t *testing.T) {
 		{name: "an egress-only gateway to a dual-stack endpoint", change: do(six(dual), publicOnly(), routes(to("::/0", "eigw-0a1b2c3d"))), clear: codes(code)},
 		{name: "an internet gateway needs no public IPv4 address", change: do(six(dual), publicOnly(), routes(to("0.0.0.0/0", gatewayID), to("::/0", gatewayID))), clear: codes(code)},
 		{name: "an endpoint that has IPv4 alone", change: do(six(old), publicOnly(), routes(to("::/0", "eigw-0a1b2c3d"))), decisive: codes(code)},
-		{name: "an endpoint in China, whose name does not tell", change: func(w *world) {
-			w.six("0123456789ABCDEF.eks-cluster.cn-north-1.api.amazonwebservices.com.cn")
-			w.publicOnly()
-			w.routes(to("::/0", "eigw-0a1b2c3d"))
-		}, open: codes(code)},
+		{name: "an endpoint in China, whose name does not tell",
+			change: do(six("0123456789ABCDEF.eks-cluster.cn-north-1.api.amazonwebservices.com.cn"), publicOnly(), routes(to("::/0", "eigw-0a1b2c3d"))), open: codes(code)},
 		{name: "no route by either", change: do(six(dual), publicOnly(), routes()), decisive: codes(code)},
 		{name: "a node without an IPv6 address", change: do(six(dual), func(w *world) { w.config.IPv6 = false }, publicOnly(), routes(to("::/0", "eigw-0a1b2c3d"))), decisive: codes(code)},
-		{name: "an endpoint that has IPv4 alone, and NAT64", change: func(w *world) {
-			w.six(old)
-			w.publicOnly()
-			w.routes(to("::/0", "eigw-0a1b2c3d"), to("64:ff9b::/96", natID))
-		}, open: codes(code), says: []string{"64:ff9b::/96 is routed to " + natID}},
+		{name: "an endpoint that has IPv4 alone, and NAT64",
+			change: do(six(old), publicOnly(), routes(to("::/0", "eigw-0a1b2c3d"), to("64:ff9b::/96", natID))), open: codes(code), says: []string{"64:ff9b::/96 is routed to " + natID}},
 		{name: "NAT64 of a NAT gateway that could not be read", change: func(w *world) {
 			w.six(old)
 			w.publicOnly()
 			w.Network.NATGateways[natID] = evidence.Failed[evidence.NATGateway]("ec2:DescribeNatGateways: no")
 			w.routes(to("64:ff9b::/96", natID))
 		}, open: codes(code), says: []string{"ec2:DescribeNatGateways: no"}},
-		{name: "an endpoint that is missing in the answer", change: func(w *world) {
-			w.six("")
-			w.publicOnly()
-			w.routes(to("::/0", "eigw-0a1b2c3d"))
-		}, open: codes(code), says: []string{evidence.AnswerOf + "eks:DescribeCluster lacks the endpoint"}},
+		{name: "an endpoint that is missing in the answer",
+			change: do(six(""), publicOnly(), routes(to("::/0", "eigw-0a1b2c3d"))), open: codes(code), says: []string{evidence.AnswerOf + "eks:DescribeCluster lacks the endpoint"}},
 		{name: "NAT64 of a transit gateway", change: do(six(old), publicOnly(), routes(to("::/0", "tgw-0a1b2c3d"))), open: codes(code)},
-		{name: "NAT64 in an IPv4 cluster", change: do(func(w *world) { w.config.IPv6 = true }, publicOnly(), routes(to("64:ff9b::/96", natID))), open: codes(code)},
-		{name: "NAT64 of a NAT gateway that is gone", change: func(w *world) {
-			w.six(old)
-			w.publicOnly()
-			w.nat(func(n *evidence.NATGateway) { n.State = "deleted" })
-			w.routes(to("::/0", "eigw-0a1b2c3d"), to("64:ff9b::/96", natID))
-		}, decisive: codes(code)},
-		{name: "NAT64 through a route that is gone", change: func(w *world) {
-			w.six(old)
-			w.publicOnly()
-			w.routes(to("::/0", "tgw-0a1b2c3d"), evidence.Route{Destination: "64:ff9b::/96", Target: natID, Blackhole: true})
-		}, decisive: codes(code)},
+		{name: "NAT64 in an IPv4 cluster", change: do(addressed6(), publicOnly(), routes(to("64:ff9b::/96", natID))), open: codes(code)},
+		{name: "NAT64 of a NAT gateway that is gone",
+			change: do(six(old), publicOnly(), nat(func(n *evidence.NATGateway) { n.State = "deleted" }), routes(to("::/0", "eigw-0a1b2c3d"), to("64:ff9b::/96", natID))), decisive: codes(code)},
+		{name: "NAT64 through a route that is gone",
+			change: do(six(old), publicOnly(), routes(to("::/0", "tgw-0a1b2c3d"), evidence.Route{Destination: "64:ff9b::/96", Target: natID, Blackhole: true})), decisive: codes(code)},
 		{name: "NAT64, and no IPv6 address", change: do(publicOnly(), routes(to("64:ff9b::/96", natID))), decisive: codes(code)},
-		{name: "an IPv4 cluster in a subnet with IPv6", change: do(func(w *world) { w.config.IPv6 = true }, publicOnly(), routes(to("::/0", "eigw-0a1b2c3d"))), decisive: codes(code)},
+		{name: "an IPv4 cluster in a subnet with IPv6", change: do(addressed6(), publicOnly(), routes(to("::/0", "eigw-0a1b2c3d"))), decisive: codes(code)},
 	})
 }
 
@@ -207,11 +170,8 @@ func TestPublicAccessCidrBlocked(t *testing.T) {
 			says: []string{"[cluster/payments]", natAddress, natID, `'{"endpointPrivateAccess":true}'`, `"publicAccessCidrs":["203.0.113.0/24","198.51.100.11/32"]`},
 		},
 		{name: "an image of one's own, which may have a proxy", change: do(publicOnly("203.0.113.0/24"), ownImage()), hint: codes(code)},
-		{name: "such an image that the node group's type rules out", change: func(w *world) {
-			w.publicOnly("203.0.113.0/24")
-			w.ownImage()
-			inGroup(evidence.NodeGroup{AMIType: "AL2023_x86_64_STANDARD", LaunchTemplate: template})(w)
-		}, decisive: codes(code)},
+		{name: "such an image that the node group's type rules out",
+			change: do(publicOnly("203.0.113.0/24"), ownImage(), inGroup(evidence.NodeGroup{AMIType: "AL2023_x86_64_STANDARD", LaunchTemplate: template})), decisive: codes(code)},
 		{name: "it is", change: publicOnly("203.0.113.0/24", "198.51.100.0/28"), clear: codes(code)},
 		{name: "all may", change: publicOnly("0.0.0.0/0"), clear: codes(code)},
 		{name: "halves of all", change: publicOnly("0.0.0.0/1", "128.0.0.0/1"), clear: codes(code)},
@@ -250,13 +210,8 @@ func TestPublicAccessCidrBlocked(t *testing.T) {
 			}, hint: codes(code),
 		},
 		{name: "NAT64 by the same NAT gateway", change: do(six(host), publicOnly("203.0.113.0/24"), routes(to("0.0.0.0/0", natID), to("64:ff9b::/96", natID))), decisive: codes(code)},
-		{
-			name: "IPv6 is not admitted either", change: func(w *world) {
-				w.six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws")
-				w.publicOnly("203.0.113.0/24")
-				w.routes(to("0.0.0.0/0", natID), to("::/0", "eigw-0a1b2c3d"))
-			}, decisive: codes(code),
-		},
+		{name: "IPv6 is not admitted either",
+			change: do(six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws"), publicOnly("203.0.113.0/24"), routes(to("0.0.0.0/0", natID), to("::/0", "eigw-0a1b2c3d"))), decisive: codes(code)},
 	})
 }
 
@@ -288,9 +243,8 @@ func TestSecurityGroupBlocksApi(t *testing.T) {
 		{name: "in from an address block", change: ingress(tcp(443, 443, "10.0.0.0/16")), clear: codes(code)},
 		{name: "in from another address block", change: ingress(tcp(443, 443, "10.9.0.0/16")), decisive: codes(code)},
 		{name: "in from another group", change: ingress(member(443, "sg-0a1b2c3d4e5f69999")), decisive: codes(code)},
-		{name: "in from a prefix list", change: func(w *world) {
-			w.ingress(evidence.Permission{Protocol: "tcp", From: 443, To: 443, PrefixLists: []string{"pl-0a1b2c3d"}})
-		}, open: codes(code), says: []string{"pl-0a1b2c3d"}},
+		{name: "in from a prefix list",
+			change: ingress(evidence.Permission{Protocol: "tcp", From: 443, To: 443, PrefixLists: []string{"pl-0a1b2c3d"}}), open: codes(code), says: []string{"pl-0a1b2c3d"}},
 		{
 			name: "the node carries the cluster's own group", change: func(w *world) {
 				w.config.SecurityGroups = []string{apiGroup}
@@ -330,29 +284,18 @@ func TestSecurityGroupBlocksApi(t *testing.T) {
 			}, open: codes(code), says: []string{"ec2:DescribeSecurityGroups: no"},
 		},
 		{name: "the name may lead to the public endpoint", change: do(ingress(), company("eu-west-1.compute.internal", "10.20.0.10")), hint: codes(code, cause.DhcpOptionsWrong)},
-		{
-			name: "with private access alone it cannot", change: func(w *world) {
-				w.privateOnly()
-				w.ingress()
-				w.company("eu-west-1.compute.internal", "10.20.0.10")
-			}, decisive: codes(code), hint: codes(cause.DhcpOptionsWrong),
-		},
-		{
-			name: "wherever the name leads, nothing gets out", change: func(w *world) {
-				w.egress()
-				w.vpc.DHCP = evidence.Failed[evidence.DHCPOptions]("no")
-			}, decisive: codes(code), open: codes(cause.DhcpOptionsWrong),
-		},
+		{name: "with private access alone it cannot",
+			change: do(privateOnly(), ingress(), company("eu-west-1.compute.internal", "10.20.0.10")), decisive: codes(code), hint: codes(cause.DhcpOptionsWrong)},
+		{name: "wherever the name leads, nothing gets out",
+			change: do(egress(), func(w *world) { w.vpc.DHCP = evidence.Failed[evidence.DHCPOptions]("no") }), decisive: codes(code), open: codes(cause.DhcpOptionsWrong)},
 		{name: "a public endpoint and HTTPS to everybody", change: do(publicOnly(), egress(tcp(443, 443, "0.0.0.0/0"))), clear: codes(code)},
 		{
 			name: "a public endpoint and HTTPS within the VPC alone", change: do(publicOnly(), egress(tcp(443, 443, "10.0.0.0/16"), member(443, apiGroup))), decisive: codes(code),
 			says: []string{"to the internet, the only way to the API server of payments", `"CidrIp":"0.0.0.0/0"`},
 		},
 		{name: "a public endpoint and HTTPS to somebody", change: do(publicOnly(), egress(tcp(443, 443, "203.0.113.0/24"))), open: codes(code)},
-		{name: "a public endpoint and HTTPS to a prefix list", change: func(w *world) {
-			w.publicOnly()
-			w.egress(evidence.Permission{Protocol: "tcp", From: 443, To: 443, PrefixLists: []string{"pl-0a1b2c3d"}})
-		}, open: codes(code)},
+		{name: "a public endpoint and HTTPS to a prefix list",
+			change: do(publicOnly(), egress(evidence.Permission{Protocol: "tcp", From: 443, To: 443, PrefixLists: []string{"pl-0a1b2c3d"}})), open: codes(code)},
 		{name: "a public endpoint does not ask the cluster's groups", change: do(publicOnly(), ingress()), clear: codes(code)},
 		{name: "a proxy", change: do(egress(tcp(3128, 3128, "10.0.0.0/16")), proxied()), open: codes(code)},
 		{
@@ -393,36 +336,21 @@ func TestNaclBlocksApi(t *testing.T) {
 		},
 		{name: "answers to the ports that Linux uses", change: acl(nodeSubnet, out, aclRule(100, false, true, "6", 32768, 60999, all4)), clear: codes(code)},
 		{name: "answers to a part of them", change: acl(nodeSubnet, out, aclRule(100, false, true, "6", 49152, 65535, all4)), hint: codes(code)},
-		{
-			name: "which is what Windows uses", change: func(w *world) {
-				w.config.Platform = "windows"
-				w.acl(nodeSubnet, out, aclRule(100, false, true, "6", 49152, 65535, all4))
-			}, clear: codes(code),
-		},
+		{name: "which is what Windows uses",
+			change: do(func(w *world) { w.config.Platform = "windows" }, acl(nodeSubnet, out, aclRule(100, false, true, "6", 49152, 65535, all4))), clear: codes(code)},
 		{
 			name: "within the VPC all may", change: func(w *world) {
 				w.acl(nodeSubnet, aclRule(100, false, true, "-1", 0, 0, "10.0.0.0/16"), aclRule(100, true, true, "-1", 0, 0, "10.0.0.0/16"))
 				w.endpoints(nil, "ec2", "sts")
 			}, clear: codes(code, cause.VpcEndpointMissing),
 		},
-		{
-			name: "the cluster's subnets denied", change: func(w *world) {
-				w.acl(nodeSubnet, in, aclRule(80, true, false, "6", 443, 443, "10.0.1.0/24"), aclRule(90, true, false, "6", 443, 443, "10.0.2.0/24"), out)
-			}, decisive: codes(code),
-		},
+		{name: "the cluster's subnets denied",
+			change: acl(nodeSubnet, in, aclRule(80, true, false, "6", 443, 443, "10.0.1.0/24"), aclRule(90, true, false, "6", 443, 443, "10.0.2.0/24"), out), decisive: codes(code)},
 		{name: "one of the cluster's subnets denied", change: acl(nodeSubnet, in, aclRule(80, true, false, "6", 443, 443, "10.0.1.0/24"), out), hint: codes(code)},
-		{
-			name: "a part denied, and the cluster's subnets not read", change: func(w *world) {
-				w.acl(nodeSubnet, in, aclRule(80, true, false, "6", 443, 443, "10.0.1.0/24"), out)
-				delete(w.Network.Subnets, apiSubnet1)
-			}, open: codes(code),
-		},
-		{
-			name: "a node in a subnet of the API server, that asks EC2", change: func(w *world) {
-				w.cluster.Subnets = []string{nodeSubnet, apiSubnet1}
-				w.acl(nodeSubnet, in, aclRule(90, true, false, "6", 443, 443, all4), out)
-			}, decisive: codes(code),
-		},
+		{name: "a part denied, and the cluster's subnets not read",
+			change: do(acl(nodeSubnet, in, aclRule(80, true, false, "6", 443, 443, "10.0.1.0/24"), out), func(w *world) { delete(w.Network.Subnets, apiSubnet1) }), open: codes(code)},
+		{name: "a node in a subnet of the API server, that asks EC2",
+			change: do(func(w *world) { w.cluster.Subnets = []string{nodeSubnet, apiSubnet1} }, acl(nodeSubnet, in, aclRule(90, true, false, "6", 443, 443, all4), out)), decisive: codes(code)},
 		{
 			name: "a node in a subnet of the API server, that need not", change: func(w *world) {
 				w.cluster.Subnets = []string{nodeSubnet, apiSubnet1}
@@ -444,19 +372,11 @@ func TestNaclBlocksApi(t *testing.T) {
 			}, decisive: codes(code), says: []string{"--ingress --rule-number 89", "10.0.32.21/32"},
 		},
 		{name: "one of them refuses", change: acl(apiSubnet1, out, aclRule(90, false, false, "6", 443, 443, "10.0.32.0/19"), in), hint: codes(code)},
-		{
-			name: "they let no answers out", change: func(w *world) {
-				w.acl(apiSubnet1, in, aclRule(100, true, true, "6", 443, 443, all4))
-				w.acl(apiSubnet2, in, aclRule(100, true, true, "6", 443, 443, all4))
-			}, decisive: codes(code),
-		},
+		{name: "they let no answers out",
+			change: do(acl(apiSubnet1, in, aclRule(100, true, true, "6", 443, 443, all4)), acl(apiSubnet2, in, aclRule(100, true, true, "6", 443, 443, all4))), decisive: codes(code)},
 		{name: "the NAT gateway's subnet refuses", change: do(publicOnly(), acl(natSubnet, out, aclRule(100, false, true, "6", 1024, 65535, all4))), decisive: codes(code)},
-		{
-			name: "the NAT gateway gets a part of the answers", change: func(w *world) {
-				w.publicOnly()
-				w.acl(natSubnet, out, aclRule(100, false, true, "6", 443, 443, "10.0.0.0/16"), aclRule(110, false, true, "6", 32768, 60999, all4))
-			}, open: codes(code),
-		},
+		{name: "the NAT gateway gets a part of the answers",
+			change: do(publicOnly(), acl(natSubnet, out, aclRule(100, false, true, "6", 443, 443, "10.0.0.0/16"), aclRule(110, false, true, "6", 32768, 60999, all4))), open: codes(code)},
 		{name: "to a private endpoint the NAT gateway does not matter", change: acl(natSubnet), clear: codes(code)},
 		{
 			name: "over the internet", change: func(w *world) {
@@ -476,13 +396,8 @@ func TestNaclBlocksApi(t *testing.T) {
 				w.acl(nodeSubnet, aclRule(101, false, true, "-1", 0, 0, "::/0"), aclRule(101, true, true, "-1", 0, 0, "::/0"))
 			}, clear: codes(code),
 		},
-		{
-			name: "IPv6 does not pass either", change: func(w *world) {
-				w.six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws")
-				w.publicOnly()
-				w.acl(nodeSubnet, aclRule(101, false, true, "-1", 0, 0, "::/0"))
-			}, decisive: codes(code),
-		},
+		{name: "IPv6 does not pass either",
+			change: do(six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws"), publicOnly(), acl(nodeSubnet, aclRule(101, false, true, "-1", 0, 0, "::/0"))), decisive: codes(code)},
 		{name: "a proxy", change: do(acl(nodeSubnet), proxied()), open: codes(code)},
 		{name: "a silent node", change: do(kind(roll.Unknown, hour), acl(nodeSubnet)), decisive: codes(code)},
 	})

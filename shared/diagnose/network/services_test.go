@@ -34,26 +34,15 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 		{name: "a way to the internet", change: endpoints(nil), clear: codes(code)},
 		{name: "a transit gateway", change: routes(to("0.0.0.0/0", "tgw-0a1b2c3d")), open: codes(code)},
 		{name: "no endpoint of EC2, and an image of one's own, which may have a proxy", change: do(cutOff(nil, others...), ownImage()), hint: codes(code)},
-		{name: "no endpoint of EC2, and an image of one's own that gets no answer of it", change: func(w *world) {
-			cutOff(nil, others...)(w)
-			w.ownImage()
-			w.consoleShows(console.EndpointUnreachable, "ec2.eu-west-1.amazonaws.com")
-		}, decisive: codes(code)},
-		{name: "a transit gateway to the company's networks, where an endpoint may be", change: func(w *world) {
-			w.routes(to("10.0.0.0/8", "tgw-0a1b2c3d"))
-			w.endpoints(nil, others...)
-		}, hint: codes(code), says: []string{"whether tgw-0a1b2c3d leads to one of another VPC is not read"}},
-		{name: "a transit gateway, and EC2 that does not answer", change: func(w *world) {
-			w.routes(to("10.0.0.0/8", "tgw-0a1b2c3d"))
-			w.endpoints(nil, others...)
-			w.consoleShows(console.EndpointUnreachable, "ec2.eu-west-1.amazonaws.com")
-		}, decisive: codes(code)},
+		{name: "no endpoint of EC2, and an image of one's own that gets no answer of it",
+			change: do(cutOff(nil, others...), ownImage(), consoleShows(console.EndpointUnreachable, "ec2.eu-west-1.amazonaws.com")), decisive: codes(code)},
+		{name: "a transit gateway to the company's networks, where an endpoint may be",
+			change: do(routes(to("10.0.0.0/8", "tgw-0a1b2c3d")), endpoints(nil, others...)), hint: codes(code), says: []string{"whether tgw-0a1b2c3d leads to one of another VPC is not read"}},
+		{name: "a transit gateway, and EC2 that does not answer",
+			change: do(routes(to("10.0.0.0/8", "tgw-0a1b2c3d")), endpoints(nil, others...), consoleShows(console.EndpointUnreachable, "ec2.eu-west-1.amazonaws.com")), decisive: codes(code)},
 		{name: "a peering that is gone", change: do(routes(evidence.Route{Destination: "10.20.0.0/16", Target: "pcx-0a1b2c3d", Blackhole: true}), endpoints(nil, others...)), decisive: codes(code)},
-		{name: "a private NAT gateway to the company's networks", change: func(w *world) {
-			w.routes(to("10.20.0.0/16", natID))
-			w.nat(func(n *evidence.NATGateway) { n.Private = true })
-			w.endpoints(nil, others...)
-		}, hint: codes(code)},
+		{name: "a private NAT gateway to the company's networks",
+			change: do(routes(to("10.20.0.0/16", natID)), nat(func(n *evidence.NATGateway) { n.Private = true }), endpoints(nil, others...)), hint: codes(code)},
 		{name: "an endpoint of a service with a like name", change: cutOff(nil, append(others, "ec2messages")...), decisive: codes(code)},
 		{name: "an endpoint of another region", change: cutOff(func(e *evidence.VPCEndpoint) { e.Service = "com.amazonaws.us-east-1.ec2" }, "ec2", "sts"), decisive: codes(code)},
 		{name: "not available", change: cutOff(func(e *evidence.VPCEndpoint) { e.State = "pendingAcceptance" }, "ec2"), decisive: codes(code), says: []string{"pendingAcceptance"}},
@@ -110,34 +99,18 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 			}, hint: codes(code),
 		},
 		{name: "bootstrap.sh", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, "1.31" }), decisive: codes(code)},
-		{name: "bootstrap.sh of an AMI that does not tell its version", change: func(w *world) {
-			cutOff(nil, others...)(w)
-			w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, ""
-		}, hint: codes(code)},
+		{name: "bootstrap.sh of an AMI that does not tell its version",
+			change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, "" }), hint: codes(code)},
 		{name: "user data that joins nothing", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins = nil }), hint: codes(code)},
 		{name: "a proxy", change: do(cutOff(nil, others...), proxied()), open: codes(code)},
-		{name: "a way out by IPv6, which EC2's usual endpoint does not have", change: func(w *world) {
-			cutOff(nil, others...)(w)
-			w.config.IPv6 = true
-			w.routes(to("::/0", "eigw-0a1b2c3d"))
-		}, decisive: codes(code), says: []string{"IPv6 does not help"}},
-		{name: "a way out by IPv6, and user data that sets dual-stack endpoints", change: func(w *world) {
-			cutOff(nil, others...)(w)
-			w.config.IPv6 = true
-			w.routes(to("::/0", "eigw-0a1b2c3d"))
-			w.boot.DualStack = true
-		}, open: codes(code)},
-		{name: "a way out by IPv6, and an AMI that may set dual-stack endpoints", change: func(w *world) {
-			cutOff(nil, others...)(w)
-			w.config.IPv6, w.image.EKS = true, false
-			w.routes(to("::/0", "eigw-0a1b2c3d"))
-		}, open: codes(code)},
-		{name: "a way out by IPv6 for Bottlerocket", change: func(w *world) {
-			cutOff(nil, others...)(w)
-			w.config.IPv6 = true
-			w.routes(to("::/0", "eigw-0a1b2c3d"))
-			w.boot.Joins[0].Tool = userdata.BottlerocketSettings
-		}, open: codes(code)},
+		{name: "a way out by IPv6, which EC2's usual endpoint does not have",
+			change: do(cutOff(nil, others...), addressed6(), routes(to("::/0", "eigw-0a1b2c3d"))), decisive: codes(code), says: []string{"IPv6 does not help"}},
+		{name: "a way out by IPv6, and user data that sets dual-stack endpoints",
+			change: do(cutOff(nil, others...), addressed6(), routes(to("::/0", "eigw-0a1b2c3d")), func(w *world) { w.boot.DualStack = true }), open: codes(code)},
+		{name: "a way out by IPv6, and an AMI that may set dual-stack endpoints",
+			change: do(cutOff(nil, others...), func(w *world) { w.config.IPv6, w.image.EKS = true, false }, routes(to("::/0", "eigw-0a1b2c3d"))), open: codes(code)},
+		{name: "a way out by IPv6 for Bottlerocket",
+			change: do(cutOff(nil, others...), addressed6(), routes(to("::/0", "eigw-0a1b2c3d")), func(w *world) { w.boot.Joins[0].Tool = userdata.BottlerocketSettings }), open: codes(code)},
 		{name: "with a public endpoint alone the API server is what is out of reach", change: do(cutOff(nil, others...), publicOnly()), decisive: codes(cause.ApiEndpointUnreachable)},
 	})
 }
