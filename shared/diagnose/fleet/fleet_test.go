@@ -50,6 +50,12 @@ func (w *wrapped) group(change func(*evidence.Group)) {
 
 type wrapped struct{ *evidence.Case }
 
+// do combines the changes of a world.
+func do(steps ...func(*wrapped)) func(*wrapped) { return causetest.Do(steps...) }
+
+func group(change func(*evidence.Group)) func(*wrapped) { return func(w *wrapped) { w.group(change) } }
+func activities(why string) func(*wrapped)              { return func(w *wrapped) { w.activities(why) } }
+
 // activities makes the group have launched two instances before the case's, and terminated each
 // 15 minutes later for that cause.
 func (w *wrapped) activities(why string) {
@@ -119,15 +125,11 @@ func TestWhatIsFound(t *testing.T) {
 		{"one call about a suspect failed", roll.Unregistered, karpenter, func(w *wrapped) {
 			w.Gaps = []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapClusterUnreachable, Call: roll.CallLease, Detail: "timeout"}}
 		}, ""},
-		{"a call was throttled", roll.Unregistered, karpenter, func(w *wrapped) {
-			w.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapThrottled}}
-		}, ""},
+		{"a call was throttled", roll.Unregistered, karpenter, func(w *wrapped) { w.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapThrottled}} }, ""},
 		{"STS is off", roll.Unregistered, karpenter, func(w *wrapped) {
 			w.Cluster.Config.Value.Issues = []roll.HealthIssue{{Code: "StsRegionalEndpointDisabled", Message: "STS is not enabled"}}
 		}, "ClusterUnhealthy"},
-		{"a key of the cluster is disabled", roll.Unregistered, karpenter, func(w *wrapped) {
-			w.Cluster.Config.Value.Issues = []roll.HealthIssue{{Code: "KmsKeyDisabled"}}
-		}, "ClusterUnhealthy?"},
+		{"a key of the cluster is disabled", roll.Unregistered, karpenter, func(w *wrapped) { w.Cluster.Config.Value.Issues = []roll.HealthIssue{{Code: "KmsKeyDisabled"}} }, "ClusterUnhealthy?"},
 
 		{"its zone is down", roll.Unknown, karpenter, func(w *wrapped) { w.Zones[0].Silent = silent(0, 1, 3) }, "ZoneOutage"},
 		{"one short of it", roll.Unknown, karpenter, func(w *wrapped) { w.Zones[0].Silent = silent(0, 1) }, ""},
@@ -138,25 +140,17 @@ func TestWhatIsFound(t *testing.T) {
 		{"there is no other zone", roll.Unknown, karpenter, func(w *wrapped) { w.Zones = w.Zones[:1]; w.Zones[0].Silent = silent(0, 1, 3) }, ""},
 		{"its zone is down, and it never registered", roll.Unregistered, karpenter, func(w *wrapped) { w.Zones[0].Silent = silent(0, 1, 3) }, ""},
 
-		{"no NodeClaim has it", roll.Orphaned, karpenter, func(w *wrapped) {
-			w.group(func(g *evidence.Group) { g.NodeClaims = evidence.Read([]evidence.NodeClaim{{Instance: "i-00000002"}}) })
-		}, "OwnerGone"},
+		{"no NodeClaim has it", roll.Orphaned, karpenter, group(func(g *evidence.Group) { g.NodeClaims = evidence.Read([]evidence.NodeClaim{{Instance: "i-00000002"}}) }), "OwnerGone"},
 		{"no NodeClaim has it any more, and it is terminated", roll.Ghost, karpenter, func(w *wrapped) {
 			w.group(func(g *evidence.Group) { g.NodeClaims = evidence.Read([]evidence.NodeClaim{{Instance: "i-00000002"}}) })
 		}, ""},
-		{"its node group is gone", roll.Unregistered, managed, func(w *wrapped) {
-			w.group(func(g *evidence.Group) { g.NodeGroup = evidence.None[evidence.NodeGroup]() })
-		}, "OwnerGone"},
-		{"its Auto Scaling group is gone", roll.Unregistered, scaled, func(w *wrapped) {
-			w.group(func(g *evidence.Group) { g.AutoScaling = evidence.None[evidence.AutoScalingGroup]() })
-		}, "OwnerGone"},
+		{"its node group is gone", roll.Unregistered, managed, group(func(g *evidence.Group) { g.NodeGroup = evidence.None[evidence.NodeGroup]() }), "OwnerGone"},
+		{"its Auto Scaling group is gone", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.AutoScaling = evidence.None[evidence.AutoScalingGroup]() }), "OwnerGone"},
 		{"its cluster is gone", roll.Orphaned, managed, func(w *wrapped) {
 			w.Gaps = []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapClusterGone}}
 			w.Cluster.Config = evidence.None[evidence.ClusterConfig]()
 		}, "OwnerGone"},
-		{"nobody owns it", roll.Unregistered, roll.OwnerNone, func(w *wrapped) {
-			w.group(func(g *evidence.Group) { g.AutoScaling = evidence.None[evidence.AutoScalingGroup]() })
-		}, ""},
+		{"nobody owns it", roll.Unregistered, roll.OwnerNone, group(func(g *evidence.Group) { g.AutoScaling = evidence.None[evidence.AutoScalingGroup]() }), ""},
 
 		{"its node group is ill", roll.Unregistered, managed, func(w *wrapped) {
 			w.group(func(g *evidence.Group) {
@@ -173,11 +167,7 @@ func TestWhatIsFound(t *testing.T) {
 				g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures"}, {Code: "ClusterUnreachable"}}
 			})
 		}, "ApiEndpointUnreachable? NodeGroupUnhealthy"},
-		{"a ghost of an ill node group", roll.Ghost, managed, func(w *wrapped) {
-			w.group(func(g *evidence.Group) {
-				g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "NodeCreationFailure"}}
-			})
-		}, ""},
+		{"a ghost of an ill node group", roll.Ghost, managed, group(func(g *evidence.Group) { g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "NodeCreationFailure"}} }), ""},
 
 		{"replaced twice", roll.Unregistered, karpenter, replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute), "ReplacementRepeats"},
 		{"replaced once", roll.Unregistered, karpenter, replaced(roll.Unregistered, 40*time.Minute), ""},
@@ -205,7 +195,7 @@ func TestWhatIsFound(t *testing.T) {
 			w.group(func(g *evidence.Group) { g.Proven = now.Add(-90 * time.Minute) })
 		}, "ReplacementRepeats"},
 
-		{"the group ended two before it", roll.Unregistered, scaled, func(w *wrapped) { w.activities("instance was taken out of service in response to an EC2 health check") }, "ReplacementRepeats"},
+		{"the group ended two before it", roll.Unregistered, scaled, activities("instance was taken out of service in response to an EC2 health check"), "ReplacementRepeats"},
 		{"the group ended two that had run for an hour", roll.Unregistered, scaled, func(w *wrapped) {
 			w.activities("instance was taken out of service in response to an EC2 health check")
 			w.group(func(g *evidence.Group) {
@@ -228,20 +218,14 @@ func TestWhatIsFound(t *testing.T) {
 			replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute)(w)
 			w.group(func(g *evidence.Group) { g.Acts.Value[1].Done = false })
 		}, ""},
-		{"the group shrank twice", roll.Unregistered, scaled, func(w *wrapped) {
-			w.activities("a difference between desired and actual capacity, shrinking the capacity")
-		}, ""},
+		{"the group shrank twice", roll.Unregistered, scaled, activities("a difference between desired and actual capacity, shrinking the capacity"), ""},
 		{"the group ended two before it, and one works", roll.Unregistered, scaled, func(w *wrapped) {
 			w.activities("instance was taken out of service in response to an EC2 health check")
 			w.group(func(g *evidence.Group) { g.Members[1].Launched = now.Add(-30 * time.Minute) })
 		}, ""},
 
-		{"another version of the launch template", roll.Unregistered, scaled, func(w *wrapped) {
-			w.group(func(g *evidence.Group) { g.Members[0].LaunchTemplateVersion = "2" })
-		}, "LaunchTemplateDrift?"},
-		{"another AMI", roll.Unregistered, scaled, func(w *wrapped) {
-			w.group(func(g *evidence.Group) { g.Members[0].Image = "ami-2" })
-		}, "LaunchTemplateDrift?"},
+		{"another version of the launch template", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.Members[0].LaunchTemplateVersion = "2" }), "LaunchTemplateDrift?"},
+		{"another AMI", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.Members[0].Image = "ami-2" }), "LaunchTemplateDrift?"},
 		{"another version, and some failing have the old one", roll.Unregistered, scaled, func(w *wrapped) {
 			w.group(func(g *evidence.Group) {
 				g.Members[0].LaunchTemplateVersion = "2"
@@ -271,9 +255,7 @@ func TestWhatIsFound(t *testing.T) {
 		{"somebody answers", roll.Unregistered, karpenter, func(w *wrapped) {
 			w.Cluster.Webhooks = webhook(func(h *evidence.Webhook) { h.Endpoints = evidence.Read(1) })
 		}, ""},
-		{"it may not be meant", roll.Unregistered, karpenter, func(w *wrapped) {
-			w.Cluster.Webhooks = webhook(func(h *evidence.Webhook) { h.Selective = true })
-		}, "AdmissionWebhookBlocks?"},
+		{"it may not be meant", roll.Unregistered, karpenter, func(w *wrapped) { w.Cluster.Webhooks = webhook(func(h *evidence.Webhook) { h.Selective = true }) }, "AdmissionWebhookBlocks?"},
 		{"it is asked about other verbs", roll.Unregistered, karpenter, func(w *wrapped) {
 			w.Cluster.Webhooks = webhook(func(h *evidence.Webhook) { h.Operations = []string{"DELETE"} })
 		}, ""},
@@ -439,9 +421,7 @@ func TestAnOwnerThatIsGoneIsOneCauseOfAllItLeft(t *testing.T) {
 	}{
 		{roll.OwnerAutoScalingGroup, "asg/workers", func(w *wrapped) { w.Cluster.Config = evidence.None[evidence.ClusterConfig]() },
 			"the EKS cluster payments, which should own the instance, does not exist: nothing terminates or replaces the instance any more"},
-		{roll.OwnerManagedNodeGroup, "nodegroup/web", func(w *wrapped) {
-			w.group(func(g *evidence.Group) { g.NodeGroup = evidence.None[evidence.NodeGroup]() })
-		},
+		{roll.OwnerManagedNodeGroup, "nodegroup/web", group(func(g *evidence.Group) { g.NodeGroup = evidence.None[evidence.NodeGroup]() }),
 			"the node group web, which should own the instance, does not exist: nothing terminates or replaces the instance any more"},
 	} {
 		for _, id := range []roll.InstanceID{"i-00000021", "i-00000022"} {
@@ -486,18 +466,12 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 		func(w *wrapped) { w.Cluster.Webhooks = evidence.Failed[[]evidence.Webhook]("why") },
 		func(w *wrapped) { w.Zones = nil },
 		func(w *wrapped) { w.Groups = nil },
-		func(w *wrapped) {
-			w.group(func(g *evidence.Group) { g.NodeClaims = evidence.Skipped[[]evidence.NodeClaim]("why") })
-		},
-		func(w *wrapped) {
-			w.group(func(g *evidence.Group) {
-				g.NodeGroup, g.AutoScaling = evidence.Fact[evidence.NodeGroup]{}, evidence.Fact[evidence.AutoScalingGroup]{}
-			})
-		},
-		func(w *wrapped) { w.group(func(g *evidence.Group) { g.Acts = evidence.Failed[[]evidence.Act]("why") }) },
-		func(w *wrapped) {
-			w.group(func(g *evidence.Group) { g.Members = nil })
-		},
+		group(func(g *evidence.Group) { g.NodeClaims = evidence.Skipped[[]evidence.NodeClaim]("why") }),
+		group(func(g *evidence.Group) {
+			g.NodeGroup, g.AutoScaling = evidence.Fact[evidence.NodeGroup]{}, evidence.Fact[evidence.AutoScalingGroup]{}
+		}),
+		group(func(g *evidence.Group) { g.Acts = evidence.Failed[[]evidence.Act]("why") }),
+		group(func(g *evidence.Group) { g.Members = nil }),
 	}
 	owners := []roll.Owner{roll.OwnerKarpenter, roll.OwnerManagedNodeGroup, roll.OwnerAutoScalingGroup}
 	for n := range 600 {
