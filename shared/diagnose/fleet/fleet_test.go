@@ -141,9 +141,8 @@ func TestWhatIsFound(t *testing.T) {
 		{"its zone is down, and it never registered", roll.Unregistered, karpenter, func(w *wrapped) { w.Zones[0].Silent = silent(0, 1, 3) }, ""},
 
 		{"no NodeClaim has it", roll.Orphaned, karpenter, group(func(g *evidence.Group) { g.NodeClaims = evidence.Read([]evidence.NodeClaim{{Instance: "i-00000002"}}) }), "OwnerGone"},
-		{"no NodeClaim has it any more, and it is terminated", roll.Ghost, karpenter, func(w *wrapped) {
-			w.group(func(g *evidence.Group) { g.NodeClaims = evidence.Read([]evidence.NodeClaim{{Instance: "i-00000002"}}) })
-		}, ""},
+		{"no NodeClaim has it any more, and it is terminated", roll.Ghost, karpenter, group(func(g *evidence.Group) { g.NodeClaims = evidence.Read([]evidence.NodeClaim{{Instance: "i-00000002"}}) }),
+			""},
 		{"its node group is gone", roll.Unregistered, managed, group(func(g *evidence.Group) { g.NodeGroup = evidence.None[evidence.NodeGroup]() }), "OwnerGone"},
 		{"its Auto Scaling group is gone", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.AutoScaling = evidence.None[evidence.AutoScalingGroup]() }), "OwnerGone"},
 		{"its cluster is gone", roll.Orphaned, managed, func(w *wrapped) {
@@ -152,11 +151,10 @@ func TestWhatIsFound(t *testing.T) {
 		}, "OwnerGone"},
 		{"nobody owns it", roll.Unregistered, roll.OwnerNone, group(func(g *evidence.Group) { g.AutoScaling = evidence.None[evidence.AutoScalingGroup]() }), ""},
 
-		{"its node group is ill", roll.Unregistered, managed, func(w *wrapped) {
-			w.group(func(g *evidence.Group) {
+		{"its node group is ill", roll.Unregistered, managed,
+			group(func(g *evidence.Group) {
 				g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "NodeCreationFailure", Message: "Instances failed to join"}}
-			})
-		}, "NodeGroupUnhealthy"},
+			}), "NodeGroupUnhealthy"},
 		{"a node group whose launches failed", roll.NotReady, managed, func(w *wrapped) {
 			w.group(func(g *evidence.Group) {
 				g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "Could not launch On-Demand Instances"}}
@@ -173,10 +171,8 @@ func TestWhatIsFound(t *testing.T) {
 		{"replaced once", roll.Unregistered, karpenter, replaced(roll.Unregistered, 40*time.Minute), ""},
 		{"replaced for something else", roll.Unregistered, karpenter, replaced(roll.Unknown, 40*time.Minute, 80*time.Minute), ""},
 		{"launched before all that", roll.Unregistered, karpenter, replaced(roll.Unregistered, 5*time.Minute, 10*time.Minute), ""},
-		{"one of the replacements works", roll.Unregistered, karpenter, func(w *wrapped) {
-			replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute)(w)
-			w.group(func(g *evidence.Group) { g.Members[1].Launched = now.Add(-30 * time.Minute) })
-		}, ""},
+		{"one of the replacements works", roll.Unregistered, karpenter,
+			do(replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute), group(func(g *evidence.Group) { g.Members[1].Launched = now.Add(-30 * time.Minute) })), ""},
 		{"one of the replacements worked, and is not looked at", roll.Unregistered, karpenter, func(w *wrapped) {
 			replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute)(w)
 			w.Alone = true
@@ -190,10 +186,8 @@ func TestWhatIsFound(t *testing.T) {
 				g.Proven = g.Members[0].Launched
 			})
 		}, ""},
-		{"what worked was launched before", roll.Unregistered, karpenter, func(w *wrapped) {
-			replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute)(w)
-			w.group(func(g *evidence.Group) { g.Proven = now.Add(-90 * time.Minute) })
-		}, "ReplacementRepeats"},
+		{"what worked was launched before", roll.Unregistered, karpenter,
+			do(replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute), group(func(g *evidence.Group) { g.Proven = now.Add(-90 * time.Minute) })), "ReplacementRepeats"},
 
 		{"the group ended two before it", roll.Unregistered, scaled, activities("instance was taken out of service in response to an EC2 health check"), "ReplacementRepeats"},
 		{"the group ended two that had run for an hour", roll.Unregistered, scaled, func(w *wrapped) {
@@ -210,19 +204,13 @@ func TestWhatIsFound(t *testing.T) {
 				g.Activities.Value = slices.DeleteFunc(g.Activities.Value, func(a evidence.Activity) bool { return a.Cause == "" })
 			})
 		}, ""},
-		{"replaced once, and rebooted before", roll.Unregistered, karpenter, func(w *wrapped) {
-			replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute)(w)
-			w.group(func(g *evidence.Group) { g.Acts.Value[1].Do = "reboot" })
-		}, ""},
-		{"replaced once, after an act that failed", roll.Unregistered, karpenter, func(w *wrapped) {
-			replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute)(w)
-			w.group(func(g *evidence.Group) { g.Acts.Value[1].Done = false })
-		}, ""},
+		{"replaced once, and rebooted before", roll.Unregistered, karpenter,
+			do(replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute), group(func(g *evidence.Group) { g.Acts.Value[1].Do = "reboot" })), ""},
+		{"replaced once, after an act that failed", roll.Unregistered, karpenter,
+			do(replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute), group(func(g *evidence.Group) { g.Acts.Value[1].Done = false })), ""},
 		{"the group shrank twice", roll.Unregistered, scaled, activities("a difference between desired and actual capacity, shrinking the capacity"), ""},
-		{"the group ended two before it, and one works", roll.Unregistered, scaled, func(w *wrapped) {
-			w.activities("instance was taken out of service in response to an EC2 health check")
-			w.group(func(g *evidence.Group) { g.Members[1].Launched = now.Add(-30 * time.Minute) })
-		}, ""},
+		{"the group ended two before it, and one works", roll.Unregistered, scaled,
+			do(activities("instance was taken out of service in response to an EC2 health check"), group(func(g *evidence.Group) { g.Members[1].Launched = now.Add(-30 * time.Minute) })), ""},
 
 		{"another version of the launch template", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.Members[0].LaunchTemplateVersion = "2" }), "LaunchTemplateDrift?"},
 		{"another AMI", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.Members[0].Image = "ami-2" }), "LaunchTemplateDrift?"},

@@ -55,6 +55,24 @@ func joining(change func(*userdata.Join)) func(*evidence.Evidence) {
 	}
 }
 
+// do combines the changes of the evidence.
+func do(steps ...func(*evidence.Evidence)) func(*evidence.Evidence) { return causetest.Do(steps...) }
+
+// awsAuth makes these the mappings of aws-auth.
+func awsAuth(of ...evidence.RoleMapping) func(*evidence.Evidence) {
+	return func(e *evidence.Evidence) { e.Cluster.AwsAuth = roles(of...) }
+}
+
+// accessEntries makes these the access entries.
+func accessEntries(of ...entryOf) func(*evidence.Evidence) {
+	return func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(of...) }
+}
+
+// nodesRole changes the role of the nodes.
+func nodesRole(f func(*evidence.Role)) func(*evidence.Evidence) {
+	return func(e *evidence.Evidence) { change(e.Roles, "payments-node", f) }
+}
+
 func roles(of ...evidence.RoleMapping) evidence.Fact[evidence.AwsAuth] {
 	for i := range of {
 		of[i].Index = i
@@ -121,18 +139,16 @@ func TestWhatIsFound(t *testing.T) {
 		want  string
 	}{
 		{"all is well", both, func(*evidence.Evidence) {}, ""},
-		{"all is well with entries alone", api, func(e *evidence.Evidence) { e.Cluster.AwsAuth = roles() }, ""},
-		{"all is well with aws-auth alone", configMap, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries() }, ""},
-		{"a cluster without a mode asks aws-auth", "", func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries() }, ""},
+		{"all is well with entries alone", api, awsAuth(), ""},
+		{"all is well with aws-auth alone", configMap, accessEntries(), ""},
+		{"a cluster without a mode asks aws-auth", "", accessEntries(), ""},
 		{"a cluster without a mode, and aws-auth lacks it", "", without, ""},
-		{"its entry has no date", api, func(e *evidence.Evidence) {
-			e.Cluster.AccessEntries = entries(entryOf{nodeRole, evidence.AccessEntry{Type: "EC2_LINUX", PoliciesRead: true}})
-		}, ""},
-		{"aws-auth fills in where no entry is", both, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries() }, ""},
+		{"its entry has no date", api, accessEntries(entryOf{nodeRole, evidence.AccessEntry{Type: "EC2_LINUX", PoliciesRead: true}}), ""},
+		{"aws-auth fills in where no entry is", both, accessEntries(), ""},
 
 		{"in neither store", both, without, "NodeRoleNotMapped"},
-		{"only in the store that is not asked: entries", configMap, func(e *evidence.Evidence) { e.Cluster.AwsAuth = roles() }, "NodeRoleNotMapped"},
-		{"only in the store that is not asked: aws-auth", api, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries() }, "NodeRoleNotMapped"},
+		{"only in the store that is not asked: entries", configMap, awsAuth(), "NodeRoleNotMapped"},
+		{"only in the store that is not asked: aws-auth", api, accessEntries(), "NodeRoleNotMapped"},
 		{"no aws-auth at all", configMap, func(e *evidence.Evidence) { e.Cluster.AwsAuth = evidence.None[evidence.AwsAuth]() }, "NodeRoleNotMapped"},
 		{"its entry in aws-auth is dropped", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = evidence.Read(evidence.AwsAuth{Rejected: []evidence.RejectedMapping{{Index: 0, ARN: nodeRole, Why: "no username"}}})
@@ -142,78 +158,67 @@ func TestWhatIsFound(t *testing.T) {
 			e.Cluster.AwsAuth = evidence.Read(evidence.AwsAuth{Users: []string{nodeRole}})
 		}, ""},
 
-		{"the controller's role is mapped", configMap, func(e *evidence.Evidence) { e.Cluster.AwsAuth = roles(mapped(controller)) }, "ControllerRoleMapped"},
-		{"the controller's role has the entry", api, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(entry(controller, "EC2_LINUX")) }, "ControllerRoleMapped"},
-		{"the controller's role has an entry of its own sort", api, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(entry(controller, "STANDARD")) }, "NodeRoleNotMapped"},
-		{"Karpenter's role for other nodes is mapped", configMap, func(e *evidence.Evidence) {
-			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/Karpenter-payments"))
-		}, "NodeRoleNotMapped"},
+		{"the controller's role is mapped", configMap, awsAuth(mapped(controller)), "ControllerRoleMapped"},
+		{"the controller's role has the entry", api, accessEntries(entry(controller, "EC2_LINUX")), "ControllerRoleMapped"},
+		{"the controller's role has an entry of its own sort", api, accessEntries(entry(controller, "STANDARD")), "NodeRoleNotMapped"},
+		{"Karpenter's role for other nodes is mapped", configMap, awsAuth(mapped("arn:aws:iam::111122223333:role/Karpenter-payments")), "NodeRoleNotMapped"},
 		{"what looks like it may not be assumed by EC2", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/Karpenter-payments"))
 			e.Roles["Karpenter-payments"] = evidence.Read(evidence.Role{Name: "Karpenter-payments", TrustPolicy: trustOIDC})
 		}, "ControllerRoleMapped"},
 
-		{"a pod's role of any name is mapped", configMap, func(e *evidence.Evidence) { other(e, "f3a91c", trustOIDC) }, "ControllerRoleMapped"},
+		{"a pod's role of any name is mapped", configMap, other("f3a91c", trustOIDC), "ControllerRoleMapped"},
 		{"a pod's role of any name has the entry", api, func(e *evidence.Evidence) {
 			e.Cluster.AccessEntries = entries(entry("arn:aws:iam::111122223333:role/f3a91c", "EC2_LINUX"))
 			e.Roles["f3a91c"] = evidence.Read(evidence.Role{Name: "f3a91c", TrustPolicy: trustPods})
 		}, "ControllerRoleMapped"},
-		{"it is mapped with one of the groups", configMap, func(e *evidence.Evidence) {
-			other(e, "f3a91c", trustPods)
-			e.Cluster.AwsAuth.Value.Roles[0].Groups = []string{"system:bootstrappers"}
-		}, "ControllerRoleMapped"},
-		{"another controller's role is mapped", configMap, func(e *evidence.Evidence) { other(e, "lb", trustLB) }, "ControllerRoleMapped"},
+		{"it is mapped with one of the groups", configMap, do(other("f3a91c", trustPods), func(e *evidence.Evidence) { e.Cluster.AwsAuth.Value.Roles[0].Groups = []string{"system:bootstrappers"} }),
+			"ControllerRoleMapped"},
+		{"another controller's role is mapped", configMap, other("lb", trustLB), "ControllerRoleMapped"},
 		{"what launches instances is mapped", configMap, func(e *evidence.Evidence) {
-			other(e, "f3a91c", trustAccount)
+			other("f3a91c", trustAccount)(e)
 			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": evidence.Read([]evidence.PolicyDocument{
 				{Name: "arn:aws:iam::111122223333:policy/a", Text: `{"Statement":{"Effect":"Allow","Action":"ec2:Create*","Resource":"*"}}`},
 				{Name: "b", Text: `{"Statement":[{"Effect":"Allow","Action":["iam:PassRole"],"Resource":"*","Condition":{}}]}`}})}
 		}, "ControllerRoleMapped"},
 		{"what may launch and give no roles", configMap, func(e *evidence.Evidence) {
-			other(e, "f3a91c", trustAccount)
+			other("f3a91c", trustAccount)(e)
 			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": evidence.Read([]evidence.PolicyDocument{{Name: "a", Text: `{"Statement":{"Effect":"Allow","Action":"ec2:*"}}`}, {Name: "b", Text: `{"Statement":{"Effect":"Deny","Action":"iam:PassRole"}}`}})}
 		}, "NodeRoleNotMapped"},
 		{"an administrator is mapped", configMap, func(e *evidence.Evidence) {
-			other(e, "f3a91c", trustAccount)
+			other("f3a91c", trustAccount)(e)
 			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": evidence.Read([]evidence.PolicyDocument{{Name: "a", Text: `{"Statement":{"Effect":"Allow","Action":"*"}}`}})}
 		}, "NodeRoleNotMapped"},
 		{"Karpenter's service account names it", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/f3a91c"))
 			e.Cluster.Controllers = evidence.Read([]evidence.ServiceAccount{{Namespace: "kube-system", Name: "karpenter", RoleARN: "arn:aws:iam::111122223333:role/tools/f3a91c"}})
 		}, "ControllerRoleMapped"},
-		{"a controller's name, and EC2 may assume it", configMap, func(e *evidence.Evidence) { other(e, "KarpenterControllerRole", trustEC2) }, "NodeRoleNotMapped"},
-		{"a controller's name and a node's", configMap, func(e *evidence.Evidence) {
-			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/KarpenterControllerNodes"))
-		}, "NodeRoleNotMapped"},
+		{"a controller's name, and EC2 may assume it", configMap, other("KarpenterControllerRole", trustEC2), "NodeRoleNotMapped"},
+		{"a controller's name and a node's", configMap, awsAuth(mapped("arn:aws:iam::111122223333:role/KarpenterControllerNodes")), "NodeRoleNotMapped"},
 		{"the role of another pool's nodes, by its class", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(controller))
 			e.Groups["nodepool/other"] = evidence.Group{NodeClass: evidence.Read(evidence.NodeClass{Role: "KarpenterController-payments"})}
 		}, "NodeRoleNotMapped"},
 		{"a role that a build system assumes", configMap, func(e *evidence.Evidence) {
-			other(e, "ci", `{"Statement":{"Effect":"Allow","Principal":{"Federated":"arn:aws:iam::111122223333:oidc-provider/token.actions.githubusercontent.com"},"Action":"sts:AssumeRoleWithWebIdentity"}}`)
+			other("ci", `{"Statement":{"Effect":"Allow","Principal":{"Federated":"arn:aws:iam::111122223333:oidc-provider/token.actions.githubusercontent.com"},"Action":"sts:AssumeRoleWithWebIdentity"}}`)(e)
 		}, "NodeRoleNotMapped"},
-		{"Fargate's role is mapped", configMap, func(e *evidence.Evidence) {
-			other(e, "KarpenterFargate", `{"Statement":{"Effect":"Allow","Principal":{"Service":"eks-fargate-pods.amazonaws.com"},"Action":"sts:AssumeRole"}}`)
-		}, "NodeRoleNotMapped"},
+		{"Fargate's role is mapped", configMap, other("KarpenterFargate", `{"Statement":{"Effect":"Allow","Principal":{"Service":"eks-fargate-pods.amazonaws.com"},"Action":"sts:AssumeRole"}}`),
+			"NodeRoleNotMapped"},
 		{"a role of another account", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::123456789012:role/f3a91c"))
 			e.Roles["f3a91c"] = evidence.Read(evidence.Role{Name: "f3a91c", TrustPolicy: trustPods})
 		}, "NodeRoleNotMapped"},
 
-		{"an entry for a person", both, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(entry(nodeRole, "STANDARD")) }, "AccessEntryWrongType"},
-		{"an entry for Auto Mode without its policy", both, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(entry(nodeRole, "EC2")) }, "AccessEntryWrongType"},
+		{"an entry for a person", both, accessEntries(entry(nodeRole, "STANDARD")), "AccessEntryWrongType"},
+		{"an entry for Auto Mode without its policy", both, accessEntries(entry(nodeRole, "EC2")), "AccessEntryWrongType"},
 		{"an entry for Auto Mode", both, func(e *evidence.Evidence) {
 			a := entry(nodeRole, "EC2")
 			a.Policies = []string{"arn:aws:eks::aws:cluster-access-policy/AmazonEKSAutoNodePolicy"}
 			e.Cluster.AccessEntries = entries(a)
 		}, ""},
-		{"an entry that is not asked", configMap, func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(entry(nodeRole, "STANDARD")) }, ""},
-		{"the role was made again", both, func(e *evidence.Evidence) {
-			change(e.Roles, "payments-node", func(r *evidence.Role) { r.Created = then.Add(2 * time.Hour) })
-		}, "AccessEntryStale"},
-		{"the role was made at the same moment", both, func(e *evidence.Evidence) {
-			change(e.Roles, "payments-node", func(r *evidence.Role) { r.Created = then.Add(time.Hour) })
-		}, ""},
+		{"an entry that is not asked", configMap, accessEntries(entry(nodeRole, "STANDARD")), ""},
+		{"the role was made again", both, nodesRole(func(r *evidence.Role) { r.Created = then.Add(2 * time.Hour) }), "AccessEntryStale"},
+		{"the role was made at the same moment", both, nodesRole(func(r *evidence.Role) { r.Created = then.Add(time.Hour) }), ""},
 
 		{"mapRoles is no YAML", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = evidence.Read(evidence.AwsAuth{Unparseable: "line 3: found a tab"})
@@ -226,49 +231,29 @@ func TestWhatIsFound(t *testing.T) {
 			change(e.Roles, "payments-node", func(r *evidence.Role) { r.ARN = arn })
 			e.Cluster.AwsAuth = roles(mapped(arn, func(m *evidence.RoleMapping) { m.Path = true }))
 		}, "AwsAuthArnHasPath"},
-		{"the role has a path and the ARN has none", configMap, func(e *evidence.Evidence) {
-			change(e.Roles, "payments-node", func(r *evidence.Role) { r.ARN = "arn:aws:iam::111122223333:role/team/payments-node" })
-		}, ""},
-		{"the ARN is the profile's", configMap, func(e *evidence.Evidence) {
-			e.Cluster.AwsAuth = roles(mapped(profile, func(m *evidence.RoleMapping) { m.InstanceProfile = true }))
-		}, "AwsAuthArnIsInstanceProfile"},
-		{"the ARN is another profile's", configMap, func(e *evidence.Evidence) {
-			e.Cluster.AwsAuth = roles(mapped(profile+"-2", func(m *evidence.RoleMapping) { m.InstanceProfile = true }))
-		}, "NodeRoleNotMapped"},
-		{"without the group of nodes", configMap, func(e *evidence.Evidence) {
-			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:bootstrappers", "system:masters"} }))
-		}, "AwsAuthWrongGroups"},
-		{"without the group of bootstrappers, as AWS's own access entries", configMap, func(e *evidence.Evidence) {
-			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:nodes"} }))
-		}, "AwsAuthWrongGroups?"},
+		{"the role has a path and the ARN has none", configMap, nodesRole(func(r *evidence.Role) { r.ARN = "arn:aws:iam::111122223333:role/team/payments-node" }), ""},
+		{"the ARN is the profile's", configMap, awsAuth(mapped(profile, func(m *evidence.RoleMapping) { m.InstanceProfile = true })), "AwsAuthArnIsInstanceProfile"},
+		{"the ARN is another profile's", configMap, awsAuth(mapped(profile+"-2", func(m *evidence.RoleMapping) { m.InstanceProfile = true })), "NodeRoleNotMapped"},
+		{"without the group of nodes", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:bootstrappers", "system:masters"} })), "AwsAuthWrongGroups"},
+		{"without the group of bootstrappers, as AWS's own access entries", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:nodes"} })),
+			"AwsAuthWrongGroups?"},
 		{"twice, and the last one without the group of bootstrappers", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective = false }), mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:nodes"} }))
 		}, "AwsAuthWrongGroups?"},
-		{"as one user for all", configMap, func(e *evidence.Evidence) {
-			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:ip-10-0-0-1" }))
-		}, "AwsAuthWrongUsername"},
-		{"by the name of the session", configMap, func(e *evidence.Evidence) {
-			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:{{SessionName}}" }))
-		}, ""},
+		{"as one user for all", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:ip-10-0-0-1" })), "AwsAuthWrongUsername"},
+		{"by the name of the session", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:{{SessionName}}" })), ""},
 		{"by the DNS name, and the node is named after its id", configMap, joining(func(j *userdata.Join) { j.InstanceIDName = true }), "AwsAuthWrongUsername"},
-		{"by the name of the session, and the node is named after its id", configMap, func(e *evidence.Evidence) {
-			joining(func(j *userdata.Join) { j.InstanceIDName = true })(e)
-			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:{{SessionNameRaw}}" }))
-		}, ""},
-		{"by the name of the session, and nothing names the node after its id", configMap, func(e *evidence.Evidence) {
-			joining(func(*userdata.Join) {})(e)
-			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:{{SessionName}}" }))
-		}, "AwsAuthWrongUsername?"},
+		{"by the name of the session, and the node is named after its id", configMap,
+			do(joining(func(j *userdata.Join) { j.InstanceIDName = true }), awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:{{SessionNameRaw}}" }))), ""},
+		{"by the name of the session, and nothing names the node after its id", configMap,
+			do(joining(func(*userdata.Join) {}), awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:{{SessionName}}" }))), "AwsAuthWrongUsername?"},
 		{"by the DNS name, and the node has a name of its own", configMap, joining(func(j *userdata.Join) {
 			j.InstanceIDName = true
 			j.Kubelet.HostnameOverride = userdata.Setting{State: userdata.Dynamic}
 		}), ""},
 		{"by the DNS name, and a branch may name the node after its id", configMap, joining(func(j *userdata.Join) { j.InstanceIDName, j.Conditional = true, true }), ""},
 		{"an entry by the DNS name, and the node is named after its id", api, joining(func(j *userdata.Join) { j.InstanceIDName = true }), "AccessEntryWrongType"},
-		{"an entry of Auto Mode's type, and the node is named after its id", api, func(e *evidence.Evidence) {
-			joining(func(j *userdata.Join) { j.InstanceIDName = true })(e)
-			e.Cluster.AccessEntries = entries(entry(nodeRole, "EC2"))
-		}, ""},
+		{"an entry of Auto Mode's type, and the node is named after its id", api, do(joining(func(j *userdata.Join) { j.InstanceIDName = true }), accessEntries(entry(nodeRole, "EC2"))), ""},
 		{"twice, in another case, and the last is no node's", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective = false }),
 				mapped("arn:aws:iam::111122223333:role/Payments-Node", func(m *evidence.RoleMapping) { m.Username, m.Groups = "admin", []string{"system:masters"} }))
@@ -285,9 +270,7 @@ func TestWhatIsFound(t *testing.T) {
 			e.Cluster.AwsAuth = roles(mapped(controller, func(m *evidence.RoleMapping) { m.Effective = false }), mapped(controller),
 				mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = nil }))
 		}, "AwsAuthWrongGroups"},
-		{"twice, and the last is a node's", configMap, func(e *evidence.Evidence) {
-			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective, m.Groups = false, nil }), mapped(nodeRole))
-		}, ""},
+		{"twice, and the last is a node's", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective, m.Groups = false, nil }), mapped(nodeRole)), ""},
 
 		{"no profile", both, func(e *evidence.Evidence) {
 			i := e.Instances[instance]
@@ -299,12 +282,8 @@ func TestWhatIsFound(t *testing.T) {
 			change(e.Profiles, profile, func(p *evidence.InstanceProfile) { p.Roles = nil })
 		}, "InstanceProfileMissing"},
 		{"the role is gone", both, func(e *evidence.Evidence) { e.Roles["payments-node"] = evidence.None[evidence.Role]() }, "InstanceProfileMissing"},
-		{"EC2 may not assume the role", both, func(e *evidence.Evidence) {
-			change(e.Roles, "payments-node", func(r *evidence.Role) { r.TrustPolicy = trustOIDC })
-		}, "RoleTrustInvalid"},
-		{"AWS's policies are not attached", both, func(e *evidence.Evidence) {
-			e.Policies["payments-node"] = evidence.Read(evidence.Policies{})
-		}, "RolePoliciesMissing?"},
+		{"EC2 may not assume the role", both, nodesRole(func(r *evidence.Role) { r.TrustPolicy = trustOIDC }), "RoleTrustInvalid"},
+		{"AWS's policies are not attached", both, func(e *evidence.Evidence) { e.Policies["payments-node"] = evidence.Read(evidence.Policies{}) }, "RolePoliciesMissing?"},
 		{"its own policies may grant the same", both, func(e *evidence.Evidence) {
 			e.Policies["payments-node"] = evidence.Read(evidence.Policies{Attached: []string{"arn:aws:iam::111122223333:policy/nodes"}})
 		}, ""},
@@ -325,9 +304,10 @@ func TestWhatIsFound(t *testing.T) {
 }
 
 // other maps a role in place of the nodes'.
-func other(e *evidence.Evidence, name, trust string) {
-	e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/" + name))
-	e.Roles[name] = evidence.Read(evidence.Role{Name: name, TrustPolicy: trust})
+func other(name, trust string) func(*evidence.Evidence) {
+	return do(awsAuth(mapped("arn:aws:iam::111122223333:role/"+name)), func(e *evidence.Evidence) {
+		e.Roles[name] = evidence.Read(evidence.Role{Name: name, TrustPolicy: trust})
+	})
 }
 
 // A role mapped in place of the nodes' is reported with what it was recognized by, and named if
@@ -346,31 +326,32 @@ func TestTheRoleThatIsMappedInPlaceOfTheNodesIsNamed(t *testing.T) {
 		evidence []string
 		open     string
 	}{
-		{"by its trust policy", func(e *evidence.Evidence) { other(e, "f3a91c", trustSA) }, cause.ControllerRoleMapped, "payments maps f3a91c, the role of the Karpenter controller, service account kube-system:karpenter, for nodes; the nodes have payments-node, which is not in aws-auth",
-			[]string{"mapRoles[0].rolearn: arn:aws:iam::111122223333:role/f3a91c", "AssumeRolePolicyDocument: sts:AssumeRoleWithWebIdentity by the OIDC provider of a cluster, service account kube-system:karpenter"}, ""},
-		{"of another controller", func(e *evidence.Evidence) { other(e, "lb", trustLB) }, cause.ControllerRoleMapped, "payments maps lb, a role that pods assume, service account kube-system:aws-lb, for nodes; the nodes have payments-node, which is not in aws-auth", nil, ""},
-		{"by its name alone", func(e *evidence.Evidence) { e.Cluster.AwsAuth = roles(mapped(controller)) }, cause.ControllerRoleMapped, "payments maps KarpenterController-payments, by its name the role of the Karpenter controller, for nodes; the nodes have payments-node, which is not in aws-auth",
-			[]string{"RoleName: KarpenterController-payments"}, ""},
+		{"by its trust policy", other("f3a91c", trustSA),
+			cause.ControllerRoleMapped, "payments maps f3a91c, the role of the Karpenter controller, service account kube-system:karpenter, for nodes; the nodes have payments-node, which is not in aws-auth", []string{"mapRoles[0].rolearn: arn:aws:iam::111122223333:role/f3a91c", "AssumeRolePolicyDocument: sts:AssumeRoleWithWebIdentity by the OIDC provider of a cluster, service account kube-system:karpenter"}, ""},
+		{"of another controller", other("lb", trustLB),
+			cause.ControllerRoleMapped, "payments maps lb, a role that pods assume, service account kube-system:aws-lb, for nodes; the nodes have payments-node, which is not in aws-auth", nil, ""},
+		{"by its name alone", awsAuth(mapped(controller)),
+			cause.ControllerRoleMapped, "payments maps KarpenterController-payments, by its name the role of the Karpenter controller, for nodes; the nodes have payments-node, which is not in aws-auth", []string{"RoleName: KarpenterController-payments"}, ""},
 		{"it could not be read", unread, cause.NodeRoleNotMapped, "; mapped for nodes, and it is unknown whose roles they are: f3a91c",
 			[]string{"mapRoles[0].rolearn: arn:aws:iam::111122223333:role/f3a91c", "mapRoles[1].rolearn: arn:aws:iam::111122223333:role/others, the role of other nodes"}, "iam:GetRole of f3a91c: no permission"},
-		{"nothing tells whose it is", func(e *evidence.Evidence) { other(e, "f3a91c", trustAccount) }, cause.NodeRoleNotMapped, "; mapped for nodes, and it is unknown whose roles they are: f3a91c", nil, "it is unknown whose role f3a91c is"},
+		{"nothing tells whose it is", other("f3a91c", trustAccount),
+			cause.NodeRoleNotMapped, "; mapped for nodes, and it is unknown whose roles they are: f3a91c", nil, "it is unknown whose role f3a91c is"},
 		{"its policies let it pass a role, and launch nothing", func(e *evidence.Evidence) {
-			other(e, "f3a91c", trustAccount)
+			other("f3a91c", trustAccount)(e)
 			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": evidence.Read([]evidence.PolicyDocument{{Name: "p", Text: `{"Statement":{"Effect":"Allow","Action":"iam:PassRole"}}`}})}
 		}, cause.NodeRoleNotMapped, "whose roles they are: f3a91c", nil, "it is unknown whose role f3a91c is"},
 		{"a controller's by its name, and instances have it", func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(controller))
 			e.Profiles["x"] = evidence.Read(evidence.InstanceProfile{Roles: []string{"KarpenterController-payments"}})
 		}, cause.NodeRoleNotMapped, "so the API server refuses its kubelet", nil, ""},
-		{"a controller's by its name, and mapped for Fargate", func(e *evidence.Evidence) {
-			e.Cluster.AwsAuth = roles(mapped(controller, func(m *evidence.RoleMapping) { m.Groups = append(slices.Clone(nodes), "system:node-proxier") }))
-		}, cause.NodeRoleNotMapped, "so the API server refuses its kubelet", nil, ""},
+		{"a controller's by its name, and mapped for Fargate", awsAuth(mapped(controller, func(m *evidence.RoleMapping) { m.Groups = append(slices.Clone(nodes), "system:node-proxier") })),
+			cause.NodeRoleNotMapped, "so the API server refuses its kubelet", nil, ""},
 		{"its policies could not be read", func(e *evidence.Evidence) {
-			other(e, "f3a91c", trustAccount)
+			other("f3a91c", trustAccount)(e)
 			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": {State: evidence.Known, Why: "iam:GetRolePolicy: no permission"}}
 		}, cause.NodeRoleNotMapped, "whose roles they are: f3a91c", nil, "iam:GetRolePolicy: no permission"},
 		{"Karpenter's service account could not be read", func(e *evidence.Evidence) {
-			other(e, "f3a91c", trustAccount)
+			other("f3a91c", trustAccount)(e)
 			e.Cluster.Controllers = evidence.Failed[[]evidence.ServiceAccount]("list serviceaccounts: no permission")
 		}, cause.NodeRoleNotMapped, "whose roles they are: f3a91c", nil, "list serviceaccounts: no permission"},
 	} {
@@ -611,7 +592,7 @@ func windowsNode(mode string) *evidence.Evidence {
 func TestAWindowsNodeWhoseRoleIsMappedAsALinuxNodes(t *testing.T) {
 	const api, both, configMap = "API", "API_AND_CONFIG_MAP", "CONFIG_MAP"
 	entered := func(kind string) func(*evidence.Evidence) {
-		return func(e *evidence.Evidence) { e.Cluster.AccessEntries = entries(entry(nodeRole, kind)) }
+		return accessEntries(entry(nodeRole, kind))
 	}
 	grouped := func(groups ...string) func(*evidence.Evidence) {
 		return func(e *evidence.Evidence) {
