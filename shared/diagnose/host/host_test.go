@@ -221,10 +221,8 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		}, "MemoryPressurePreceded KubeletSilent"},
 		{"another node of its name said so", do(func(w *world) { w.node.Object.Value.Created = silence.Add(-10 * time.Minute) }, event("NodeHasInsufficientMemory", "", 20*time.Minute)),
 			"KubeletSilent"},
-		{"it said so before the instance was started again", func(w *world) {
-			w.instance.Config.Value.Launched = silence.Add(-10 * time.Minute)
-			w.event("NodeHasInsufficientMemory", "", 20*time.Minute)
-		}, "KubeletSilent"},
+		{"it said so before the instance was started again",
+			do(func(w *world) { w.instance.Config.Value.Launched = silence.Add(-10 * time.Minute) }, event("NodeHasInsufficientMemory", "", 20*time.Minute)), "KubeletSilent"},
 		{"it has enough of all, said at its start", do(event("NodeHasSufficientMemory", "", 5*time.Minute), event("NodeHasNoDiskPressure", "", 5*time.Minute)), "KubeletSilent"},
 		{"the kernel killed for lack of memory", event("SystemOOM", "System OOM encountered, victim process: java, pid: 4711", 3*time.Minute), "MemoryPressurePreceded KubeletSilent"},
 		{"the kernel killed for lack of memory half an hour before", event("SystemOOM", "System OOM encountered", 30*time.Minute), "MemoryPressurePreceded? KubeletSilent"},
@@ -250,10 +248,8 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		{"its kernel panicked", shows(console.KernelPanic, "Fatal exception", 1), "KernelPanic KubeletSilent"},
 		{"its kernel panicked, and booted since", do(shows(console.KernelPanic, "Fatal exception", 1), boots(2)), "KernelPanic? KubeletSilent"},
 		{"its kernel panicked, and the node was heard after that", do(shows(console.KernelPanic, "Fatal exception", 1), capturedAt(silence.Add(-10*time.Minute))), "KubeletSilent"},
-		{"the panic's boot began before what EC2 keeps", func(w *world) {
-			w.shows(console.KernelPanic, "Fatal exception", 0)
-			w.instance.Console.Value.Boots, w.instance.Console.Value.Truncated = 0, true
-		}, "KernelPanic KubeletSilent"},
+		{"the panic's boot began before what EC2 keeps",
+			do(shows(console.KernelPanic, "Fatal exception", 0), func(w *world) { w.instance.Console.Value.Boots, w.instance.Console.Value.Truncated = 0, true }), "KernelPanic KubeletSilent"},
 		{"its disk is full", shows(console.DiskFull, "containerd", 1), "DiskFull KubeletSilent"},
 		{"its disk was full an earlier boot", do(shows(console.DiskFull, "containerd", 1), boots(2)), "DiskFull? KubeletSilent"},
 
@@ -321,14 +317,10 @@ func TestWhatBefellAnInstanceThatIsNotSilent(t *testing.T) {
 		{"EC2 does not reach it", roll.Unregistered, func(w *world) { w.instance.Status.Value.Instance = "impaired" }, "InstanceStatusImpaired"},
 
 		{"an impaired instance", roll.Impaired, func(w *world) { w.instance.Status.Value.Instance = "impaired" }, "InstanceStatusImpaired"},
-		{"its kernel panicked", roll.Impaired, func(w *world) {
-			w.instance.Status.Value.Instance = "impaired"
-			w.shows(console.KernelPanic, "Fatal exception", 1)
-		}, "KernelPanic InstanceStatusImpaired"},
-		{"its host fails, and its kernel killed", roll.Impaired, func(w *world) {
-			w.instance.Status.Value.System = "impaired"
-			w.shows(console.OutOfMemory, "java", 1)
-		}, "SystemStatusImpaired OutOfMemory?"},
+		{"its kernel panicked", roll.Impaired, do(func(w *world) { w.instance.Status.Value.Instance = "impaired" }, shows(console.KernelPanic, "Fatal exception", 1)),
+			"KernelPanic InstanceStatusImpaired"},
+		{"its host fails, and its kernel killed", roll.Impaired, do(func(w *world) { w.instance.Status.Value.System = "impaired" }, shows(console.OutOfMemory, "java", 1)),
+			"SystemStatusImpaired OutOfMemory?"},
 		{"it passes again", roll.Impaired, func(*world) {}, ""},
 		{"a volume of it", roll.Impaired, func(w *world) { w.instance.Status.Value.AttachedEBS = "impaired" }, "AttachedEbsImpaired?"},
 		{"its host, and so its volumes", roll.Impaired, func(w *world) {

@@ -250,25 +250,19 @@ func TestStartupTaintsThatRemain(t *testing.T) {
 			w.claim().Conditions[0] = evidence.Condition{Type: "Registered", Status: "Unknown", Reason: "RegistrationHookPending", Message: "placement-group"}
 		}, "StartupTaintNotRemoved", "Unknown (RegistrationHookPending): placement-group"},
 		{"Karpenter's own, which it took off before", tainted("karpenter.sh/unregistered", noExecute), "StartupTaintNotRemoved", "does not take off again what came back since"},
-		{"Karpenter's own, read as it was taken off", func(w *world) {
-			w.tainted(taint("karpenter.sh/unregistered", noExecute))
-			w.claim().Conditions[0].Since = now.Add(-time.Minute + time.Second)
-		}, "StartupTaintNotRemoved", "takes it off when it registers the node\n"},
+		{"Karpenter's own, read as it was taken off", do(tainted("karpenter.sh/unregistered", noExecute), func(w *world) { w.claim().Conditions[0].Since = now.Add(-time.Minute + time.Second) }),
+			"StartupTaintNotRemoved", "takes it off when it registers the node\n"},
 		{"Karpenter's own, with another effect", tainted("karpenter.sh/unregistered", noSchedule), "StartupTaintNotRemoved", "takes off karpenter.sh/unregistered:NoExecute alone"},
-		{"Karpenter's own, and no NodeClaim has the instance", func(w *world) {
-			w.tainted(taint("karpenter.sh/unregistered", noExecute))
-			w.claims.Value = nil
-		}, "StartupTaintNotRemoved", "no NodeClaim has its instance"},
+		{"Karpenter's own, and no NodeClaim has the instance", do(tainted("karpenter.sh/unregistered", noExecute), func(w *world) { w.claims.Value = nil }),
+			"StartupTaintNotRemoved", "no NodeClaim has its instance"},
 		{"Karpenter's own, on a node that is not ready", do(tainted("karpenter.sh/unregistered", noExecute), unready("PLEG is not healthy")), "StartupTaintNotRemoved", ""},
 		{"the cloud provider's", func(w *world) {
 			w.tainted(evidence.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: noSchedule})
 		}, "StartupTaintNotRemoved", "cloud controller manager"},
 		{"a readiness rule's", func(w *world) { w.tainted(taint("readiness.k8s.io/gpu", noSchedule)) }, "StartupTaintNotRemoved UndeclaredStartupTaint?", "nodereadinessrules"},
 		{"one that only the NodePool declares", do(tainted("example.com/warming-up", noSchedule), declares("example.com/warming-up", noSchedule)), "StartupTaintNotRemoved", "no agent is known"},
-		{"one that is no startup taint, and declared as one", func(w *world) {
-			w.tainted(taint("nvidia.com/gpu", noSchedule))
-			w.declares(taint("nvidia.com/gpu", noSchedule))
-		}, "StartupTaintNotRemoved", "belongs to spec.template.spec.taints"},
+		{"one that is no startup taint, and declared as one", do(tainted("nvidia.com/gpu", noSchedule), declares("nvidia.com/gpu", noSchedule)),
+			"StartupTaintNotRemoved", "belongs to spec.template.spec.taints"},
 		{"one that only the policy names", func(w *world) {
 			w.tainted(taint("example.com/warming-up", noSchedule))
 			w.finding.Summary = "node " + name + " is Ready and still has the startup taint example.com/warming-up:NoSchedule since its creation"
@@ -321,11 +315,8 @@ func TestTaintsThatKarpenterWasNotToldOf(t *testing.T) {
 	const minute = time.Minute
 	check(t, roll.Uninitialized, []test{
 		{"declared", do(aged(3*minute), tainted(cilium, noExecute), declares(cilium, noExecute)), "StartupTaintNotRemoved?", ""},
-		{"declared, with a value", func(w *world) {
-			w.aged(3 * minute)
-			w.tainted(evidence.Taint{Key: cilium, Value: "true", Effect: noExecute})
-			w.declares(taint(cilium, noExecute))
-		}, "StartupTaintNotRemoved?", ""},
+		{"declared, with a value", do(aged(3*minute), func(w *world) { w.tainted(evidence.Taint{Key: cilium, Value: "true", Effect: noExecute}) }, declares(cilium, noExecute)),
+			"StartupTaintNotRemoved?", ""},
 		{"declared as a lasting one", do(aged(3*minute), func(w *world) { w.tainted(taint(cilium, noExecute)) }, func(w *world) { w.claim().Taints = []evidence.Taint{taint(cilium, noExecute)} }),
 			"StartupTaintNotRemoved?", ""},
 		{"not declared", do(aged(3*minute), tainted(cilium, noSchedule)), "UndeclaredStartupTaint StartupTaintNotRemoved?",
@@ -344,31 +335,18 @@ func TestTaintsThatKarpenterWasNotToldOf(t *testing.T) {
 		{"a readiness rule's", do(aged(minute), tainted("readiness.k8s.io/gpu", noSchedule)), "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
 		{"no agent's", do(aged(minute), tainted("example.com/team", noSchedule)), "UndeclaredStartupTaint", "spec.template.spec.taints instead"},
 		{"no agent's, declared", do(aged(minute), tainted("example.com/team", noSchedule), declares("example.com/team", noSchedule)), "StartupTaintNotRemoved?", ""},
-		{"no agent's, declared as a lasting one", func(w *world) {
-			w.aged(minute)
-			w.tainted(taint("example.com/team", noSchedule))
-			w.pool.Value.Taints = []evidence.Taint{taint("example.com/team", noSchedule)}
-		}, "", ""},
-		{"no agent's, declared with another effect", func(w *world) {
-			w.aged(minute)
-			w.tainted(taint("example.com/team", noSchedule))
-			w.declares(taint("example.com/team", noExecute))
-		}, "UndeclaredStartupTaint", "declares only with the effect NoExecute"},
+		{"no agent's, declared as a lasting one",
+			do(aged(minute), tainted("example.com/team", noSchedule), func(w *world) { w.pool.Value.Taints = []evidence.Taint{taint("example.com/team", noSchedule)} }), "", ""},
+		{"no agent's, declared with another effect", do(aged(minute), tainted("example.com/team", noSchedule), declares("example.com/team", noExecute)),
+			"UndeclaredStartupTaint", "declares only with the effect NoExecute"},
 		{"no agent's, with which the user data registers", do(aged(minute), func(w *world) { w.tainted(taint("example.com/team", noSchedule)) }, registers("example.com/team=a:NoSchedule")),
 			"UndeclaredStartupTaint", "with which its user data has the kubelet register"},
-		{"no agent's, with which the launch template registers", func(w *world) {
-			w.aged(minute)
-			w.tainted(taint("example.com/team", noSchedule))
-			w.registers("example.com/team=a:NoSchedule")
-			w.template()
-		}, "UndeclaredStartupTaint", "take it out of the launch template lt-0123456789abcdef0:3"},
+		{"no agent's, with which the launch template registers", do(aged(minute), tainted("example.com/team", noSchedule), registers("example.com/team=a:NoSchedule"), func(w *world) { w.template() }),
+			"UndeclaredStartupTaint", "take it out of the launch template lt-0123456789abcdef0:3"},
 		{"an agent's before nobody's", do(aged(minute), func(w *world) { w.tainted(taint("example.com/team", noSchedule), taint(cilium, noSchedule)) }),
 			"UndeclaredStartupTaint StartupTaintNotRemoved?", "of Cilium"},
-		{"no agent's, on a node that works for long", func(w *world) {
-			w.aged(5 * time.Hour)
-			w.object().Labels["karpenter.sh/initialized"] = "true"
-			w.tainted(taint("example.com/maintenance", noSchedule))
-		}, "", ""},
+		{"no agent's, on a node that works for long",
+			do(aged(5*time.Hour), func(w *world) { w.object().Labels["karpenter.sh/initialized"] = "true" }, tainted("example.com/maintenance", noSchedule)), "", ""},
 		{"those of nodes that are taken out of service", func(w *world) {
 			w.aged(minute)
 			w.tainted(taint("node.kubernetes.io/unschedulable", noSchedule), taint("karpenter.sh/disrupted", noSchedule), taint("ToBeDeletedByClusterAutoscaler", noSchedule),
@@ -377,16 +355,10 @@ func TestTaintsThatKarpenterWasNotToldOf(t *testing.T) {
 		{"one that resembles Karpenter's", do(aged(minute), tainted("karpenter.sh/unregistred", noExecute)), "UndeclaredStartupTaint", ""},
 		{"one that keeps no pod away", do(aged(minute), tainted(cilium, "PreferNoSchedule")), "StartupTaintNotRemoved?", ""},
 		{"a node that is not Karpenter's", do(aged(minute), owned(roll.OwnerManagedNodeGroup), tainted(cilium, noSchedule)), "StartupTaintNotRemoved?", ""},
-		{"the NodePool declares it by now", func(w *world) {
-			w.aged(3 * minute)
-			w.tainted(taint(cilium, noSchedule))
-			w.pool.Value.StartupTaints = []evidence.Taint{taint(cilium, noSchedule)}
-		}, "StartupTaintNotRemoved?", ""},
-		{"the NodePool was edited, and the claim still declares it", func(w *world) {
-			w.aged(3 * minute)
-			w.tainted(taint(cilium, noSchedule))
-			w.claim().Startup = []evidence.Taint{taint(cilium, noSchedule)}
-		}, "StartupTaintNotRemoved?", ""},
+		{"the NodePool declares it by now", do(aged(3*minute), tainted(cilium, noSchedule), func(w *world) { w.pool.Value.StartupTaints = []evidence.Taint{taint(cilium, noSchedule)} }),
+			"StartupTaintNotRemoved?", ""},
+		{"the NodePool was edited, and the claim still declares it",
+			do(aged(3*minute), tainted(cilium, noSchedule), func(w *world) { w.claim().Startup = []evidence.Taint{taint(cilium, noSchedule)} }), "StartupTaintNotRemoved?", ""},
 		{"the NodeClaim was not read", do(aged(3*minute), func(w *world) { w.tainted(taint(cilium, noSchedule)) }, func(w *world) { w.claims = evidence.Skipped[[]evidence.NodeClaim]("") }),
 			"UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
 		{"the NodePool was not read", do(aged(3*minute), func(w *world) { w.tainted(taint(cilium, noSchedule)) }, func(w *world) { w.pool = evidence.Failed[evidence.NodePool]("why") }),
@@ -526,15 +498,15 @@ func TestKubeletsThatStartTwice(t *testing.T) {
 		{"twice in one event", do(young(5*minute, 0), func(w *world) {
 			w.node.Events.Value[0].Count, w.node.Events.Value[0].Last = 2, w.object().Created.Add(minute)
 		}), flap, ""},
-		{"in one event, begun by another node of its name", func(w *world) {
-			young(5*minute, 0)(w)
-			w.node.Events.Value[0].Count, w.node.Events.Value[0].First = 2, w.object().Created.Add(-20*minute)
-		}, "", ""},
+		{"in one event, begun by another node of its name",
+			do(young(5*minute, 0), func(w *world) {
+				w.node.Events.Value[0].Count, w.node.Events.Value[0].First = 2, w.object().Created.Add(-20*minute)
+			}), "", ""},
 		{"another node of its name did", young(5*minute, -30*minute, -20*minute, 0), "", ""},
-		{"the kube-proxy started too", func(w *world) {
-			young(5*minute, 0)(w)
-			w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: "Starting", Last: w.object().Created.Add(minute), Count: 1})
-		}, "", ""},
+		{"the kube-proxy started too",
+			do(young(5*minute, 0), func(w *world) {
+				w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: "Starting", Last: w.object().Created.Add(minute), Count: 1})
+			}), "", ""},
 		{"twice, and its lease ran out", do(young(5*minute, 0, minute), func(w *world) { w.node.Lease.Value.Renewed = now.Add(-3 * minute) }), "", ""},
 		{"twice, and it has no lease", do(young(5*minute, 0, minute), func(w *world) { w.node.Lease = evidence.None[evidence.Lease]() }), "", ""},
 		{"twice, and its lease was not read", do(young(5*minute, 0, minute), func(w *world) { w.node.Lease = evidence.Failed[evidence.Lease]("why") }), "", ""},
