@@ -39,74 +39,48 @@ func TestBootOfBootstrapScript(t *testing.T) {
 				  label eks.amazonaws.com/capacityType=ON_DEMAND
 				  label eks.amazonaws.com/nodegroup=ng`,
 		},
-		{
-			name: "Ubuntu, in its environment",
-			data: "#cloud-config\nruncmd:\n- export KUBELET_EXTRA_ARGS='--node-labels=a=b' CONTAINER_RUNTIME=containerd\n- B64_CLUSTER_CA=" + exampleCA + " APISERVER_ENDPOINT=" + apiServer + " /etc/eks/bootstrap.sh demo\n",
-			want: `
+		{name: "Ubuntu, in its environment",
+			data: "#cloud-config\nruncmd:\n- export KUBELET_EXTRA_ARGS='--node-labels=a=b' CONTAINER_RUNTIME=containerd\n- B64_CLUSTER_CA=" + exampleCA + " APISERVER_ENDPOINT=" + apiServer + " /etc/eks/bootstrap.sh demo\n", want: `
 				runcmd in user data by bootstrap.sh, cluster demo, its endpoint and CA
 				  flag node-labels=a=b
-				  label a=b`,
-		},
-		{
-			name: "startup taint in single quotes within double quotes",
-			data: call + "\"--node-labels='karpenter.sh/nodepool=default' --register-with-taints='karpenter.sh/unregistered:NoExecute'\"\n",
-			want: `
+				  label a=b`},
+		{name: "startup taint in single quotes within double quotes",
+			data: call + "\"--node-labels='karpenter.sh/nodepool=default' --register-with-taints='karpenter.sh/unregistered:NoExecute'\"\n", want: `
 				user data by bootstrap.sh, cluster demo
 				  flag node-labels=karpenter.sh/nodepool=default; quotes within quotes
 				  flag register-with-taints=karpenter.sh/unregistered:NoExecute; quotes within quotes
 				  lost: systemd 219 ignores the assignment
 				  taint karpenter.sh/unregistered=:NoExecute by --register-with-taints
-				  label karpenter.sh/nodepool=default`,
-		},
-		{
-			name: "startup taint in both kinds of quotes, within escaped ones",
-			data: call + "\"--node-labels=a=b --register-with-taints=\\\"'karpenter.sh/unregistered:NoExecute'\\\"\"\n",
-			want: `
+				  label karpenter.sh/nodepool=default`},
+		{name: "startup taint in both kinds of quotes, within escaped ones",
+			data: call + "\"--node-labels=a=b --register-with-taints=\\\"'karpenter.sh/unregistered:NoExecute'\\\"\"\n", want: `
 				user data by bootstrap.sh, cluster demo
 				  flag node-labels=a=b
 				  flag register-with-taints=karpenter.sh/unregistered:NoExecute; quotes within quotes
 				  lost: systemd 219 ignores the assignment
 				  taint karpenter.sh/unregistered=:NoExecute by --register-with-taints
-				  label a=b`,
-		},
-		{
-			name: "double quotes that escapes keep until the kubelet",
-			data: call + `'--register-with-taints=\\"karpenter.sh/unregistered:NoExecute\\" --node-labels=\\"a=b\\"'` + "\n",
-			want: `
+				  label a=b`},
+		{name: "double quotes that escapes keep until the kubelet",
+			data: call + `'--register-with-taints=\\"karpenter.sh/unregistered:NoExecute\\" --node-labels=\\"a=b\\"'` + "\n", want: `
 				user data by bootstrap.sh, cluster demo
 				  flag register-with-taints="karpenter.sh/unregistered:NoExecute"; quotes within quotes; quotes reach the kubelet
 				  flag node-labels="a=b"; quotes within quotes; quotes reach the kubelet
 				  taint karpenter.sh/unregistered=:NoExecute by --register-with-taints; has quotes in it
-				  label =; is not <key>=<value>`,
-		},
-		{
-			name: "a quote that is never closed takes in the rest",
-			data: call + `'--node-labels="a=b --register-with-taints=k=v:NoSchedule --max-pods=20'` + "\n",
-			want: `
+				  label =; is not <key>=<value>`},
+		{name: "a quote that is never closed takes in the rest", data: call + `'--node-labels="a=b --register-with-taints=k=v:NoSchedule --max-pods=20'` + "\n", want: `
 				user data by bootstrap.sh, cluster demo
 				  flag node-labels=a=b -; a quote is not closed; quotes within quotes
-				  label =; is not <key>=<value>`,
-		},
-		{
-			name: "a line break within the quotes",
-			data: call + "'--node-labels=a=b\n  --register-with-taints=karpenter.sh/unregistered:NoExecute'\n",
-			want: `
+				  label =; is not <key>=<value>`},
+		{name: "a line break within the quotes", data: call + "'--node-labels=a=b\n  --register-with-taints=karpenter.sh/unregistered:NoExecute'\n", want: `
 				user data by bootstrap.sh, cluster demo
-				  lost: a line break ends the assignment`,
-		},
-		{
-			name: "a line break after a backslash",
-			data: call + "'--node-labels=a=b \\\n  --max-pods=20'\n",
-			want: `
+				  lost: a line break ends the assignment`},
+		{name: "a line break after a backslash", data: call + "'--node-labels=a=b \\\n  --max-pods=20'\n", want: `
 				user data by bootstrap.sh, cluster demo
 				  flag node-labels=a=b
 				  flag max-pods=20
-				  label a=b`,
-		},
-		{
-			name: "the taint given twice, and once with another effect",
-			data: call + "'--register-with-taints=karpenter.sh/unregistered:NoExecute --register-with-taints=team=a:NoSchedule,team=b:NoSchedule,x:Never,y=z,gone:NoSchedule-'\n",
-			want: `
+				  label a=b`},
+		{name: "the taint given twice, and once with another effect",
+			data: call + "'--register-with-taints=karpenter.sh/unregistered:NoExecute --register-with-taints=team=a:NoSchedule,team=b:NoSchedule,x:Never,y=z,gone:NoSchedule-'\n", want: `
 				user data by bootstrap.sh, cluster demo
 				  flag register-with-taints=karpenter.sh/unregistered:NoExecute
 				  flag register-with-taints=team=a:NoSchedule,team=b:NoSchedule,x:Never,y=z,gone:NoSchedule-; given again
@@ -115,12 +89,9 @@ func TestBootOfBootstrapScript(t *testing.T) {
 				  taint team=b:NoSchedule by --register-with-taints; is given twice with the same key and effect
 				  taint x=: by --register-with-taints; has no effect, or one that does not exist
 				  taint y=z: by --register-with-taints; has no effect, or one that does not exist
-				  taint gone=:NoSchedule by --register-with-taints; dropped`,
-		},
-		{
-			name: "what the kubelet does not take for flags",
-			data: call + "'\u2013-node-labels=a=b -max-pods=5 stray --=x --node-labels --register-node --no-such-flag=1 --container-runtime remote --v 2 --config'\n",
-			want: `
+				  taint gone=:NoSchedule by --register-with-taints; dropped`},
+		{name: "what the kubelet does not take for flags",
+			data: call + "'\u2013-node-labels=a=b -max-pods=5 stray --=x --node-labels --register-node --no-such-flag=1 --container-runtime remote --v 2 --config'\n", want: `
 				user data by bootstrap.sh, cluster demo
 				  flag ; a typographic dash or quote; a word that belongs to no flag
 				  flag max-pods=5; one dash
@@ -131,12 +102,9 @@ func TestBootOfBootstrapScript(t *testing.T) {
 				  flag container-runtime=remote; gone by 1.27
 				  flag v=2
 				  flag config; no value
-				  label =; is not <key>=<value>`,
-		},
-		{
-			name: "labels that a kubelet may not set, or that are none",
-			data: call + "--node-labels=node-role.kubernetes.io/worker=,node.kubernetes.io/lifecycle=spot,k8s.io/x=y,bad/key/x=1,a=b/c,plain\n",
-			want: `
+				  label =; is not <key>=<value>`},
+		{name: "labels that a kubelet may not set, or that are none",
+			data: call + "--node-labels=node-role.kubernetes.io/worker=,node.kubernetes.io/lifecycle=spot,k8s.io/x=y,bad/key/x=1,a=b/c,plain\n", want: `
 				user data by bootstrap.sh, cluster demo
 				  flag node-labels=node-role.kubernetes.io/worker=,node.kubernetes.io/lifecycle=spot,k8s.io/x=y,bad/key/x=1,a=b/c,plain
 				  label node-role.kubernetes.io/worker=; is one that a kubelet may not set
@@ -144,12 +112,9 @@ func TestBootOfBootstrapScript(t *testing.T) {
 				  label k8s.io/x=y; is one that a kubelet may not set
 				  label =; is not <key>=<value>
 				  label =; is not <key>=<value>
-				  label plain=`,
-		},
-		{
-			name: "flags of which secrets may be the values",
-			data: call + "'--provider-id=aws:///eu-west-1a/i-0123456789abcdef0 --manifest-url-header=Authorization:hunter2 --node-ip=10.0.0.1 --hostname-override=ip-10-0-0-1.ec2.internal --cloud-provider=external --pod-infra-container-image=111122223333.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.5 --fail-cgroupv1=false'\n",
-			want: `
+				  label plain=`},
+		{name: "flags of which secrets may be the values",
+			data: call + "'--provider-id=aws:///eu-west-1a/i-0123456789abcdef0 --manifest-url-header=Authorization:hunter2 --node-ip=10.0.0.1 --hostname-override=ip-10-0-0-1.ec2.internal --cloud-provider=external --pod-infra-container-image=111122223333.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.5 --fail-cgroupv1=false'\n", want: `
 				user data by bootstrap.sh, cluster demo
 				  flag provider-id (not kept)
 				  flag manifest-url-header (not kept)
@@ -159,19 +124,15 @@ func TestBootOfBootstrapScript(t *testing.T) {
 				  flag pod-infra-container-image=111122223333.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.5; gone by 1.36
 				  flag fail-cgroupv1=false
 				  hostname: ip-10-0-0-1.ec2.internal
-				  fail cgroup v1: false`,
-		},
-		{
-			name: "parts that only the instance knows",
-			data: "#!/bin/bash\nID=$(curl -s http://169.254.169.254/latest/meta-data/instance-id)\n/etc/eks/bootstrap.sh demo --apiserver-endpoint \"$URL\" --kubelet-extra-args \"--node-labels=a=b,id=$ID $MORE --max-pods=$N\"\n",
-			want: `
+				  fail cgroup v1: false`},
+		{name: "parts that only the instance knows",
+			data: "#!/bin/bash\nID=$(curl -s http://169.254.169.254/latest/meta-data/instance-id)\n/etc/eks/bootstrap.sh demo --apiserver-endpoint \"$URL\" --kubelet-extra-args \"--node-labels=a=b,id=$ID $MORE --max-pods=$N\"\n", want: `
 				user data by bootstrap.sh, cluster demo
 				  endpoint: (dynamic)
 				  flag node-labels (dynamic)
 				  flag max-pods (dynamic)
 				  more flags, computed
-				  label a=b`,
-		},
+				  label a=b`},
 		{
 			name: "arguments that the script takes otherwise than they were meant",
 			data: "#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args --node-labels=a=b --max-pods=20\n/etc/eks/bootstrap.sh --kubelet-extra-args='--max-pods=20' demo\n" +
@@ -213,17 +174,14 @@ func TestBootOfBootstrapScript(t *testing.T) {
 				fetch: {Name:pkg_x86_64.rpm Arch:amd64 Part:user data Conditional:false}
 				fetch: {Name:amazon-ssm-agent-aarch64.rpm Arch:arm64 Part:user data Conditional:false}`,
 		},
-		{
-			name: "a kubelet that is started by hand",
-			data: "#!/bin/bash\nkubelet --version\nnohup /usr/bin/kubelet --kubeconfig=/etc/kubeconfig --cluster-dns 10.100.0.10 --register-with-taints=\"'karpenter.sh/unregistered:NoExecute'\" $EXTRA &\n",
-			want: `
+		{name: "a kubelet that is started by hand",
+			data: "#!/bin/bash\nkubelet --version\nnohup /usr/bin/kubelet --kubeconfig=/etc/kubeconfig --cluster-dns 10.100.0.10 --register-with-taints=\"'karpenter.sh/unregistered:NoExecute'\" $EXTRA &\n", want: `
 				user data by kubelet
 				  flag kubeconfig=/etc/kubeconfig
 				  flag cluster-dns=10.100.0.10
 				  flag register-with-taints='karpenter.sh/unregistered:NoExecute'; quotes reach the kubelet
 				  more flags, computed
-				  taint karpenter.sh/unregistered=:NoExecute by --register-with-taints; has quotes in it`,
-		},
+				  taint karpenter.sh/unregistered=:NoExecute by --register-with-taints; has quotes in it`},
 	})
 }
 

@@ -23,17 +23,13 @@ const (
 func TestBootOfNodeConfig(t *testing.T) {
 	shell, node := "text/x-shellscript; charset=\"us-ascii\"", "application/node.eks.aws"
 	checkBoots(t, []bootCase{
-		{
-			name: "Karpenter on Amazon Linux 2023 (EC2NodeClass without user data of its own)",
-			data: inMIME(node, karpenterOwn),
-			want: `
+		{name: "Karpenter on Amazon Linux 2023 (EC2NodeClass without user data of its own)", data: inMIME(node, karpenterOwn), want: `
 				part 1 by nodeadm, cluster demo, its endpoint and CA
 				  flag node-labels=karpenter.sh/capacity-type=spot,karpenter.sh/nodepool=default; quotes within quotes
 				  taint karpenter.sh/unregistered=:NoExecute by registerWithTaints
 				  label karpenter.sh/capacity-type=spot
 				  label karpenter.sh/nodepool=default
-				  by Karpenter: part 1`,
-		},
+				  by Karpenter: part 1`},
 		{
 			// https://github.com/aws/karpenter-provider-aws/issues/7486
 			name: "a taint among the flags makes Karpenter's taint vanish",
@@ -55,29 +51,19 @@ func TestBootOfNodeConfig(t *testing.T) {
 			name: "a hybrid node on an EC2 instance",
 			data: "#!/bin/bash\ncat > /root/node.yaml <<EOF\n" + nodeConfigHead + "  cluster:\n    name: demo\n    region: eu-west-1\n  hybrid:\n    ssm:\n      activationCode: a\n      activationId: b\nEOF\nnodeadm install 1.35 --credential-provider ssm\nnodeadm init -c file:///root/node.yaml\n",
 		},
-		{
-			name: "a hybrid node that does not ask EKS for its cluster",
-			data: inMIME(node, nodeConfigHead+exampleCluster+"  hybrid:\n    iamRolesAnywhere: {nodeName: one}\n"),
-		},
-		{
-			name: "a NodeConfig whose hybrid is null",
-			data: inMIME(node, nodeConfigHead+exampleCluster+"  hybrid:\n"),
-			want: `
+		{name: "a hybrid node that does not ask EKS for its cluster", data: inMIME(node, nodeConfigHead+exampleCluster+"  hybrid:\n    iamRolesAnywhere: {nodeName: one}\n")},
+		{name: "a NodeConfig whose hybrid is null", data: inMIME(node, nodeConfigHead+exampleCluster+"  hybrid:\n"), want: `
 				fault: part 1, line 9 (nodeconfig) has a field that does not exist: spec [nodeadm is passed over]
-				part 1 by nodeadm, cluster demo, its endpoint and CA`,
-		},
-		{
-			name: "managed node group, as the launch template has it: EKS adds its own NodeConfig",
-			data: inMIME(shell, "#!/bin/bash\nyum install -y nfs-utils", node, nodeConfigHead+"  kubelet:\n    config: {shutdownGracePeriod: 30s, failCgroupV1: true}\n    flags: [--node-labels=team=a]\n  instance:\n    localStorage: {strategy: RAID0}\n    environment:\n      default: {HTTPS_PROXY: 'http://user:hunter2@proxy.example.com:3128', NO_PROXY: .example.com}\n  featureGates: {InstanceIdNodeName: true}\n"),
-			want: `
+				part 1 by nodeadm, cluster demo, its endpoint and CA`},
+		{name: "managed node group, as the launch template has it: EKS adds its own NodeConfig",
+			data: inMIME(shell, "#!/bin/bash\nyum install -y nfs-utils", node, nodeConfigHead+"  kubelet:\n    config: {shutdownGracePeriod: 30s, failCgroupV1: true}\n    flags: [--node-labels=team=a]\n  instance:\n    localStorage: {strategy: RAID0}\n    environment:\n      default: {HTTPS_PROXY: 'http://user:hunter2@proxy.example.com:3128', NO_PROXY: .example.com}\n  featureGates: {InstanceIdNodeName: true}\n"), want: `
 				part 2 by nodeadm
 				  instance id name
 				  flag node-labels=team=a
 				  label team=a
 				  fail cgroup v1: true
 				  missing: spec.cluster.name spec.cluster.apiServerEndpoint spec.cluster.certificateAuthority spec.cluster.cidr
-				proxy`,
-		},
+				proxy`},
 		{
 			name: "eksctl's default NodeConfig, its boundary without quotes",
 			data: "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=//\n\n--//\nContent-Type: application/node.eks.aws\n\n" + nodeConfigHead + exampleCluster +
@@ -91,22 +77,17 @@ func TestBootOfNodeConfig(t *testing.T) {
 				  label alpha.eksctl.io/cluster-name=demo
 				  label alpha.eksctl.io/nodegroup-name=ng`,
 		},
-		{
-			name: "fields that nodeadm drops: other letters, other places",
-			data: "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n    apiserverEndpoint: " + apiServer + "\n    certificateAuthority: " + exampleCA + "\n    cidr: 10.100.0.0/16\n    region: eu-west-1\n  kubelet:\n    extraArgs: [--max-pods=20]\n  maxPods: 20\n",
-			want: `
+		{name: "fields that nodeadm drops: other letters, other places",
+			data: "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n    apiserverEndpoint: " + apiServer + "\n    certificateAuthority: " + exampleCA + "\n    cidr: 10.100.0.0/16\n    region: eu-west-1\n  kubelet:\n    extraArgs: [--max-pods=20]\n  maxPods: 20\n", want: `
 				fault: user data, line 6 (nodeconfig) has a field that does not exist: spec.cluster.apiServerEndpoint [nodeadm is passed over]
 				fault: user data, line 9 (nodeconfig) has a field that does not exist: spec.cluster [nodeadm is passed over]
 				fault: user data, line 11 (nodeconfig) has a field that does not exist: spec.kubelet [nodeadm is passed over]
 				fault: user data, line 12 (nodeconfig) has a field that does not exist: spec [nodeadm is passed over]
 				user data by nodeadm, cluster demo
 				  ca: given 69590970
-				  missing: spec.cluster.apiServerEndpoint`,
-		},
-		{
-			name: "values of the wrong type",
-			data: "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: 42\n    apiServerEndpoint: [" + apiServer + "]\n    certificateAuthority: not base64!\n    cidr: 10.100.0.0/16\n    enableOutpost: 'true'\n  kubelet:\n    flags:\n    - --node-labels: a\n    - 5\n    - yes\n  featureGates: {InstanceIdNodeName: 'yes'}\n  instance: {environment: {default: [a]}, network: {nameservers: 10.0.0.2}}\n",
-			want: `
+				  missing: spec.cluster.apiServerEndpoint`},
+		{name: "values of the wrong type",
+			data: "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: 42\n    apiServerEndpoint: [" + apiServer + "]\n    certificateAuthority: not base64!\n    cidr: 10.100.0.0/16\n    enableOutpost: 'true'\n  kubelet:\n    flags:\n    - --node-labels: a\n    - 5\n    - yes\n  featureGates: {InstanceIdNodeName: 'yes'}\n  instance: {environment: {default: [a]}, network: {nameservers: 10.0.0.2}}\n", want: `
 				fault: user data, line 5 (nodeconfig) has a value of the wrong type: spec.cluster.name [nodeadm stops with an error]
 				fault: user data, line 6 (nodeconfig) has a value of the wrong type: spec.cluster.apiServerEndpoint [nodeadm stops with an error]
 				fault: user data, line 7 (nodeconfig) has a value of the wrong type: spec.cluster.certificateAuthority [nodeadm stops with an error]
@@ -122,108 +103,69 @@ func TestBootOfNodeConfig(t *testing.T) {
 				  ca: malformed 
 				  flag ; a word that belongs to no flag
 				  flag ; a word that belongs to no flag
-				  missing: spec.cluster.apiServerEndpoint`,
-		},
-		{
-			name: "a tab",
-			data: nodeConfigHead + "  cluster:\n    name: demo\n\tcidr: 10.100.0.0/16\n",
-			want: `fault: user data, line 5 (nodeconfig) does not parse [nodeadm stops with an error]`,
-		},
-		{
-			name: "a list that is not closed, in a part that begins with empty lines",
-			data: inMIME(node, "\n\n"+nodeConfigHead+"  kubelet:\n    flags: [--max-pods=20\n  cluster: {name: demo}\n"),
-			want: `fault: part 1, line 7 (nodeconfig) does not parse [nodeadm stops with an error]`,
-		},
-		{
-			name: "another version, another kind, another group",
-			data: inMIME(node, "apiVersion: node.eks.aws/v1\nkind: NodeConfig\nspec: {cluster: {name: demo}}\n", node, "apiVersion: node.eks.aws/v1alpha1\nkind: nodeconfig\n", node, "apiVersion: eksctl.io/v1alpha5\nkind: NodeConfig\n", node, ""),
-			want: `
+				  missing: spec.cluster.apiServerEndpoint`},
+		{name: "a tab", data: nodeConfigHead + "  cluster:\n    name: demo\n\tcidr: 10.100.0.0/16\n", want: `fault: user data, line 5 (nodeconfig) does not parse [nodeadm stops with an error]`},
+		{name: "a list that is not closed, in a part that begins with empty lines",
+			data: inMIME(node, "\n\n"+nodeConfigHead+"  kubelet:\n    flags: [--max-pods=20\n  cluster: {name: demo}\n"), want: `fault: part 1, line 7 (nodeconfig) does not parse [nodeadm stops with an error]`},
+		{name: "another version, another kind, another group",
+			data: inMIME(node, "apiVersion: node.eks.aws/v1\nkind: NodeConfig\nspec: {cluster: {name: demo}}\n", node, "apiVersion: node.eks.aws/v1alpha1\nkind: nodeconfig\n", node, "apiVersion: eksctl.io/v1alpha5\nkind: NodeConfig\n", node, ""), want: `
 				fault: part 1, line 1 (nodeconfig) has a kind or apiVersion that nodeadm does not know: apiVersion [nodeadm depends on the version]
 				fault: part 2, line 1 (nodeconfig) has a kind or apiVersion that nodeadm does not know [nodeadm stops with an error]
 				fault: part 3, line 1 (nodeconfig) has a kind or apiVersion that nodeadm does not know [nodeadm stops with an error]
 				fault: part 4 (nodeconfig) has a kind or apiVersion that nodeadm does not know [nodeadm stops with an error]
 				part 1 by nodeadm, cluster demo
-				  missing: spec.cluster.apiServerEndpoint spec.cluster.certificateAuthority spec.cluster.cidr`,
-		},
-		{
-			name: "two documents in one part, of which nodeadm reads the first, and equal keys, of which it takes the last",
-			data: "---\n" + nodeConfigHead + exampleCluster + "  cluster: {name: other, cidr: 10.100.0.0/16}\n---\n" + nodeConfigHead + "  kubelet: {flags: [--max-pods=20]}\n",
-			want: `
+				  missing: spec.cluster.apiServerEndpoint spec.cluster.certificateAuthority spec.cluster.cidr`},
+		{name: "two documents in one part, of which nodeadm reads the first, and equal keys, of which it takes the last",
+			data: "---\n" + nodeConfigHead + exampleCluster + "  cluster: {name: other, cidr: 10.100.0.0/16}\n---\n" + nodeConfigHead + "  kubelet: {flags: [--max-pods=20]}\n", want: `
 				fault: user data, line 12 (nodeconfig) has more than one YAML document, of which nodeadm reads the first [nodeadm is passed over]
 				user data by nodeadm
 				  cluster: other
-				  missing: spec.cluster.apiServerEndpoint spec.cluster.certificateAuthority`,
-		},
-		{
-			name: "where nodeadm does not look",
-			data: inMIME("text/plain", nodeConfigHead+exampleCluster, "text/cloud-config", "#cloud-config\nwrite_files:\n- path: /etc/eks/node.yaml\n  content: |\n    "+"apiVersion: node.eks.aws/v1alpha1\n"),
-			want: `fault: part 1 (nodeconfig) stands where its reader does not look for it [nodeadm is passed over]`,
-		},
-		{
-			name: "drop-ins that scripts write, after the user data, and only those it knows by their names",
-			data: inMIME(node, nodeConfigHead+exampleCluster, shell, "#!/bin/bash\ncat > /etc/eks/nodeadm.d/20-labels.yaml <<EOF\n"+nodeConfigHead+"  kubelet:\n    flags: ['--node-labels=b=c']\nEOF\ncat > /etc/eks/nodeadm.d/10-pods.yaml <<EOF\n"+nodeConfigHead+"  kubelet:\n    config: {maxPods: 20}\n    flags: ['--node-labels=a=b,b=a']\nEOF\necho no > /etc/eks/nodeadm.d/readme.txt\n"),
-			want: `
+				  missing: spec.cluster.apiServerEndpoint spec.cluster.certificateAuthority`},
+		{name: "where nodeadm does not look",
+			data: inMIME("text/plain", nodeConfigHead+exampleCluster, "text/cloud-config", "#cloud-config\nwrite_files:\n- path: /etc/eks/node.yaml\n  content: |\n    "+"apiVersion: node.eks.aws/v1alpha1\n"), want: `fault: part 1 (nodeconfig) stands where its reader does not look for it [nodeadm is passed over]`},
+		{name: "drop-ins that scripts write, after the user data, and only those it knows by their names",
+			data: inMIME(node, nodeConfigHead+exampleCluster, shell, "#!/bin/bash\ncat > /etc/eks/nodeadm.d/20-labels.yaml <<EOF\n"+nodeConfigHead+"  kubelet:\n    flags: ['--node-labels=b=c']\nEOF\ncat > /etc/eks/nodeadm.d/10-pods.yaml <<EOF\n"+nodeConfigHead+"  kubelet:\n    config: {maxPods: 20}\n    flags: ['--node-labels=a=b,b=a']\nEOF\necho no > /etc/eks/nodeadm.d/readme.txt\n"), want: `
 				part 1, nodeadm.d file 1, nodeadm.d file 2 by nodeadm, cluster demo, its endpoint and CA
 				  flag node-labels=a=b,b=a
 				  flag node-labels=b=c; given again
 				  label a=b
-				  label b=c`,
-		},
-		{
-			name: "flags that run into each other",
-			data: nodeConfigHead + exampleCluster + "  kubelet:\n    flags:\n    - --node-labels=a=b --max-pods=20\n    - '--register-with-taints=\"karpenter.sh/unregistered:NoExecute'\n    - --node-ip=10.0.0.1\n",
-			want: `
+				  label b=c`},
+		{name: "flags that run into each other",
+			data: nodeConfigHead + exampleCluster + "  kubelet:\n    flags:\n    - --node-labels=a=b --max-pods=20\n    - '--register-with-taints=\"karpenter.sh/unregistered:NoExecute'\n    - --node-ip=10.0.0.1\n", want: `
 				user data by nodeadm, cluster demo, its endpoint and CA
 				  flag node-labels=a=b
 				  flag max-pods=20
 				  flag register-with-taints=karpenter.sh/unregistered:NoExecute -; a quote is not closed; quotes within quotes
 				  taint karpenter.sh/unregistered=: by --register-with-taints; has no effect, or one that does not exist
-				  label a=b`,
-		},
-		{
-			name: "quotes that reach the kubelet, and a line break that cuts off the flags",
-			data: nodeConfigHead + exampleCluster + "  kubelet:\n    flags:\n    - \"--register-with-taints='\\\"karpenter.sh/unregistered:NoExecute\\\"'\"\n    - '--node-labels=a=\\\\\"b\\\\\"'\n    - |\n      --max-pods=20\n    - --node-ip=10.0.0.1\n",
-			want: `
+				  label a=b`},
+		{name: "quotes that reach the kubelet, and a line break that cuts off the flags",
+			data: nodeConfigHead + exampleCluster + "  kubelet:\n    flags:\n    - \"--register-with-taints='\\\"karpenter.sh/unregistered:NoExecute\\\"'\"\n    - '--node-labels=a=\\\\\"b\\\\\"'\n    - |\n      --max-pods=20\n    - --node-ip=10.0.0.1\n", want: `
 				user data by nodeadm, cluster demo, its endpoint and CA
 				  flag register-with-taints="karpenter.sh/unregistered:NoExecute"; quotes within quotes; quotes reach the kubelet
 				  flag node-labels=a="b"; quotes reach the kubelet
 				  flag max-pods=20
 				  lost: a line break ends the assignment
 				  taint karpenter.sh/unregistered=:NoExecute by --register-with-taints; has quotes in it
-				  label =; is not <key>=<value>`,
-		},
-		{
-			name: "a line break at the very end",
-			data: nodeConfigHead + exampleCluster + "  kubelet:\n    flags:\n    - |\n      --max-pods=20\n",
-			want: `
+				  label =; is not <key>=<value>`},
+		{name: "a line break at the very end", data: nodeConfigHead + exampleCluster + "  kubelet:\n    flags:\n    - |\n      --max-pods=20\n", want: `
 				user data by nodeadm, cluster demo, its endpoint and CA
-				  flag max-pods=20`,
-		},
-		{
-			name: "taints of the configuration that the kubelet refuses",
-			data: nodeConfigHead + "  kubelet:\n    config:\n      registerWithTaints:\n      - {key: karpenter.sh/unregistered, effect: noexecute}\n      - {key: '\"quoted\"', effect: NoSchedule}\n      - {key: a, value: b}\n      - just text\n",
-			want: `
+				  flag max-pods=20`},
+		{name: "taints of the configuration that the kubelet refuses",
+			data: nodeConfigHead + "  kubelet:\n    config:\n      registerWithTaints:\n      - {key: karpenter.sh/unregistered, effect: noexecute}\n      - {key: '\"quoted\"', effect: NoSchedule}\n      - {key: a, value: b}\n      - just text\n", want: `
 				user data by nodeadm
 				  taint karpenter.sh/unregistered=: by registerWithTaints; has no effect, or one that does not exist
 				  taint =:NoSchedule by registerWithTaints; is not <key>=<value>:<effect>
 				  taint a=b: by registerWithTaints; has no effect, or one that does not exist
 				  taint =: by registerWithTaints; is not <key>=<value>:<effect>
-				  missing: spec.cluster.name spec.cluster.apiServerEndpoint spec.cluster.certificateAuthority spec.cluster.cidr`,
-		},
-		{
-			name: "nodeadm init with two files, one of them computed",
-			data: "#!/bin/bash\nif [ -f /etc/eks/join ]; then\nNAME=$(hostname)\ncat > /tmp/a.yaml <<'EOF'\n" + nodeConfigHead + exampleCluster + "EOF\ncat > /tmp/b.yaml <<EOF\n" + nodeConfigHead + "  cluster: {name: $NAME}\n  kubelet: {flags: [\"--node-labels=id=$(id)\"]}\nEOF\nnodeadm init -c file:///tmp/a.yaml --config-source=file:///tmp/b.yaml\nfi\n",
-			want: `
+				  missing: spec.cluster.name spec.cluster.apiServerEndpoint spec.cluster.certificateAuthority spec.cluster.cidr`},
+		{name: "nodeadm init with two files, one of them computed",
+			data: "#!/bin/bash\nif [ -f /etc/eks/join ]; then\nNAME=$(hostname)\ncat > /tmp/a.yaml <<'EOF'\n" + nodeConfigHead + exampleCluster + "EOF\ncat > /tmp/b.yaml <<EOF\n" + nodeConfigHead + "  cluster: {name: $NAME}\n  kubelet: {flags: [\"--node-labels=id=$(id)\"]}\nEOF\nnodeadm init -c file:///tmp/a.yaml --config-source=file:///tmp/b.yaml\nfi\n", want: `
 				user data by nodeadm init, in a branch
 				  cluster: (dynamic)
 				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
 				  ca: given 69590970
-				  flag node-labels (dynamic)`,
-		},
-		{
-			name: "JSON",
-			data: `{"apiVersion":"node.eks.aws/v1alpha1","kind":"NodeConfig","spec":{"cluster":{"name":"demo","apiServerEndpoint":"` + apiServer + `","certificateAuthority":"` + exampleCA + `","cidr":"fd00::/108"}}}`,
-			want: `user data by nodeadm, cluster demo, its endpoint and CA`,
-		},
+				  flag node-labels (dynamic)`},
+		{name: "JSON",
+			data: `{"apiVersion":"node.eks.aws/v1alpha1","kind":"NodeConfig","spec":{"cluster":{"name":"demo","apiServerEndpoint":"` + apiServer + `","certificateAuthority":"` + exampleCA + `","cidr":"fd00::/108"}}}`, want: `user data by nodeadm, cluster demo, its endpoint and CA`},
 	})
 }

@@ -8,39 +8,27 @@ import (
 func TestBootOfBottlerocket(t *testing.T) {
 	cluster := "[settings.kubernetes]\napi-server = '" + apiServer + "'\ncluster-certificate = '" + exampleCA + "'\ncluster-name = 'demo'\n"
 	checkBoots(t, []bootCase{
-		{
-			name: "Karpenter on Bottlerocket",
-			data: "[settings]\n" + cluster + "cluster-dns-ip = '10.100.0.10'\nmax-pods = 58\n[settings.kubernetes.node-labels]\n'karpenter.sh/capacity-type' = 'spot'\n'karpenter.sh/nodepool' = 'default'\n[settings.kubernetes.node-taints]\n'karpenter.sh/unregistered' = [':NoExecute']\nteam = ['a:NoSchedule', 'b:PreferNoSchedule']\n",
-			want: `
+		{name: "Karpenter on Bottlerocket",
+			data: "[settings]\n" + cluster + "cluster-dns-ip = '10.100.0.10'\nmax-pods = 58\n[settings.kubernetes.node-labels]\n'karpenter.sh/capacity-type' = 'spot'\n'karpenter.sh/nodepool' = 'default'\n[settings.kubernetes.node-taints]\n'karpenter.sh/unregistered' = [':NoExecute']\nteam = ['a:NoSchedule', 'b:PreferNoSchedule']\n", want: `
 				user data by bottlerocket, cluster demo, its endpoint and CA
 				  taint karpenter.sh/unregistered=:NoExecute by settings.kubernetes.node-taints
 				  taint team=a:NoSchedule by settings.kubernetes.node-taints
 				  taint team=b:PreferNoSchedule by settings.kubernetes.node-taints
 				  label karpenter.sh/capacity-type=spot
-				  label karpenter.sh/nodepool=default`,
-		},
-		{
-			name: "everything that is read",
-			data: cluster + "cluster-dns-ip = ['10.100.0.10', '10.100.0.11']\nauthentication-mode = 'aws'\nbootstrap-token = 'abcdef.0123456789abcdef'\nhostname-override = 'a.example.com'\nnode-ip = '10.0.0.1'\ncloud-provider = 'external'\npod-infra-container-image = 'example.com/pause:3.5'\nnode-labels = {'node-role.kubernetes.io/worker' = ''}\nnode-taints = {a = 'b:Sometimes', c = 'd'}\n[settings.network]\nhttps-proxy = 'http://user:hunter2@proxy.example.com:3128'\nno-proxy = ['localhost']\n",
-			want: `
+				  label karpenter.sh/nodepool=default`},
+		{name: "everything that is read",
+			data: cluster + "cluster-dns-ip = ['10.100.0.10', '10.100.0.11']\nauthentication-mode = 'aws'\nbootstrap-token = 'abcdef.0123456789abcdef'\nhostname-override = 'a.example.com'\nnode-ip = '10.0.0.1'\ncloud-provider = 'external'\npod-infra-container-image = 'example.com/pause:3.5'\nnode-labels = {'node-role.kubernetes.io/worker' = ''}\nnode-taints = {a = 'b:Sometimes', c = 'd'}\n[settings.network]\nhttps-proxy = 'http://user:hunter2@proxy.example.com:3128'\nno-proxy = ['localhost']\n", want: `
 				user data by bottlerocket, cluster demo, its endpoint and CA
 				  taint a=b: by settings.kubernetes.node-taints; has no effect, or one that does not exist
 				  taint =: by settings.kubernetes.node-taints; is not <key>=<value>:<effect>
 				  label node-role.kubernetes.io/worker=; is one that a kubelet may not set
 				  hostname: a.example.com
-				proxy`,
-		},
-		{
-			name: "what it needs is not there",
-			data: "[settings.kubernetes]\ncluster-name = 'demo'\n",
-			want: `
+				proxy`},
+		{name: "what it needs is not there", data: "[settings.kubernetes]\ncluster-name = 'demo'\n", want: `
 				user data by bottlerocket, cluster demo
-				  missing: settings.kubernetes.api-server settings.kubernetes.cluster-certificate`,
-		},
-		{
-			name: "values of the wrong type",
-			data: "[settings.kubernetes]\ncluster-name = 42\nmax-pods = '58'\ncluster-dns-ip = [1]\nnode-labels = {a = 1}\nnode-taints = 'a=b:NoSchedule'\n[settings]\nnetwork = 'none'\n",
-			want: `
+				  missing: settings.kubernetes.api-server settings.kubernetes.cluster-certificate`},
+		{name: "values of the wrong type",
+			data: "[settings.kubernetes]\ncluster-name = 42\nmax-pods = '58'\ncluster-dns-ip = [1]\nnode-labels = {a = 1}\nnode-taints = 'a=b:NoSchedule'\n[settings]\nnetwork = 'none'\n", want: `
 				fault: user data (bottlerocket) has a value of the wrong type: settings.network [Bottlerocket stops with an error]
 				fault: user data (bottlerocket) has a value of the wrong type: settings.kubernetes.cluster-name [Bottlerocket stops with an error]
 				fault: user data (bottlerocket) has a value of the wrong type: settings.kubernetes.cluster-dns-ip [Bottlerocket stops with an error]
@@ -49,85 +37,51 @@ func TestBootOfBottlerocket(t *testing.T) {
 				fault: user data (bottlerocket) has a value of the wrong type: settings.kubernetes.node-taints [Bottlerocket stops with an error]
 				user data by bottlerocket
 				  cluster: (malformed)
-				  missing: settings.kubernetes.api-server settings.kubernetes.cluster-certificate`,
-		},
-		{
-			name: "no settings",
-			data: "# settings.kubernetes\n[kubernetes]\ncluster-name = 'demo'\n",
-			want: `fault: user data (bottlerocket) has no settings table: settings [Bottlerocket stops with an error]`,
-		},
-		{
-			name: "TOML that does not parse",
-			data: cluster + "node-taints = { a = b }\n",
-			want: `fault: user data, line 5 (bottlerocket) does not parse [Bottlerocket stops with an error]`,
-		},
-		{
-			name: "in a MIME part",
-			data: inMIME("text/plain", cluster),
-			want: `
+				  missing: settings.kubernetes.api-server settings.kubernetes.cluster-certificate`},
+		{name: "no settings", data: "# settings.kubernetes\n[kubernetes]\ncluster-name = 'demo'\n", want: `fault: user data (bottlerocket) has no settings table: settings [Bottlerocket stops with an error]`},
+		{name: "TOML that does not parse", data: cluster + "node-taints = { a = b }\n", want: `fault: user data, line 5 (bottlerocket) does not parse [Bottlerocket stops with an error]`},
+		{name: "in a MIME part", data: inMIME("text/plain", cluster), want: `
 				fault: part 1 (bottlerocket) stands where its reader does not look for it [Bottlerocket stops with an error]
-				part 1 by bottlerocket, cluster demo, its endpoint and CA`,
-		},
+				part 1 by bottlerocket, cluster demo, its endpoint and CA`},
 		{name: "it joins no cluster", data: "[settings.kubernetes]\nstandalone-mode = true\ncluster-name = 'demo'\n"},
-		{
-			name: "base64 within base64, which Bottlerocket does not undo",
-			data: b64(cluster),
-			want: `
+		{name: "base64 within base64, which Bottlerocket does not undo", data: b64(cluster), want: `
 				encoded twice
 				fault: user data (unknown) is base64 within the base64 that EC2 undoes [Bottlerocket stops with an error]
 				fault: user data (unknown) is base64 within the base64 that EC2 undoes [cloud-init depends on the version]
-				user data by bottlerocket, cluster demo, its endpoint and CA`,
-		},
+				user data by bottlerocket, cluster demo, its endpoint and CA`},
 		{name: "compressed", data: zip(t, cluster), want: `user data by bottlerocket, cluster demo, its endpoint and CA`},
 	})
 }
 
 func TestBootOfWindows(t *testing.T) {
 	checkBoots(t, []bootCase{
-		{
-			name: "Karpenter on Windows",
-			data: "<powershell>\n[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n& $EKSBootstrapScriptFile -EKSClusterName 'demo' -APIServerEndpoint '" + apiServer + "' -Base64ClusterCA '" + exampleCA + "' -KubeletExtraArgs '--node-labels=\"karpenter.sh/nodepool=default\" --register-with-taints=\"karpenter.sh/unregistered:NoExecute\" --max-pods=110' -DNSClusterIP '172.20.0.10'\n</powershell>",
-			want: `
+		{name: "Karpenter on Windows",
+			data: "<powershell>\n[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n& $EKSBootstrapScriptFile -EKSClusterName 'demo' -APIServerEndpoint '" + apiServer + "' -Base64ClusterCA '" + exampleCA + "' -KubeletExtraArgs '--node-labels=\"karpenter.sh/nodepool=default\" --register-with-taints=\"karpenter.sh/unregistered:NoExecute\" --max-pods=110' -DNSClusterIP '172.20.0.10'\n</powershell>", want: `
 				user data by Start-EKSBootstrap.ps1, cluster demo, its endpoint and CA
 				  flag node-labels=karpenter.sh/nodepool=default; quotes within quotes
 				  flag register-with-taints=karpenter.sh/unregistered:NoExecute; quotes within quotes
 				  flag max-pods=110
 				  taint karpenter.sh/unregistered=:NoExecute by --register-with-taints
-				  label karpenter.sh/nodepool=default`,
-		},
-		{
-			name: "terraform-aws-eks, with redirections, single quotes in the flags and a proxy",
-			data: "<powershell>\n[string]$EKSBinDir = \"$env:ProgramFiles\\Amazon\\EKS\"\n[string]$EKSBootstrapScriptName = 'Start-EKSBootstrap.ps1'\n[string]$EKSBootstrapScriptFile = \"$EKSBinDir\\$EKSBootstrapScriptName\"\n$env:HTTPS_PROXY = 'http://user:hunter2@proxy'\n[Environment]::SetEnvironmentVariable(\"NO_PROXY\", \"localhost\", \"Machine\")\nif ($true) {\n& $EKSBootstrapScriptFile -EKSClusterName demo -APIServerEndpoint " + apiServer + " -Base64ClusterCA " + exampleCA + " -KubeletExtraArgs \"--node-labels='a=b'\" -ServiceCIDR:172.20.0.0/16 3>&1 4>&1 5>&1 6>&1\n}\n$LastError = if ($?) { 0 } else { $Error[0].Exception.HResult }\n</powershell>\n",
-			want: `
+				  label karpenter.sh/nodepool=default`},
+		{name: "terraform-aws-eks, with redirections, single quotes in the flags and a proxy",
+			data: "<powershell>\n[string]$EKSBinDir = \"$env:ProgramFiles\\Amazon\\EKS\"\n[string]$EKSBootstrapScriptName = 'Start-EKSBootstrap.ps1'\n[string]$EKSBootstrapScriptFile = \"$EKSBinDir\\$EKSBootstrapScriptName\"\n$env:HTTPS_PROXY = 'http://user:hunter2@proxy'\n[Environment]::SetEnvironmentVariable(\"NO_PROXY\", \"localhost\", \"Machine\")\nif ($true) {\n& $EKSBootstrapScriptFile -EKSClusterName demo -APIServerEndpoint " + apiServer + " -Base64ClusterCA " + exampleCA + " -KubeletExtraArgs \"--node-labels='a=b'\" -ServiceCIDR:172.20.0.0/16 3>&1 4>&1 5>&1 6>&1\n}\n$LastError = if ($?) { 0 } else { $Error[0].Exception.HResult }\n</powershell>\n", want: `
 				user data by Start-EKSBootstrap.ps1, in a branch, cluster demo, its endpoint and CA
 				  flag node-labels='a=b'; quotes reach the kubelet
 				  label =; is not <key>=<value>
-				proxy`,
-		},
-		{
-			name: "EC2Launch v2, shortened parameters, a name that only the instance knows, a proxy of the system",
-			data: "version: 1.1\ntasks:\n- task: executeScript\n  inputs:\n  - type: powershell\n    content: |-\n      netsh winhttp set proxy proxy.example.com:3128\n      & \"C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1\" -EKSC (Get-Name) -API $url -Kubelet \"--max-pods=$n\"\n",
-			want: `
+				proxy`},
+		{name: "EC2Launch v2, shortened parameters, a name that only the instance knows, a proxy of the system",
+			data: "version: 1.1\ntasks:\n- task: executeScript\n  inputs:\n  - type: powershell\n    content: |-\n      netsh winhttp set proxy proxy.example.com:3128\n      & \"C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1\" -EKSC (Get-Name) -API $url -Kubelet \"--max-pods=$n\"\n", want: `
 				task 1 by Start-EKSBootstrap.ps1
 				  cluster: (dynamic)
 				  endpoint: (dynamic)
 				  flag max-pods (dynamic)
-				proxy`,
-		},
-		{
-			name: "no name",
-			data: "<powershell>\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' -DNSClusterIP 10.100.0.10\n</powershell>\n",
-			want: `
+				proxy`},
+		{name: "no name", data: "<powershell>\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' -DNSClusterIP 10.100.0.10\n</powershell>\n", want: `
 				user data by Start-EKSBootstrap.ps1
-				  missing: -EKSClusterName`,
-		},
-		{
-			name: "no closing tag",
-			data: "<powershell>\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' demo\n",
-			want: `
+				  missing: -EKSClusterName`},
+		{name: "no closing tag", data: "<powershell>\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' demo\n", want: `
 				fault: user data (powershell) ends before its closing boundary [this reader not followed]
-				user data by Start-EKSBootstrap.ps1, cluster demo`,
-		},
+				user data by Start-EKSBootstrap.ps1, cluster demo`},
 	})
 }
 
