@@ -10,15 +10,44 @@ import (
 	"rollcall/shared/diagnose/removal"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/causetest"
 )
 
 var at = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
 const karpenters = "karpenter.sh/termination"
 
+// parts are what a case changes.
+type parts struct {
+	f *roll.Finding
+	n *evidence.Node
+	c *evidence.NodeClaim
+}
+
+// do combines the changes of a case.
+func do(steps ...func(*parts)) func(*parts) { return causetest.Do(steps...) }
+
+func unready(p *evidence.Pod) { p.Ready = false }
+
+// pod leaves a pod on the node.
+func pod(change ...func(*evidence.Pod)) func(*parts) {
+	return func(w *parts) {
+		p := web
+		causetest.Do(change...)(&p)
+		w.n.Pods.Value = []evidence.Pod{p}
+	}
+}
+
+// ofWeb returns a budget that covers the pod; ready counts those of the healthy pods on the node.
+func ofWeb(healthy, desired, ready int) roll.Budget {
+	return roll.Budget{Name: "shop/web", Healthy: healthy, Desired: desired, Pods: []string{"shop/web-1"}, Ready: ready}
+}
+
+func budgets(all ...roll.Budget) func(*parts) { return func(w *parts) { w.n.Budgets.Value = all } }
+
 // stuck returns a Karpenter node that was deleted 90 minutes ago with its NodeClaim, and whose
 // drain is not over. Nothing is left on it.
-func stuck(change func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim)) *evidence.Case {
+func stuck(change func(*parts)) *evidence.Case {
 	f := roll.Finding{
 		Kind: roll.Stuck, Instance: "nodeclaim/default-abc", Node: "ip-1", Group: "nodepool/default", Owner: roll.OwnerKarpenter, Stage: roll.Overdue, Since: at.Add(-90 * time.Minute),
 		Removal: roll.Removal{Claim: "default-abc", ClaimFinalizers: karpenters, NodeFinalizers: karpenters, Machine: "i-0bad0000000000001", State: roll.StateRunning},
@@ -28,7 +57,7 @@ func stuck(change func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim)
 		Object: evidence.Read(evidence.NodeObject{Name: "ip-1", Conditions: []evidence.Condition{{Type: "Ready", Status: "True", Since: at.Add(-24 * time.Hour)}}}),
 	}
 	c := evidence.NodeClaim{Name: "default-abc", Node: "ip-1", Conditions: []evidence.Condition{{Type: "Drained", Status: "Unknown", Reason: "Draining", Since: f.Since}}}
-	change(&f, &n, &c)
+	change(&parts{&f, &n, &c})
 	e := &evidence.Evidence{At: at, Region: "eu-west-1", Nodes: map[string]evidence.Node{"ip-1": n}, Groups: map[roll.Group]evidence.Group{}}
 	if f.Removal.Claim != "" {
 		e.Groups["nodepool/default"] = evidence.Group{NodeClaims: evidence.Read([]evidence.NodeClaim{c})}
@@ -46,129 +75,78 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 	done := []evidence.Condition{{Type: "Drained", Status: "True"}, {Type: "VolumesDetached", Status: "True"}}
 	tests := []struct {
 		name   string
-		change func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim)
+		change func(*parts)
 		want   string // codes found, decisive ones with !
 		says   string
 		out    string // ruled out
 	}{
-		{"a budget that allows nothing", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
-			n.Pods.Value = []evidence.Pod{web}
-			n.Budgets.Value = []roll.Budget{{Name: "shop/web", Healthy: 1, Desired: 1, Pods: []string{"shop/web-1"}, Ready: 1}}
-		}, "DrainBlocked!", "PodDisruptionBudget shop/web", "FinalizerHeld"},
-		{"a budget that allows it", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
-			n.Pods.Value = []evidence.Pod{web}
-			n.Budgets.Value = []roll.Budget{{Name: "shop/web", Healthy: 3, Desired: 2, Pods: []string{"shop/web-1"}, Ready: 1}}
-		}, "DrainBlocked", "no disruption budget", "FinalizerHeld"},
-		{"do-not-disrupt", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
-			p := web
-			p.NotToDisrupt = "karpenter.sh/do-not-disrupt=true"
-			n.Pods.Value = []evidence.Pod{p}
-			n.Events.Value = []evidence.Event{event("FailedDraining", time.Minute)}
+		{"a budget that allows nothing", do(pod(), budgets(ofWeb(1, 1, 1))),
+			"DrainBlocked!", "PodDisruptionBudget shop/web", "FinalizerHeld"},
+		{"a budget that allows it", do(pod(), budgets(ofWeb(3, 2, 1))),
+			"DrainBlocked", "no disruption budget", "FinalizerHeld"},
+		{"do-not-disrupt", func(w *parts) {
+			pod(func(p *evidence.Pod) { p.NotToDisrupt = "karpenter.sh/do-not-disrupt=true" })(w)
+			w.n.Events.Value = []evidence.Event{event("FailedDraining", time.Minute)}
 		}, "DrainBlocked!", "shop/web-1 is annotated", "FinalizerHeld FinalizerOwnerGone"},
-		{"two budgets of one pod, both of which allow it", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
-			n.Pods.Value = []evidence.Pod{web}
-			n.Budgets.Value = []roll.Budget{{Name: "shop/all", Healthy: 9, Desired: 2, Pods: []string{"shop/web-1"}}, {Name: "shop/web", Healthy: 3, Desired: 2, Pods: []string{"shop/web-1"}}}
-		}, "DrainBlocked!", "several PodDisruptionBudgets (shop/all, shop/web)", ""},
-		{"a budget of a pod that is not ready, while enough are", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
-			p := web
-			p.Ready = false
-			n.Pods.Value = []evidence.Pod{p}
-			n.Budgets.Value = []roll.Budget{{Name: "shop/web", Healthy: 2, Desired: 2, Pods: []string{"shop/web-1"}}}
-		}, "DrainBlocked", "no disruption budget", ""},
-		{"a budget of a pod that is not ready, and too few are", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
-			p := web
-			p.Ready = false
-			n.Pods.Value = []evidence.Pod{p}
-			n.Budgets.Value = []roll.Budget{{Name: "shop/web", Healthy: 1, Desired: 2, Pods: []string{"shop/web-1"}}}
-		}, "DrainBlocked!", "shop/web", ""},
-		{"the same, and the budget always lets such pods go", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
-			p := web
-			p.Ready = false
-			n.Pods.Value = []evidence.Pod{p}
-			n.Budgets.Value = []roll.Budget{{Name: "shop/web", Healthy: 1, Desired: 2, Pods: []string{"shop/web-1"}, AlwaysAllow: true}}
-		}, "DrainBlocked", "no disruption budget", ""},
-		{"a budget of a pod that tolerates the drain", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
-			p := web
-			p.Stays = true
-			n.Pods.Value = []evidence.Pod{p}
-			n.Budgets.Value = []roll.Budget{{Name: "shop/web", Healthy: 1, Desired: 1, Pods: []string{"shop/web-1"}}}
-		}, "FinalizerOwnerGone", "perhaps Karpenter does not run", "DrainBlocked"},
-		{"a pod with a grace period of a day", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
-			p := web
-			p.Deleting = at.Add(20 * time.Hour)
-			n.Pods.Value = []evidence.Pod{p}
-		}, "DrainBlocked!", "grace period lasts until", ""},
-		{"a pod that is beyond its grace period", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
-			p := web
-			p.Deleting = at.Add(-time.Hour)
-			n.Pods.Value = []evidence.Pod{p}
-		}, "FinalizerOwnerGone", "perhaps Karpenter does not run", "DrainBlocked"},
-		{"an annotation whose time is over", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
-			p := web
+		{"two budgets of one pod, both of which allow it", do(pod(), budgets(roll.Budget{Name: "shop/all", Healthy: 9, Desired: 2, Pods: []string{"shop/web-1"}}, ofWeb(3, 2, 0))),
+			"DrainBlocked!", "several PodDisruptionBudgets (shop/all, shop/web)", ""},
+		{"a budget of a pod that is not ready, while enough are", do(pod(unready), budgets(ofWeb(2, 2, 0))), "DrainBlocked", "no disruption budget", ""},
+		{"a budget of a pod that is not ready, and too few are",
+			do(pod(unready), budgets(ofWeb(1, 2, 0))), "DrainBlocked!", "shop/web", ""},
+		{"the same, and the budget always lets such pods go", do(pod(unready), budgets(ofWeb(1, 2, 0)), func(w *parts) { w.n.Budgets.Value[0].AlwaysAllow = true }),
+			"DrainBlocked", "no disruption budget", ""},
+		{"a budget of a pod that tolerates the drain", do(pod(func(p *evidence.Pod) { p.Stays = true }), budgets(ofWeb(1, 1, 0))),
+			"FinalizerOwnerGone", "perhaps Karpenter does not run", "DrainBlocked"},
+		{"a pod with a grace period of a day", pod(func(p *evidence.Pod) { p.Deleting = at.Add(20 * time.Hour) }), "DrainBlocked!", "grace period lasts until", ""},
+		{"a pod that is beyond its grace period", pod(func(p *evidence.Pod) { p.Deleting = at.Add(-time.Hour) }), "FinalizerOwnerGone", "perhaps Karpenter does not run", "DrainBlocked"},
+		{"an annotation whose time is over", pod(func(p *evidence.Pod) {
 			p.NotToDisrupt, p.Started = "karpenter.sh/do-not-disrupt=4h", at.Add(-5*time.Hour)
-			n.Pods.Value = []evidence.Pod{p}
-		}, "DrainBlocked", "no disruption budget", ""},
-		{"an annotation whose time is not over", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
-			p := web
+		}), "DrainBlocked", "no disruption budget", ""},
+		{"an annotation whose time is not over", pod(func(p *evidence.Pod) {
 			p.NotToDisrupt, p.Started = "karpenter.sh/do-not-disrupt=24h", at.Add(-5*time.Hour)
-			n.Pods.Value = []evidence.Pod{p}
-		}, "DrainBlocked!", "do-not-disrupt=24h", ""},
-		{"Karpenter names the budget, and budgets are unread", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
-			n.Pods.Value, n.Budgets = []evidence.Pod{web}, evidence.Failed[[]roll.Budget]("denied")
+		}), "DrainBlocked!", "do-not-disrupt=24h", ""},
+		{"Karpenter names the budget, and budgets are unread", func(w *parts) {
+			w.n.Pods.Value, w.n.Budgets = []evidence.Pod{web}, evidence.Failed[[]roll.Budget]("denied")
 			e := event("FailedDraining", time.Minute)
 			e.Message = "Failed to drain node, evicting pod violates a PDB (Pod=shop/web-1)"
-			n.Events.Value = []evidence.Event{e, {Reason: "TerminationGracePeriodExpiring", Message: "All pods will be deleted by 2026-03-10T18:00:00Z", Last: at.Add(-time.Minute)}}
+			w.n.Events.Value = []evidence.Event{e, {Reason: "TerminationGracePeriodExpiring", Message: "All pods will be deleted by 2026-03-10T18:00:00Z", Last: at.Add(-time.Minute)}}
 		}, "DrainBlocked!", "shop/web-1); Karpenter says: All pods will be deleted by", ""},
-		{"a budget, and nothing says that anybody drains", func(_ *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
-			c.Conditions = nil
-			n.Pods.Value = []evidence.Pod{web}
-			n.Budgets.Value = []roll.Budget{{Name: "shop/web", Healthy: 1, Desired: 1, Pods: []string{"shop/web-1"}, Ready: 1}}
-		}, "DrainBlocked", "shop/web", ""},
-		{"only what a drain leaves there", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
-			p := web
-			p.Owner = "DaemonSet/cilium"
-			n.Pods.Value = []evidence.Pod{p}
-		}, "FinalizerOwnerGone", "perhaps Karpenter does not run", "DrainBlocked"},
-		{"volumes", func(_ *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
-			c.Conditions = []evidence.Condition{{Type: "Drained", Status: "True"}, {Type: "VolumesDetached", Status: "Unknown", Reason: "AwaitingVolumeDetachment", Since: at.Add(-80 * time.Minute)}}
-			n.Object.Value.Attached = []string{"vol-0123"}
+		{"a budget, and nothing says that anybody drains", do(func(w *parts) { w.c.Conditions = nil }, pod(), budgets(ofWeb(1, 1, 1))), "DrainBlocked", "shop/web", ""},
+		{"only what a drain leaves there", pod(func(p *evidence.Pod) { p.Owner = "DaemonSet/cilium" }), "FinalizerOwnerGone", "perhaps Karpenter does not run", "DrainBlocked"},
+		{"volumes", func(w *parts) {
+			w.c.Conditions = []evidence.Condition{{Type: "Drained", Status: "True"}, {Type: "VolumesDetached", Status: "Unknown", Reason: "AwaitingVolumeDetachment", Since: at.Add(-80 * time.Minute)}}
+			w.n.Object.Value.Attached = []string{"vol-0123"}
 		}, "VolumesAttached!", "vol-0123", "DrainBlocked"},
-		{"volumes during the drain", func(_ *roll.Finding, n *evidence.Node, _ *evidence.NodeClaim) {
-			n.Object.Value.Attached = []string{"vol-0123"}
-		}, "", "", ""},
-		{"the instance runs on", func(_ *roll.Finding, _ *evidence.Node, c *evidence.NodeClaim) { c.Conditions = done }, "InstanceNotTerminating!", "is running", "DrainBlocked VolumesAttached"},
-		{"it was launched, and its provider id is missing", func(f *roll.Finding, _ *evidence.Node, c *evidence.NodeClaim) {
-			f.Removal.Machine, f.Removal.State = "", ""
-			c.Conditions = append(slices.Clone(done), evidence.Condition{Type: "Launched", Status: "True"})
+		{"volumes during the drain", func(w *parts) { w.n.Object.Value.Attached = []string{"vol-0123"} }, "", "", ""},
+		{"the instance runs on", func(w *parts) { w.c.Conditions = done }, "InstanceNotTerminating!", "is running", "DrainBlocked VolumesAttached"},
+		{"it was launched, and its provider id is missing", func(w *parts) {
+			w.f.Removal.Machine, w.f.Removal.State = "", ""
+			w.c.Conditions = append(slices.Clone(done), evidence.Condition{Type: "Launched", Status: "True"})
 		}, "", "", "DrainBlocked VolumesAttached"},
-		{"nothing was launched", func(f *roll.Finding, _ *evidence.Node, c *evidence.NodeClaim) {
-			f.Removal.Machine, f.Removal.State, c.Conditions = "", "", done
-		}, "", "", "DrainBlocked VolumesAttached InstanceNotTerminating"},
-		{"the instance is gone, and Karpenter does nothing", func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
-			f.Removal.State, c.Conditions = roll.StateTerminated, done
-			n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-80 * time.Minute)}
+		{"nothing was launched", func(w *parts) { w.f.Removal.Machine, w.f.Removal.State, w.c.Conditions = "", "", done }, "", "", "DrainBlocked VolumesAttached InstanceNotTerminating"},
+		{"the instance is gone, and Karpenter does nothing", func(w *parts) {
+			w.f.Removal.State, w.c.Conditions = roll.StateTerminated, done
+			w.n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-80 * time.Minute)}
 		}, "FinalizerOwnerGone!", "does not run", "InstanceNotTerminating"},
-		{"the instance is gone just now", func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
-			f.Removal.State, c.Conditions = roll.StateTerminated, done
-			n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-time.Minute)}
+		{"the instance is gone just now", func(w *parts) {
+			w.f.Removal.State, w.c.Conditions = roll.StateTerminated, done
+			w.n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-time.Minute)}
 		}, "", "", "InstanceNotTerminating"},
-		{"a finalizer of somebody else's", func(f *roll.Finding, _ *evidence.Node, _ *evidence.NodeClaim) {
-			f.Removal = roll.Removal{NodeFinalizers: "wrangler.cattle.io/node", Machine: f.Removal.Machine, State: roll.StateRunning}
-			f.Instance = "node/ip-1"
+		{"a finalizer of somebody else's", func(w *parts) {
+			w.f.Removal = roll.Removal{NodeFinalizers: "wrangler.cattle.io/node", Machine: w.f.Removal.Machine, State: roll.StateRunning}
+			w.f.Instance = "node/ip-1"
 		}, "FinalizerHeld!", "Rancher", "DrainBlocked FinalizerOwnerGone"},
-		{"Karpenter let go of the node, and waits for somebody else's finalizer", func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
-			f.Removal.NodeFinalizers, f.Removal.State = "wrangler.cattle.io/node", roll.StateTerminated
-			c.Conditions = append(slices.Clone(done), evidence.Condition{Type: "Registered", Status: "True"})
-			n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-80 * time.Minute)}
+		{"Karpenter let go of the node, and waits for somebody else's finalizer", func(w *parts) {
+			w.f.Removal.NodeFinalizers, w.f.Removal.State = "wrangler.cattle.io/node", roll.StateTerminated
+			w.c.Conditions = append(slices.Clone(done), evidence.Condition{Type: "Registered", Status: "True"})
+			w.n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-80 * time.Minute)}
 		}, "FinalizerHeld!", "Rancher", "InstanceNotTerminating FinalizerOwnerGone"},
-		{"it never registered the node, and need not wait for it", func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
-			f.Removal.NodeFinalizers, f.Removal.State = "wrangler.cattle.io/node", roll.StateTerminated
-			c.Conditions = append(slices.Clone(done), evidence.Condition{Type: "Registered", Status: "Unknown"})
-			n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-80 * time.Minute)}
+		{"it never registered the node, and need not wait for it", func(w *parts) {
+			w.f.Removal.NodeFinalizers, w.f.Removal.State = "wrangler.cattle.io/node", roll.StateTerminated
+			w.c.Conditions = append(slices.Clone(done), evidence.Condition{Type: "Registered", Status: "Unknown"})
+			w.n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-80 * time.Minute)}
 		}, "FinalizerOwnerGone! FinalizerHeld!", "does not run", ""},
-		{"one that nobody knows", func(f *roll.Finding, _ *evidence.Node, _ *evidence.NodeClaim) {
-			f.Removal.NodeFinalizers = karpenters + ", acme.example/guard"
-		}, "FinalizerHeld!", "acme.example/guard", ""},
+		{"one that nobody knows", func(w *parts) { w.f.Removal.NodeFinalizers = karpenters + ", acme.example/guard" }, "FinalizerHeld!", "acme.example/guard", ""},
 	}
 	for _, tt := range tests {
 		s := &cause.Sheet{}
@@ -205,7 +183,7 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 // Auto Mode's Karpenter has no pods and no logs in the cluster.
 func TestNobodyIsSentToPodsThatAutoModeLacks(t *testing.T) {
 	for owner, want := range map[roll.Owner]string{roll.OwnerKarpenter: "kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter", roll.OwnerAutoMode: "aws eks describe-cluster --region eu-west-1 --name shop"} {
-		e := stuck(func(f *roll.Finding, _ *evidence.Node, _ *evidence.NodeClaim) { f.Owner = owner })
+		e := stuck(func(w *parts) { w.f.Owner = owner })
 		e.ClusterID.Name = "shop"
 		s := &cause.Sheet{}
 		removal.Analyze(e, s)
@@ -218,10 +196,10 @@ func TestNobodyIsSentToPodsThatAutoModeLacks(t *testing.T) {
 // What was not read is not checked, and never a pass.
 func TestWhatWasNotReadOfADeletedNodeIsNotChecked(t *testing.T) {
 	s := &cause.Sheet{}
-	removal.Analyze(stuck(func(f *roll.Finding, n *evidence.Node, c *evidence.NodeClaim) {
+	removal.Analyze(stuck(func(w *parts) {
 		denied := "no permission"
-		f.Removal.State, c.Conditions = "", nil
-		n.Object, n.Pods, n.Budgets, n.Events = evidence.Failed[evidence.NodeObject](denied), evidence.Failed[[]evidence.Pod](denied), evidence.Failed[[]roll.Budget](denied), evidence.Failed[[]evidence.Event](denied)
+		w.f.Removal.State, w.c.Conditions = "", nil
+		w.n.Object, w.n.Pods, w.n.Budgets, w.n.Events = evidence.Failed[evidence.NodeObject](denied), evidence.Failed[[]evidence.Pod](denied), evidence.Failed[[]roll.Budget](denied), evidence.Failed[[]evidence.Event](denied)
 	}), s)
 	if len(s.Causes()) != 0 {
 		t.Errorf("found %+v", s.Causes())
