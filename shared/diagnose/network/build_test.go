@@ -243,6 +243,28 @@ func to(destination, target string) evidence.Route {
 	return evidence.Route{Destination: destination, Target: target}
 }
 
+// sampled takes away the way out, and leaves the instance's user data unasked. That of another instance of
+// the group, with that version of the launch template, sets a proxy.
+func sampled(version string) func(*world) {
+	return do(publicOnly(), routes(), func(w *world) {
+		w.instance(func(i *evidence.Instance) { i.UserData = evidence.Skipped[userdata.Boot]("sampled") })
+		other := w.config
+		other.LaunchTemplateVersion = version
+		w.Instances["i-0fedcba9876543210"] = evidence.Instance{Config: evidence.Read(other), UserData: evidence.Read(userdata.Boot{Proxy: true})}
+	})
+}
+
+// ofTemplate adds a version of the launch template, with user data that may set a proxy.
+func ofTemplate(version string, proxy bool) func(*world) {
+	return func(w *world) {
+		boot := w.boot
+		boot.Proxy = proxy
+		w.Templates = map[string]evidence.Fact[evidence.LaunchTemplate]{
+			template + ":" + version: evidence.Read(evidence.LaunchTemplate{ID: template, Version: version, UserData: evidence.Read(boot)}),
+		}
+	}
+}
+
 func (w *world) nat(change func(*evidence.NATGateway)) {
 	n := w.Network.NATGateways[natID].Value
 	change(&n)
