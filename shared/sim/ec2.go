@@ -146,7 +146,7 @@ func (e ec2API) lookUp(ctx context.Context, call string, ids []string, all bool)
 		inv.sawInstance(id, nil, true)
 	}
 	if all && len(unknown) > 0 {
-		return nil, awserr.UnknownInstances(unknown)
+		return nil, notInstances(unknown)
 	}
 	for i := range found {
 		inv.sawInstance(*found[i].InstanceId, &found[i], true)
@@ -159,7 +159,18 @@ func (a *account) known(id string) (*machine, error) {
 	if m := a.machines[id]; m != nil && m.shown != nil {
 		return m, nil
 	}
-	return nil, awserr.UnknownInstances([]string{id})
+	return nil, notInstances([]string{id})
+}
+
+// notInstances returns EC2's error for unknown IDs. It looks at their form first.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
+func notInstances(ids []string) error {
+	for _, id := range ids {
+		if !roll.InstanceID(id).IsInstance() {
+			return badRequest("InvalidInstanceID.Malformed", "Invalid id: %q", id)
+		}
+	}
+	return awserr.UnknownInstances(ids)
 }
 
 // allKnown returns the machines with these IDs, or EC2's error for unknown IDs.
@@ -174,7 +185,7 @@ func (a *account) allKnown(ids []string) ([]*machine, error) {
 		out = append(out, m)
 	}
 	if len(unknown) > 0 {
-		return nil, awserr.UnknownInstances(unknown)
+		return nil, notInstances(unknown)
 	}
 	return out, nil
 }
@@ -416,19 +427,25 @@ func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ .
 	inv, key := e.v.inv, roll.ClusterTagPrefix+cluster
 	var page []*types.Instance
 	err := e.v.call(ctx, call, reads, "", func() error {
-		var all []*machine
+		var all []types.TagDescription
+		var of []*types.Instance // by the index of a tag
 		if c := e.v.a.byName[cluster]; c != nil {
-			all = c.enrolled(e.v.a.d.of("omitted").nth(int(e.v.a.now / time.Minute)))
-		}
-		all, out.NextToken = cut(all, in.NextToken, aws.Int32(int32(e.v.pageSize(int(*in.MaxResults), len(all)))))
-		page, out.Tags = make([]*types.Instance, len(all)), make([]types.TagDescription, 0, len(all))
-		for i, m := range all {
-			page[i] = m.shown
-			told := m.tagsTold()
-			for j := range told {
-				if t := &told[j]; t.key == key || strings.HasPrefix(t.key, roll.TagPrefix) {
-					out.Tags = append(out.Tags, types.TagDescription{ResourceId: &m.id, ResourceType: types.ResourceTypeInstance, Key: &t.key, Value: &t.value})
+			for _, m := range c.enrolled(e.v.a.d.of("omitted").nth(int(e.v.a.now / time.Minute))) {
+				told := m.tagsTold()
+				for j := range told {
+					if t := &told[j]; t.key == key || strings.HasPrefix(t.key, roll.TagPrefix) {
+						all = append(all, types.TagDescription{ResourceId: &m.id, ResourceType: types.ResourceTypeInstance, Key: &t.key, Value: &t.value})
+						of = append(of, m.shown)
+					}
 				}
+			}
+		}
+		size := aws.Int32(int32(e.v.pageSize(int(*in.MaxResults), len(all))))
+		out.Tags, out.NextToken = cut(all, in.NextToken, size)
+		of, _ = cut(of, in.NextToken, size)
+		for i, t := range out.Tags { // an instance's tags may be on several pages
+			if *t.Key == key {
+				page = append(page, of[i])
 			}
 		}
 		return nil

@@ -46,7 +46,8 @@ func (e ec2API) TerminateInstances(ctx context.Context, in *ec2.TerminateInstanc
 	return answered(out, err)
 }
 
-// RebootInstances reboots instances. They must be running.
+// RebootInstances reboots instances. It ignores terminated ones; others must be running.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_RebootInstances.html
 func (e ec2API) RebootInstances(ctx context.Context, in *ec2.RebootInstancesInput, _ ...func(*ec2.Options)) (*ec2.RebootInstancesOutput, error) {
 	const call = "ec2:RebootInstances"
 	inv := e.v.inv
@@ -56,11 +57,14 @@ func (e ec2API) RebootInstances(ctx context.Context, in *ec2.RebootInstancesInpu
 			return err
 		}
 		for _, m := range machines {
-			if m.state != running {
+			if m.state != running && m.state != terminated {
 				return badRequest("IncorrectInstanceState", "The instance '%s' is not in the 'running' state.", m.id)
 			}
 		}
 		for _, m := range machines {
+			if m.state == terminated {
+				continue
+			}
 			inv.did(actReboot, m.c, m, m.node)
 			m.reboot()
 		}

@@ -57,8 +57,11 @@ func (a *account) schedules() []schedule {
 // create creates a schedule. One for a past time is accepted, but never fires.
 func (t *timetable) create(in *scheduler.CreateScheduleInput) error {
 	s, refusal := t.read(in)
-	if refusal != "" {
+	switch {
+	case refusal != "":
 		return &types.ValidationException{Message: aws.String(refusal)}
+	case aws.ToString(in.GroupName) != t.group:
+		return &types.ResourceNotFoundException{Message: aws.String("Schedule group " + aws.ToString(in.GroupName) + " does not exist.")}
 	}
 	if t.byName[s.name] != nil {
 		return &types.ConflictException{Message: aws.String("Schedule " + s.name + " already exists.")}
@@ -85,8 +88,6 @@ func (t *timetable) read(in *scheduler.CreateScheduleInput) (*schedule, string) 
 		return nil, "the name " + s.name + " is not one"
 	case err != nil:
 		return nil, "Invalid Schedule Expression " + aws.ToString(in.ScheduleExpression) + "."
-	case aws.ToString(in.GroupName) != t.group:
-		return nil, "there is no schedule group " + aws.ToString(in.GroupName)
 	case cmp.Or(aws.ToString(in.ScheduleExpressionTimezone), "UTC") != "UTC":
 		return nil, "only UTC is simulated"
 	case in.ActionAfterCompletion != types.ActionAfterCompletionDelete:

@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
 // queue is an SQS queue with its event source mapping to a function. Messages that the function
@@ -307,11 +306,16 @@ func (s sqsAPI) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...
 		dep := s.v.a.dep
 		q := dep.queue(path.Base(aws.ToString(in.QueueUrl)))
 		if q == nil || q.url() != aws.ToString(in.QueueUrl) {
-			return &types.QueueDoesNotExist{Message: aws.String("The specified queue does not exist.")}
+			return badRequest("AWS.SimpleQueueService.NonExistentQueue", "The specified queue does not exist.")
 		}
 		body, group, like := aws.ToString(in.MessageBody), aws.ToString(in.MessageGroupId), aws.ToString(in.MessageDeduplicationId)
-		if body == "" || q.fifo && (group == "" || like == "" && !q.byContent) {
-			return &types.UnsupportedOperation{Message: aws.String("the queue needs a body, a group and a deduplication id")}
+		switch {
+		case body == "":
+			return badRequest("MissingParameter", "The request must contain the parameter MessageBody.")
+		case q.fifo && group == "":
+			return badRequest("MissingParameter", "The request must contain the parameter MessageGroupId.")
+		case q.fifo && like == "" && !q.byContent:
+			return badRequest("InvalidParameterValue", "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
 		}
 		if q == dep.orders {
 			s.v.inv.sentOrder(body)

@@ -33,7 +33,11 @@ func (s snsAPI) Publish(ctx context.Context, in *sns.PublishInput, _ ...func(*sn
 		for name, value := range in.MessageAttributes {
 			attributes[name] = aws.ToString(value.StringValue)
 		}
-		chat := aws.ToString(in.TopicArn) == chatARN
+		topic := aws.ToString(in.TopicArn)
+		if topic != topicARN && topic != chatARN {
+			return &types.NotFoundException{Message: aws.String("Topic does not exist")}
+		}
+		chat := topic == chatARN
 		fault := unfit(in, subject, message, attributes)
 		if chat {
 			fault = unfitForChat(in, message, attributes)
@@ -59,8 +63,6 @@ func unfit(in *sns.PublishInput, subject, message string, attributes map[string]
 	document := notice(message)
 	plain := func(r rune) bool { return r < ' ' || r > '~' }
 	switch {
-	case aws.ToString(in.TopicArn) != topicARN:
-		return "TopicArn"
 	case aws.ToString(in.MessageStructure) != "json" || document == "":
 		return "Message Structure - No default entry in JSON message body"
 	case len(message) > maxMessage:

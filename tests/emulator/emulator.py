@@ -30,8 +30,9 @@ AWS calls go to the port as they would to AWS. A JSON API under /_rollcall/ tell
 Differences from moto that hold without being asked for: instances of EKS Auto Mode are left out of answers to calls
 that do not set IncludeManagedResources; instances' ids count up from each reset on, so that a test knows their order;
 they say who operates them and in which zone, by its id; a call that an SDK tries again though it was answered, since the
-connection broke, is one call; status checks are filtered and paged; only a running instance
-can be rebooted; events carry their account; and a crash of moto is answered with an error that SDKs do not retry.
+connection broke, is one call; status checks are filtered and paged; only a running instance can be rebooted, and a
+reboot of a terminated one is ignored; events carry their account; and a crash of moto is answered with an error that
+SDKs do not retry.
 """
 
 import argparse
@@ -889,6 +890,8 @@ def events(instance):
 
 def reboot(usual):
     def checked(instance):
+        if instance.state == "terminated":
+            return  # EC2 ignores it
         if instance.state != "running":
             text = f"The instance '{instance.id}' is not in a state from which it can be rebooted."
             raise EC2ClientError("IncorrectInstanceState", text)

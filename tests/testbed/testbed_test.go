@@ -250,7 +250,7 @@ func TestStatusChecksAndConsoleAreAsSet(t *testing.T) {
 
 func TestRebootNeedsARunningInstance(t *testing.T) {
 	ctx := reset(t)
-	id, err := bed.RunInstance(ctx, InstanceSpec{State: "terminated"})
+	id, err := bed.RunInstance(ctx, InstanceSpec{State: "stopped"})
 	must.Succeed(t, err)
 	_, err = ec2.NewFromConfig(bed.AWSConfig()).RebootInstances(ctx, &ec2.RebootInstancesInput{InstanceIds: []string{id}})
 	if code := errorCode(err); code != "IncorrectInstanceState" {
