@@ -14,6 +14,14 @@ func Succeed(t testing.TB, err error) {
 	}
 }
 
+// That ends the test if an expectation does not hold, as t.Fatalf does.
+func That(t testing.TB, holds bool, format string, args ...any) {
+	t.Helper()
+	if !holds {
+		t.Fatalf(format, args...)
+	}
+}
+
 // Read returns the content of a file.
 func Read(t testing.TB, path string) []byte {
 	t.Helper()
