@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rollcall/shared/assess"
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
@@ -116,9 +115,7 @@ func TestNodeConditionByTime(t *testing.T) {
 		if len(a.Findings) > 0 {
 			kind, stage = a.Findings[0].Kind, a.Findings[0].Stage
 		}
-		if kind != tt.kind || stage != tt.stage {
-			t.Errorf("%s for %s: got %q %q, want %q %q", tt.status, tt.since, kind, stage, tt.kind, tt.stage)
-		}
+		expect.That(t, kind == tt.kind && stage == tt.stage, "%s for %s: got %q %q, want %q %q", tt.status, tt.since, kind, stage, tt.kind, tt.stage)
 		if _, remembered := a.NotReady[id]; remembered != (tt.status != roll.ConditionTrue) {
 			t.Errorf("%s: remembered as not ready: %v", tt.status, remembered)
 		}
@@ -168,9 +165,7 @@ func TestAKubeletThatReportedBeforeShowsThatTheNodeWasReady(t *testing.T) {
 		if len(a.Findings) > 0 {
 			since = a.Findings[0].Since
 		}
-		if !since.Equal(want) {
-			t.Errorf("reported %s before: not ready since %s, want %s", before, since, want)
-		}
+		expect.That(t, since.Equal(want), "reported %s before: not ready since %s, want %s", before, since, want)
 	}
 }
 
@@ -294,9 +289,7 @@ func TestAnInstanceOfAnotherClusterIsNotJudgedHere(t *testing.T) {
 	i := worker(id, time.Hour)
 	i.OtherCluster = "other"
 	a := judge(snapshot([]roll.Instance{i}, []roll.Node{node(id, roll.ConditionUnknown, time.Hour)}), ledger.State{})
-	if len(a.Findings) != 0 || len(a.Notes) != 1 || !strings.Contains(a.Notes[0], "other") {
-		t.Errorf("findings %+v, notes %q", a.Findings, a.Notes)
-	}
+	expect.That(t, len(a.Findings) == 0 && len(a.Notes) == 1 && strings.Contains(a.Notes[0], "other"), "findings %+v, notes %q", a.Findings, a.Notes)
 }
 
 func TestANodeThatNeverReportedIsUnknownSinceItsCreation(t *testing.T) {
@@ -329,9 +322,7 @@ func TestWhatWasNotReadIsNotJudged(t *testing.T) {
 		for _, f := range a.Findings {
 			got = append(got, f.Kind)
 		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
-		}
+		expect.That(t, slices.Equal(got, tt.want), "%s: got %v, want %v", tt.name, got, tt.want)
 	}
 }
 
@@ -471,9 +462,7 @@ func TestIntentIsShownBy(t *testing.T) {
 		s := snapshot(instances, nodes)
 		s.Details[id] = tt.detail
 		a := judge(s, tt.state)
-		if got := len(a.Findings) == 1; got != tt.want {
-			t.Errorf("%s: finding %v, want %v", tt.name, got, tt.want)
-		}
+		expect.Equal(t, len(a.Findings) == 1, tt.want, "%s: finding", tt.name)
 		if !tt.want && (len(a.NotNodes) != 1 || a.NotNodes[0].Instance != id || a.NotNodes[0].Why == "") {
 			t.Errorf("%s: listed as %+v, want one line that says why it is no node", tt.name, a.NotNodes)
 		}
@@ -498,9 +487,7 @@ func TestWhatHasNodesIsLearned(t *testing.T) {
 		instances, nodes = append(instances, i), append(nodes, node(i.ID, roll.ConditionTrue, 0))
 	}
 	a := judge(snapshot(instances, nodes), ledger.State{})
-	if diff := cmp.Diff(map[roll.Origin]bool{"asg/w": true, "lt-1:3": true}, a.GroupsWithNodes); diff != "" {
-		t.Errorf("groups with nodes (-want +got):\n%s", diff)
-	}
+	expect.Same(t, a.GroupsWithNodes, map[roll.Origin]bool{"asg/w": true, "lt-1:3": true}, "groups with nodes")
 }
 
 // An Auto Scaling group may launch something else from one version of its launch template on, such as
@@ -567,9 +554,7 @@ func TestOnlySuspectsAreAskedAbout(t *testing.T) {
 		{Instance: "i-0000000000000000e", NodeClaim: true},                               // warned: does it still have a NodeClaim?
 		{Instance: bare.ID, UserData: true},                                              // should it be a node?
 	}
-	if diff := cmp.Diff(want, judge(s, ledger.State{}).Questions); diff != "" {
-		t.Errorf("questions differ (-want +got):\n%s", diff)
-	}
+	expect.Same(t, judge(s, ledger.State{}).Questions, want, "questions")
 	rounds := 0
 	a := assess.Thoroughly(assess.Input{Snapshot: s, Policy: defaults, Now: now}, func(qs []roll.Question) {
 		rounds++
@@ -578,9 +563,7 @@ func TestOnlySuspectsAreAskedAbout(t *testing.T) {
 		}
 		s.Groups = map[roll.Group]roll.GroupDetail{"asg/w": {}}
 	})
-	if len(a.Questions) != 0 || rounds != 1 {
-		t.Errorf("%d questions left after %d rounds", len(a.Questions), rounds)
-	}
+	expect.That(t, len(a.Questions) == 0 && rounds == 1, "%d questions left after %d rounds", len(a.Questions), rounds)
 	if len(a.Findings) != 3 {
 		t.Errorf("%d findings, want the silent node, the bare instance whose user data tells, and the warned one", len(a.Findings))
 	}
@@ -604,9 +587,7 @@ func TestCountsForTheShares(t *testing.T) {
 		worker("i-00000003", time.Hour), worker("i-00000004", time.Hour),
 	}, []roll.Node{node("i-00000003", roll.ConditionTrue, 0), node("i-00000004", roll.ConditionUnknown, time.Hour)})
 	want := map[roll.Group]assess.Count{"": {Nodes: 3, Overdue: 2}, "nodepool/default": {Nodes: 1, Overdue: 1}, "asg/w": {Nodes: 2, Overdue: 1}}
-	if diff := cmp.Diff(want, judge(s, ledger.State{}).Count); diff != "" {
-		t.Errorf("counts differ (-want +got):\n%s", diff)
-	}
+	expect.Same(t, judge(s, ledger.State{}).Count, want, "counts")
 }
 
 func TestTheSecondSightingIsScheduled(t *testing.T) {

@@ -6,11 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rollcall/shared/assess"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestZonesCountTheNodesThatAreThere(t *testing.T) {
@@ -43,9 +42,7 @@ func TestZonesCountTheNodesThatAreThere(t *testing.T) {
 		"eu-west-1b": {Nodes: 1, Ready: 1},
 		"eu-west-1c": {Nodes: 2, Silent: 1, First: ago(15 * time.Minute), Last: ago(15 * time.Minute)},
 	}
-	if diff := cmp.Diff(want, a.Zones); diff != "" {
-		t.Errorf("zones (-want +got):\n%s", diff)
-	}
+	expect.Same(t, a.Zones, want, "zones")
 	if a.Nodes != 8 || a.Ready != 2 || len(a.Silent) != 2 {
 		t.Errorf("%d nodes, %d ready, %d silent, want 8, 2 and 2", a.Nodes, a.Ready, len(a.Silent))
 	}
@@ -69,9 +66,7 @@ func TestANodeThatAnotherInstanceTookOverCountsInItsZone(t *testing.T) {
 		n := node(id, tt.status, time.Hour)
 		n.Name = "node"
 		tt.other.Launched = ago(2 * time.Hour)
-		if got := judge(snapshot([]roll.Instance{gone, tt.other}, []roll.Node{n}), ledger.State{}).Zones["eu-west-1a"]; got != tt.want {
-			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
-		}
+		expect.Equal(t, judge(snapshot([]roll.Instance{gone, tt.other}, []roll.Node{n}), ledger.State{}).Zones["eu-west-1a"], tt.want, "%s", name)
 	}
 }
 
@@ -141,9 +136,7 @@ func TestWhatCountsAsOverdue(t *testing.T) {
 			kinds = append(kinds, string(f.Kind))
 		}
 		slices.Sort(kinds)
-		if got := strings.Join(kinds, " "); got != tt.kinds {
-			t.Errorf("%s: findings %q, want %q", tt.name, got, tt.kinds)
-		}
+		expect.Equal(t, strings.Join(kinds, " "), tt.kinds, "%s: findings", tt.name)
 		if a.Count[""] != tt.want || a.Count["asg/w"] != tt.want {
 			t.Errorf("%s: counted as %+v in the cluster, %+v in its group, want %+v", tt.name, a.Count[""], a.Count["asg/w"], tt.want)
 		}
@@ -184,9 +177,7 @@ func TestALookAtOneInstanceIsAboutThatOneAlone(t *testing.T) {
 	if a.Registration != nil || len(a.Groups) != 0 || a.NewRegistrations != nil {
 		t.Errorf("counted: %+v %+v %v", a.Registration, a.Groups, a.NewRegistrations)
 	}
-	if a.Kept[key(roll.NotReady)] || !a.Kept[roll.FindingKey{Instance: other, Kind: roll.NotReady}] {
-		t.Errorf("kept %v", a.Kept)
-	}
+	expect.That(t, !a.Kept[key(roll.NotReady)] && a.Kept[roll.FindingKey{Instance: other, Kind: roll.NotReady}], "kept %v", a.Kept)
 	_, ready := a.NotReady[id]
 	_, away := a.NotReady[other]
 	if ready || !away || len(a.Rests) != 1 || len(a.Missing) != 1 || len(a.Flips) != 1 || len(a.Pressures) != 1 {

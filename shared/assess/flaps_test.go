@@ -8,6 +8,7 @@ import (
 	"rollcall/shared/assess"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // flips returns a ledger with returns of the instance's node, the given minutes ago.
@@ -51,9 +52,7 @@ func TestWhatCountsAsAReturn(t *testing.T) {
 		for _, at := range a.Flips[id] {
 			got = append(got, now.Sub(at))
 		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s: remembered %v ago, want %v", tt.name, got, tt.want)
-		}
+		expect.That(t, slices.Equal(got, tt.want), "%s: remembered %v ago, want %v", tt.name, got, tt.want)
 	}
 }
 
@@ -78,9 +77,7 @@ func TestFlapping(t *testing.T) {
 		a := look(ready(tt.ready), tt.state)
 		f := one(t, tt.name, a)
 		if tt.since == 0 {
-			if f.Kind != "" {
-				t.Errorf("%s: %+v", tt.name, f)
-			}
+			expect.That(t, f.Kind == "", "%s: %+v", tt.name, f)
 			continue
 		}
 		if f.Kind != roll.Flapping || f.Stage != roll.Overdue || !f.Since.Equal(ago(tt.since)) || !f.Began.Equal(ago(48*time.Hour)) {

@@ -8,6 +8,7 @@ import (
 	"rollcall/shared/assess"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestGhostByTime(t *testing.T) {
@@ -24,9 +25,7 @@ func TestGhostByTime(t *testing.T) {
 			if a.Nodes != 0 || len(a.Count) != 0 || len(a.Silent) != 0 || len(a.Zones) != 0 {
 				t.Errorf("a ghost counts as one of the population: %+v", a)
 			}
-			if len(a.Questions) != 0 {
-				t.Errorf("asked about an instance that is gone: %+v", a.Questions)
-			}
+			expect.That(t, len(a.Questions) == 0, "asked about an instance that is gone: %+v", a.Questions)
 		}
 	}
 }
@@ -40,19 +39,13 @@ func TestAGhostKeepsItsTime(t *testing.T) {
 		n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(time.Minute)}
 	}
 	f := one(t, "first", look(terminated, state))
-	if !f.Since.Equal(ago(20*time.Minute)) || f.Stage != roll.Overdue {
-		t.Errorf("first: %+v", f)
-	}
+	expect.That(t, f.Since.Equal(ago(20*time.Minute)) && f.Stage == roll.Overdue, "first: %+v", f)
 	state.Checked = ago(2 * time.Minute) // and that check saw no ghost
 	f = one(t, "gone since the last look", look(terminated, state))
-	if !f.Since.Equal(ago(2*time.Minute)) || f.Stage != roll.Watching {
-		t.Errorf("gone since the last look: %+v", f)
-	}
+	expect.That(t, f.Since.Equal(ago(2*time.Minute)) && f.Stage == roll.Watching, "gone since the last look: %+v", f)
 	state.Actions = []ledger.Action{{ID: "t", Do: "terminate", Instance: id, At: ago(time.Minute), Outcome: &ledger.Outcome{Result: ledger.Done, At: ago(time.Minute)}}}
 	f = one(t, "ended by Rollcall", look(terminated, state))
-	if !f.Since.Equal(ago(time.Minute)) || f.Stage != roll.Watching {
-		t.Errorf("ended by Rollcall: %+v", f)
-	}
+	expect.That(t, f.Since.Equal(ago(time.Minute)) && f.Stage == roll.Watching, "ended by Rollcall: %+v", f)
 	for name, change := range map[string]func(*ledger.Action){
 		"another one was ended":  func(act *ledger.Action) { act.Instance = "i-0000000000000000b" },
 		"it was rebooted":        func(act *ledger.Action) { act.Do = "reboot" },
@@ -66,13 +59,9 @@ func TestAGhostKeepsItsTime(t *testing.T) {
 		}
 	}
 	f = one(t, "of an earlier Node", look(terminated, known(roll.Ghost, ago(48*time.Hour+time.Second), ago(48*time.Hour+time.Second))))
-	if !f.Since.Equal(ago(time.Minute)) {
-		t.Errorf("of an earlier Node: %+v", f)
-	}
+	expect.That(t, f.Since.Equal(ago(time.Minute)), "of an earlier Node: %+v", f)
 	f = one(t, "known", look(terminated, known(roll.Ghost, ago(3*time.Minute), ago(3*time.Minute))))
-	if !f.Since.Equal(ago(3*time.Minute)) || !f.Began.Equal(ago(3*time.Minute)) || f.Stage != roll.Watching {
-		t.Errorf("known: %+v", f)
-	}
+	expect.That(t, f.Since.Equal(ago(3*time.Minute)) && f.Began.Equal(ago(3*time.Minute)) && f.Stage == roll.Watching, "known: %+v", f)
 }
 
 // unknownToEC2 returns a node that is not ready and whose instance was looked up and not found.
@@ -152,9 +141,7 @@ func TestHiddenInstancesOfAutoModeAreNeverGhosts(t *testing.T) {
 		if want := map[roll.ConditionStatus]roll.Kind{roll.ConditionUnknown: roll.Unknown}[status]; f.Kind != want || a.Nodes != 1 || len(a.Missing) != 0 {
 			t.Errorf("%s: %+v, %d nodes, missing %v", status, f, a.Nodes, a.Missing)
 		}
-		if len(a.Notes) != 1 || !strings.Contains(a.Notes[0], "Auto Mode") {
-			t.Errorf("%s: notes %q", status, a.Notes)
-		}
+		expect.That(t, len(a.Notes) == 1 && strings.Contains(a.Notes[0], "Auto Mode"), "%s: notes %q", status, a.Notes)
 	}
 }
 
@@ -167,9 +154,7 @@ func TestAPartialListingMakesNoGhosts(t *testing.T) {
 		if f := one(t, string(status), a); f.Kind != want {
 			t.Errorf("%s: %+v, want %q", status, f, want)
 		}
-		if !a.Kept[key(roll.Ghost)] {
-			t.Errorf("%s: the ghost that is known is not kept", status)
-		}
+		expect.That(t, a.Kept[key(roll.Ghost)], "%s: the ghost that is known is not kept", status)
 	}
 }
 
@@ -242,8 +227,6 @@ func TestASpotInterruptionIsSaid(t *testing.T) {
 		for _, f := range a.Findings {
 			said += f.Summary
 		}
-		if !strings.Contains(said, want) {
-			t.Errorf("%s: %q", state, said)
-		}
+		expect.That(t, strings.Contains(said, want), "%s: %q", state, said)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // everything returns a ledger with a finding of every kind about an instance.
@@ -55,9 +56,7 @@ func TestWhatRestsOnSomethingUnreadIsKept(t *testing.T) {
 	}
 	for _, tt := range tests {
 		a := look(tt.change, everything(id))
-		if len(a.Findings) != 0 {
-			t.Errorf("%s: %+v", tt.name, a.Findings)
-		}
+		expect.That(t, len(a.Findings) == 0, "%s: %+v", tt.name, a.Findings)
 		want := map[roll.Kind]bool{}
 		for _, k := range tt.want {
 			want[k] = true
@@ -76,9 +75,7 @@ func TestWhatIsFoundIsNotKept(t *testing.T) {
 		n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(time.Hour)}
 		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeInstances})
 	}, everything(id))
-	if len(a.Findings) != 1 || a.Kept[key(roll.Unknown)] || !a.Kept[key(roll.Ghost)] {
-		t.Errorf("findings %+v, kept %v", a.Findings, a.Kept)
-	}
+	expect.That(t, len(a.Findings) == 1 && !a.Kept[key(roll.Unknown)] && a.Kept[key(roll.Ghost)], "findings %+v, kept %v", a.Findings, a.Kept)
 }
 
 // Instances that are missing from a complete listing have no findings any more.
@@ -118,9 +115,7 @@ func TestAGapForgetsNothing(t *testing.T) {
 		s.Details[id] = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "InService"}
 		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeDetail}, roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapClusterNotActive})
 	}, ledger.State{Rests: map[roll.InstanceID]ledger.Rest{id: {}}})
-	if !a.Rests[id].Left.Equal(now) {
-		t.Errorf("what was read is overwritten: %v", a.Rests)
-	}
+	expect.That(t, a.Rests[id].Left.Equal(now), "what was read is overwritten: %v", a.Rests)
 }
 
 // A failed condition that a silence of its node hides is not over.
@@ -145,8 +140,6 @@ func TestAFailedConditionIsKeptWhileItIsHidden(t *testing.T) {
 			n.Ready, n.StartupTaint = roll.Condition{Status: tt.ready, Since: ago(time.Minute)}, tt.taint
 			n.Conditions = []roll.TypedCondition{{Type: tt.condition, Condition: roll.Condition{Status: tt.status, Since: ago(time.Hour)}}}
 		}, known)
-		if a.Kept[key(roll.ConditionFailed)] != tt.want {
-			t.Errorf("%s: kept is %v", name, !tt.want)
-		}
+		expect.That(t, a.Kept[key(roll.ConditionFailed)] == tt.want, "%s: kept is %v", name, !tt.want)
 	}
 }

@@ -1,7 +1,6 @@
 package assess_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +8,8 @@ import (
 	"rollcall/shared/assess"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 const (
@@ -49,9 +50,7 @@ func TestWhatOutlivesAnInstanceIsAskedForFromThreeHoursToADay(t *testing.T) {
 		"one that has time":           {remembers(time.Hour, false), nil},
 		"one that is due":             {remembers(3*time.Hour, false), []roll.InstanceID{vol}},
 	} {
-		if got := assess.AskLeft(tt.s, now); !slices.Equal(got, tt.want) {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
+		expect.List(t, assess.AskLeft(tt.s, now), tt.want, "%s", name)
 	}
 	s := endedBefore(4*time.Hour, ledger.Done)
 	s.Actions[0].Outcome = nil
@@ -80,24 +79,18 @@ func readLeft(read []roll.InstanceID, left ...roll.Leftover) *roll.Snapshot {
 
 func TestWhatIsLeftIsAFinding(t *testing.T) {
 	out := leftOf(readLeft([]roll.InstanceID{vol, eni}, roll.Leftover{ID: "vol-1", Type: "gp3", Size: 100, Zone: "eu-west-1a"}, roll.Leftover{ID: "eni-1", Subnet: "subnet-1"}), endedBefore(4*time.Hour, ledger.Done))
-	if len(out.Findings) != 2 {
-		t.Fatalf("%+v", out.Findings)
-	}
+	must.That(t, len(out.Findings) == 2, "%+v", out.Findings)
 	i, v := out.Findings[0], out.Findings[1]
 	if v.Instance != vol || v.Kind != roll.Stuck || v.Stage != roll.Overdue || v.Group != "asg/w" || v.Selector != roll.GroupSelector("asg/w") || v.Left.Instance != "i-00000001" || !v.Since.Equal(now.Add(-4*time.Hour)) || v.Zone != "eu-west-1a" {
 		t.Errorf("%+v", v)
 	}
 	for _, want := range []string{"vol-1 (gp3, 100 GiB) outlived instance i-00000001", "8.00 USD a month (an estimate by the prices of us-east-1, " + roll.PricesOf} {
-		if !strings.Contains(v.Summary, want) {
-			t.Errorf("%q does not say %q", v.Summary, want)
-		}
+		expect.That(t, strings.Contains(v.Summary, want), "%q does not say %q", v.Summary, want)
 	}
 	if i.Instance != eni || !strings.Contains(i.Summary, "eni-1 in subnet subnet-1") || !strings.Contains(i.Summary, "it costs nothing, and holds an address of its subnet") {
 		t.Errorf("%+v", i)
 	}
-	if out.Count["asg/w"].Overdue != 0 {
-		t.Error("what is no node counts for a limit")
-	}
+	expect.That(t, out.Count["asg/w"].Overdue == 0, "what is no node counts for a limit")
 }
 
 func TestWhatIsGoneAttachedOrClaimedIsNotLeft(t *testing.T) {
@@ -146,9 +139,7 @@ func TestWhatOutlivesAnOrphanIsWatchedOnceItIsGone(t *testing.T) {
 		s := readLeft(nil)
 		tt.change(s)
 		out := leftOf(s, state())
-		if len(out.Findings) != tt.want {
-			t.Errorf("%s: %+v", name, out.Findings)
-		}
+		expect.That(t, len(out.Findings) == tt.want, "%s: %+v", name, out.Findings)
 		for _, f := range out.Findings {
 			if f.Instance != vol || f.Stage != roll.Watching || !f.Since.Equal(now) || !f.Due.Equal(now.Add(assess.LeftAfter)) || f.Group != "nodepool/default" || f.Left.Instance != "i-00000001" {
 				t.Errorf("%s: %+v", name, f)

@@ -8,6 +8,7 @@ import (
 	"rollcall/shared/assess"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // claimed returns a Karpenter instance without a node, with or without a NodeClaim.
@@ -43,9 +44,7 @@ func TestAnInstanceWithoutNodeClaimIsOrphanedSinceThatWasSeen(t *testing.T) {
 		if f.Kind != tt.kind || f.Stage != tt.stage || tt.kind != "" && (!f.Since.Equal(ago(tt.since)) || !f.Began.Equal(launched)) {
 			t.Errorf("%s: %+v", tt.name, f)
 		}
-		if a.Kept[key(roll.Orphaned)] != tt.kept {
-			t.Errorf("%s: kept is %v", tt.name, !tt.kept)
-		}
+		expect.That(t, a.Kept[key(roll.Orphaned)] == tt.kept, "%s: kept is %v", tt.name, !tt.kept)
 		if want := tt.stage == roll.Overdue; (a.Count[""] == assess.Count{Nodes: 1, Overdue: 1}) != want {
 			t.Errorf("%s: count %+v", tt.name, a.Count[""])
 		}
@@ -139,9 +138,7 @@ func TestOfAClusterThatIsGoneNothingIsForgotten(t *testing.T) {
 	if !a.Kept[key(roll.Unknown)] || len(a.NotReady) != 1 || len(a.Pressures) != 1 || len(a.Rests) != 1 || len(a.Groups) != 0 {
 		t.Errorf("kept %v, remembered %+v %+v %+v %+v", a.Kept, a.NotReady, a.Pressures, a.Rests, a.Groups)
 	}
-	if a.Kept[other] {
-		t.Error("an orphan that EC2 does not list any more is kept")
-	}
+	expect.That(t, !a.Kept[other], "an orphan that EC2 does not list any more is kept")
 	s := gone(orphan)
 	s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeInstances, Kind: roll.GapThrottled})
 	if a := judge(s, state); len(a.Findings) != 0 || !a.Kept[other] {

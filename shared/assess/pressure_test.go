@@ -8,6 +8,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestPressuresAreRemembered(t *testing.T) {
@@ -56,9 +57,7 @@ func TestPressuresAreRemembered(t *testing.T) {
 		if tt.want != nil {
 			want[id] = *tt.want
 		}
-		if diff := cmp.Diff(want, a.Pressures); diff != "" {
-			t.Errorf("%s: remembered (-want +got):\n%s", tt.name, diff)
-		}
+		expect.Same(t, a.Pressures, want, "%s: remembered", tt.name)
 	}
 }
 

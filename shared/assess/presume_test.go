@@ -8,6 +8,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // A report shows instances that a check would not judge because their state in their group is
@@ -30,8 +31,6 @@ func TestWhoOnlyAsksIsShownWhatMayRest(t *testing.T) {
 			Details: map[roll.InstanceID]roll.Detail{i.ID: {LifecycleRead: tt.read, Lifecycle: tt.lifecycle}},
 		}
 		a := assess.Assess(assess.Input{Snapshot: s, Policy: policy.Default().Cluster("demo", "", policy.Remediate), State: ledger.State{}, Now: now, Presume: tt.presume})
-		if len(a.Findings) != tt.want {
-			t.Errorf("%+v: %d findings", tt, len(a.Findings))
-		}
+		expect.That(t, len(a.Findings) == tt.want, "%+v: %d findings", tt, len(a.Findings))
 	}
 }

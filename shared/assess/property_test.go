@@ -13,6 +13,8 @@ import (
 	"rollcall/shared/assess"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // worlds is the number of random worlds per property.
@@ -183,9 +185,7 @@ func (d dice) memory(of roll.InstanceID, state *ledger.State) {
 func eachWorld(t *testing.T, try func(t *testing.T, d dice)) {
 	for seed := range uint64(worlds) {
 		try(t, dice{rand.New(rand.NewPCG(seed, 0))})
-		if t.Failed() {
-			t.Fatalf("world %d", seed)
-		}
+		must.That(t, !t.Failed(), "world %d", seed)
 	}
 }
 
@@ -214,9 +214,7 @@ func TestAMemberHasOnePrimaryFindingAtMost(t *testing.T) {
 				t.Errorf("%v is found twice, or found and kept", f.Key())
 			}
 			seen[f.Key()] = true
-			if f.Since.After(now) || f.Due.Before(f.Since) || f.Summary == "" {
-				t.Errorf("%+v", f)
-			}
+			expect.That(t, !f.Since.After(now) && !f.Due.Before(f.Since) && f.Summary != "", "%+v", f)
 			if !primary(f.Kind) {
 				continue
 			}
@@ -235,9 +233,7 @@ func TestAMemberHasOnePrimaryFindingAtMost(t *testing.T) {
 		}
 	})
 	for _, k := range roll.Kinds() {
-		if found[k] < worlds/200 {
-			t.Errorf("the worlds show only %d findings of %s", found[k], k)
-		}
+		expect.That(t, found[k] >= worlds/200, "the worlds show only %d findings of %s", found[k], k)
 	}
 }
 
@@ -253,9 +249,7 @@ func TestNothingIsJudgedFromWhatWasNotRead(t *testing.T) {
 				t.Errorf("%+v in a look at %s", f, s.Target)
 			}
 			if gone {
-				if f.Kind != roll.Orphaned {
-					t.Errorf("%+v of a cluster that is gone", f)
-				}
+				expect.That(t, f.Kind == roll.Orphaned, "%+v of a cluster that is gone", f)
 				continue
 			}
 			bad := false
@@ -269,9 +263,7 @@ func TestNothingIsJudgedFromWhatWasNotRead(t *testing.T) {
 			case roll.Impaired, roll.Scheduled:
 				bad = s.StatusRead != roll.Yes
 			}
-			if bad {
-				t.Errorf("%+v with gaps %+v", f, s.Gaps)
-			}
+			expect.That(t, !bad, "%+v with gaps %+v", f, s.Gaps)
 		}
 		if s.Has(roll.ScopeInstances) && s.Has(roll.ScopeNodes) && s.Target == "" {
 			return
@@ -303,9 +295,7 @@ func TestAHealthyMemberIsNeverAFinding(t *testing.T) {
 			s.Instances, s.Nodes = append(s.Instances, i), append(s.Nodes, nn)
 		}
 		for _, f := range judge(s, state).Findings {
-			if healthy[f.Instance] {
-				t.Errorf("%+v", f)
-			}
+			expect.That(t, !healthy[f.Instance], "%+v", f)
 		}
 	})
 }
@@ -365,9 +355,7 @@ func TestASecondLookFindsTheSame(t *testing.T) {
 		}
 		first := judge(s, state)
 		second := judge(s, remember(state, first))
-		if len(second.Groups) != 0 || len(second.NewRegistrations) != 0 {
-			t.Errorf("new again: %+v %v", second.Groups, second.NewRegistrations)
-		}
+		expect.That(t, len(second.Groups) == 0 && len(second.NewRegistrations) == 0, "new again: %+v %v", second.Groups, second.NewRegistrations)
 		ignore := cmpopts.IgnoreFields(assess.Assessment{}, "Groups", "NewRegistrations", "Next", "Notes")
 		if diff := cmp.Diff(first, second, ignore, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("second look (-first +second):\n%s", diff)
@@ -393,9 +381,7 @@ func TestNothingChangesBeforeNext(t *testing.T) {
 		a := judge(s, state)
 		later := now.Add(365 * 24 * time.Hour)
 		if !a.Next.IsZero() {
-			if !a.Next.After(now) {
-				t.Errorf("next check at %s, which is not later than now", a.Next)
-			}
+			expect.That(t, a.Next.After(now), "next check at %s, which is not later than now", a.Next)
 			later = a.Next.Add(-time.Second)
 		}
 		b := assess.Assess(assess.Input{Snapshot: s, Policy: defaults, State: state, Now: later})

@@ -10,6 +10,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestWhatIsAskedAboutAnOverdueFinding(t *testing.T) {
@@ -80,9 +81,7 @@ func TestWhatIsAskedAboutAnOverdueFinding(t *testing.T) {
 			tt.want.Instance = id
 			want = append(want, tt.want)
 		}
-		if diff := cmp.Diff(want, a.Questions); diff != "" {
-			t.Errorf("%s: questions (-want +got):\n%s", tt.name, diff)
-		}
+		expect.Same(t, a.Questions, want, "%s: questions", tt.name)
 	}
 }
 
@@ -95,9 +94,7 @@ func TestWhatIsAskedOfOneInstanceIsOneQuestion(t *testing.T) {
 	} {
 		s := snapshot([]roll.Instance{instance}, nil)
 		s.StatusRead, s.Impaired = roll.Yes, map[roll.InstanceID]roll.Impairment{id: {Since: ago(time.Hour)}}
-		if diff := cmp.Diff([]roll.Question{want}, judge(s, ledger.State{}).Questions); diff != "" {
-			t.Errorf("questions (-want +got):\n%s", diff)
-		}
+		expect.Same(t, judge(s, ledger.State{}).Questions, []roll.Question{want}, "questions")
 	}
 }
 
@@ -109,7 +106,5 @@ func TestTheMostUrgentIsAskedAboutFirst(t *testing.T) {
 	for _, q := range a.Questions {
 		got = append(got, q.Instance)
 	}
-	if diff := cmp.Diff([]roll.InstanceID{overdue.ID, warned.ID, bare.ID}, got); diff != "" {
-		t.Errorf("order (-want +got):\n%s", diff)
-	}
+	expect.Same(t, got, []roll.InstanceID{overdue.ID, warned.ID, bare.ID}, "order")
 }

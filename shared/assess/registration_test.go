@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/assess"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // registered returns an instance of the group asg/w and its Ready node, with the given age of the
@@ -102,9 +103,7 @@ func TestTheLatestRegistrationsAreKept(t *testing.T) {
 		}
 		a := judge(s, state)
 		if fresh == 0 {
-			if len(a.Groups) != 0 {
-				t.Errorf("nothing is new: %+v", a.Groups)
-			}
+			expect.That(t, len(a.Groups) == 0, "nothing is new: %+v", a.Groups)
 			continue
 		}
 		got := a.Groups["asg/w"]
@@ -116,9 +115,7 @@ func TestTheLatestRegistrationsAreKept(t *testing.T) {
 			want = append(want, 1000-n)
 		}
 		want = want[max(0, len(want)-ledger.RegistrationSamples):]
-		if diff := cmp.Diff(want, got.Seconds); diff != "" {
-			t.Errorf("%d new nodes: remembered (-want +got):\n%s", fresh, diff)
-		}
+		expect.Same(t, got.Seconds, want, "%d new nodes: remembered", fresh)
 		if !got.Counted.Equal(now) || len(a.NewRegistrations) != fresh || !slices.IsSorted(a.NewRegistrations) {
 			t.Errorf("%d new nodes: counted to %s, %d new", fresh, got.Counted, len(a.NewRegistrations))
 		}
@@ -240,9 +237,7 @@ func TestAGroupIsToldWithItsOwnerItsNodesAndTheirTimes(t *testing.T) {
 		"asg/w":    {Owner: roll.OwnerAutoScalingGroup, Nodes: 3, Ready: 2, Deadline: 40 * time.Minute, Took: []int{20, 88, 89, 90, 300}},
 		"asg/idle": {Deadline: 15 * time.Minute, Took: []int{7}},
 	}
-	if diff := cmp.Diff(want, a.Populations); diff != "" {
-		t.Errorf("populations (-want +got):\n%s", diff)
-	}
+	expect.Same(t, a.Populations, want, "populations")
 	whole.Target = s.Instances[0].ID
 	if a := judge(whole, ledger.State{}); a.Populations != nil {
 		t.Errorf("of a snapshot of one instance: %+v", a.Populations)

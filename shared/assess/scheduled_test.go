@@ -6,6 +6,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // ahead adds a scheduled event of the instance.
@@ -41,15 +42,11 @@ func TestAScheduledEventIsOverdueFromItsLeadOn(t *testing.T) {
 		if f.Kind != roll.Scheduled || f.Stage != tt.stage || !f.Due.Equal(due) || !f.Since.Equal(now) || !f.Began.Equal(e.NotBefore) || f.Event != e {
 			t.Errorf("in %s: %+v", tt.in, f)
 		}
-		if !a.Next.Equal(now.Add(tt.next)) {
-			t.Errorf("in %s: next check at %s, want in %s", tt.in, a.Next, tt.next)
-		}
+		expect.That(t, a.Next.Equal(now.Add(tt.next)), "in %s: next check at %s, want in %s", tt.in, a.Next, tt.next)
 		if want := "EC2 has scheduled instance-retirement of " + string(id) + " for " + roll.Clock(e.NotBefore) + " to " + roll.Clock(e.NotAfter); f.Summary != want {
 			t.Errorf("in %s: %q, want %q", tt.in, f.Summary, want)
 		}
-		if a.Count[""].Overdue != 0 {
-			t.Errorf("in %s: %d count as overdue; the node does its work", tt.in, a.Count[""].Overdue)
-		}
+		expect.That(t, a.Count[""].Overdue == 0, "in %s: %d count as overdue; the node does its work", tt.in, a.Count[""].Overdue)
 		if asked := len(a.Questions) > 0; asked != (tt.stage == roll.Overdue) {
 			t.Errorf("in %s: asks %+v", tt.in, a.Questions)
 		}
@@ -87,9 +84,7 @@ func TestAScheduledEventIsOneOfANodeOnARunningInstance(t *testing.T) {
 		for _, f := range a.Findings {
 			found = found || f.Kind == roll.Scheduled
 		}
-		if found != tt.want {
-			t.Errorf("%s: %+v", name, a.Findings)
-		}
+		expect.That(t, found == tt.want, "%s: %+v", name, a.Findings)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"rollcall/shared/assess"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 const finalizer = "karpenter.sh/termination"
@@ -43,9 +44,7 @@ func TestWhatIsDeletedAndStaysIsStuckAfterAnHour(t *testing.T) {
 			continue
 		}
 		if want == 0 {
-			if !a.Next.Equal(ago(away - time.Hour)) {
-				t.Errorf("after %s: next %s, want when the hour is over", away, a.Next)
-			}
+			expect.That(t, a.Next.Equal(ago(away-time.Hour)), "after %s: next %s, want when the hour is over", away, a.Next)
 			continue
 		}
 		f := found[0]
@@ -55,9 +54,7 @@ func TestWhatIsDeletedAndStaysIsStuckAfterAnHour(t *testing.T) {
 		if !strings.Contains(f.Summary, finalizer) || !strings.Contains(f.Summary, "ip-1") {
 			t.Errorf("%q names neither the node nor its finalizer", f.Summary)
 		}
-		if a.Count[""].Overdue != 0 {
-			t.Errorf("it counts against the limits: %+v", a.Count)
-		}
+		expect.That(t, a.Count[""].Overdue == 0, "it counts against the limits: %+v", a.Count)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 const sibling = roll.InstanceID("i-0000000000000000b")
@@ -128,9 +129,7 @@ func TestWhatCouldNotBeJudgedMayHaveBegunBefore(t *testing.T) {
 	unread := roll.Detail{LifecycleRead: roll.Unreadable, Bootstraps: roll.Yes}
 	s.Details[id] = unread
 	a := judge(s, ledger.State{})
-	if len(a.Findings) != 0 || !a.Doubts[id].Equal(launched) {
-		t.Fatalf("found %+v, in doubt since %v", a.Findings, a.Doubts)
-	}
+	must.That(t, len(a.Findings) == 0 && a.Doubts[id].Equal(launched), "found %+v, in doubt since %v", a.Findings, a.Doubts)
 	state := ledger.State{Checked: now.Add(-5 * time.Minute), Doubts: a.Doubts}
 	if a = judge(s, state); !a.Doubts[id].Equal(launched) {
 		t.Errorf("it still cannot be judged: in doubt since %v", a.Doubts)

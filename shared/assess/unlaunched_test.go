@@ -6,6 +6,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 const general = roll.Group("nodepool/general")
@@ -27,9 +28,7 @@ func TestLaunchesThatFailAreOneFindingOfTheGroup(t *testing.T) {
 		if len(a.Findings) != 1 || a.Findings[0].Stage != want || a.Findings[0].Instance != roll.InstanceID(general) || a.Findings[0].Group != general || a.Findings[0].Instance.IsInstance() {
 			t.Errorf("%s: %+v", since, a.Findings)
 		}
-		if len(a.Count) != 0 || len(a.Questions) != 0 {
-			t.Errorf("%s: counted %+v, asked %+v", since, a.Count, a.Questions)
-		}
+		expect.That(t, len(a.Count) == 0 && len(a.Questions) == 0, "%s: counted %+v, asked %+v", since, a.Count, a.Questions)
 	}
 }
 

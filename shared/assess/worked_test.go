@@ -7,6 +7,7 @@ import (
 	"rollcall/shared/assess"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 const cilium = "node.cilium.io/agent-not-ready:NoSchedule"
@@ -185,25 +186,17 @@ func TestNodesBesideATargetAreCounted(t *testing.T) {
 	}
 	a := judge(s, state)
 	want := assess.ZoneCount{Nodes: 4, Ready: 1, Silent: 3, First: ago(time.Hour), Last: ago(time.Minute)}
-	if got := a.Zones["eu-west-1a"]; got != want {
-		t.Errorf("the zone: %+v, want %+v", got, want)
-	}
-	if len(a.Silent) != 3 {
-		t.Errorf("silent since %v", a.Silent)
-	}
+	expect.Equal(t, a.Zones["eu-west-1a"], want, "the zone")
+	expect.That(t, len(a.Silent) == 3, "silent since %v", a.Silent)
 	// The target, the instance without a node, and the node that was not ready before its last
 	// transition; the node that has just gone silent still has time.
-	if got := a.Count[""]; got != (assess.Count{Nodes: 5, Overdue: 3}) {
-		t.Errorf("counted %+v", got)
-	}
+	expect.Equal(t, a.Count[""], assess.Count{Nodes: 5, Overdue: 3}, "counted")
 	// A finding counts in its group, also one about a node whose labels do not name it.
 	state.Findings[roll.FindingKey{Instance: second, Kind: roll.NotReady}] = ledger.Finding{Instance: second, Kind: roll.NotReady, Group: "asg/w", Stage: roll.Overdue}
 	if again := judge(s, state); again.Count[""] != (assess.Count{Nodes: 5, Overdue: 4}) || again.Count["asg/w"].Overdue != 3 {
 		t.Errorf("counted in its group %+v", again.Count)
 	}
 	for _, f := range a.Findings {
-		if f.Instance != id {
-			t.Errorf("it is about %s, too", f.Instance)
-		}
+		expect.That(t, f.Instance == id, "it is about %s, too", f.Instance)
 	}
 }

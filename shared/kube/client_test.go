@@ -9,11 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // list collects what Nodes passes on, and discards it on restart.
@@ -28,9 +29,7 @@ func TestListsNodesInPagesOfFiveHundred(t *testing.T) {
 		s := newAPIServer(t, manyNodes(1201)...)
 		s.json = asJSON
 		got, restarts, err := list(t, s.client(t))
-		if err != nil || restarts != 0 || len(got) != 1201 {
-			t.Fatalf("JSON %v: %d nodes, %d restarts, %v", asJSON, len(got), restarts, err)
-		}
+		must.That(t, err == nil && restarts == 0 && len(got) == 1201, "JSON %v: %d nodes, %d restarts, %v", asJSON, len(got), restarts, err)
 		for i, n := range got {
 			if n.Name != fmt.Sprintf("node-%d", i) || n.Instance != roll.InstanceID(fmt.Sprintf("i-%017x", i)) {
 				t.Fatalf("JSON %v: node %d is %+v", asJSON, i, n)
@@ -43,9 +42,7 @@ func TestListsNodesInPagesOfFiveHundred(t *testing.T) {
 			}
 			tokens = append(tokens, q.Get("continue"))
 		}
-		if !slices.Equal(tokens, []string{"", "after-500", "after-1000"}) {
-			t.Errorf("continue tokens %q", tokens)
-		}
+		expect.That(t, slices.Equal(tokens, []string{"", "after-500", "after-1000"}), "continue tokens %q", tokens)
 		for _, r := range s.requests {
 			if r.Method != http.MethodGet || r.URL.Path != "/api/v1/nodes" || r.Header.Get("User-Agent") != "rollcall/test" || !strings.HasPrefix(r.Header.Get("Accept"), protobuf) {
 				t.Errorf("%s %s as %q, accepting %q", r.Method, r.URL.Path, r.Header.Get("User-Agent"), r.Header.Get("Accept"))
@@ -56,9 +53,7 @@ func TestListsNodesInPagesOfFiveHundred(t *testing.T) {
 
 func TestAClusterWithoutNodes(t *testing.T) {
 	got, _, err := list(t, newAPIServer(t).client(t))
-	if err != nil || len(got) != 0 {
-		t.Errorf("got %v, %v", got, err)
-	}
+	expect.That(t, err == nil && len(got) == 0, "got %v, %v", got, err)
 }
 
 func TestCutsNodesDown(t *testing.T) {
@@ -237,12 +232,8 @@ func TestCutsNodesDown(t *testing.T) {
 			s := newAPIServer(t, tt.node)
 			s.json = asJSON
 			got, _, err := list(t, s.client(t))
-			if err != nil || len(got) != 1 {
-				t.Fatalf("%s: %v, %v", name, got, err)
-			}
-			if diff := cmp.Diff(tt.want, got[0]); diff != "" {
-				t.Errorf("%s, JSON %v (-want +got)\n%s", name, asJSON, diff)
-			}
+			must.That(t, err == nil && len(got) == 1, "%s: %v, %v", name, got, err)
+			expect.Same(t, got[0], tt.want, "%s, JSON %v", name, asJSON)
 		}
 	}
 }
@@ -267,9 +258,7 @@ func TestAListingThatTheServerDropsBeginsOnceMore(t *testing.T) {
 	s := newAPIServer(t, manyNodes(1100)...)
 	s.answer[3] = s.refuse(http.StatusGone, metav1.StatusReasonExpired, "The provided continue parameter is too old")
 	got, restarts, err := list(t, s.client(t))
-	if err != nil || restarts != 1 || len(got) != 1100 {
-		t.Errorf("%d nodes after %d restarts, %v", len(got), restarts, err)
-	}
+	expect.That(t, err == nil && restarts == 1 && len(got) == 1100, "%d nodes after %d restarts, %v", len(got), restarts, err)
 	var tokens []string
 	for _, q := range s.queries() {
 		tokens = append(tokens, q.Get("continue"))
@@ -284,9 +273,7 @@ func TestASecondDropIsAnError(t *testing.T) {
 	gone := s.refuse(http.StatusGone, metav1.StatusReasonExpired, "too old")
 	s.answer[2], s.answer[5] = gone, gone
 	_, restarts, err := list(t, s.client(t))
-	if err == nil || restarts != 1 || len(s.requests) != 5 {
-		t.Fatalf("%d restarts, %d requests, %v", restarts, len(s.requests), err)
-	}
+	must.That(t, err != nil && restarts == 1 && len(s.requests) == 5, "%d restarts, %d requests, %v", restarts, len(s.requests), err)
 	if want := "list nodes: too old"; err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}
@@ -296,9 +283,7 @@ func TestAnErrorOnALaterPageIsAnError(t *testing.T) {
 	s := newAPIServer(t, manyNodes(600)...)
 	s.answer[2] = s.refuse(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is sad")
 	got, restarts, err := list(t, s.client(t))
-	if err == nil || restarts != 0 || len(got) != 500 {
-		t.Errorf("%d nodes, %d restarts, %v", len(got), restarts, err)
-	}
+	expect.That(t, err != nil && restarts == 0 && len(got) == 500, "%d nodes, %d restarts, %v", len(got), restarts, err)
 }
 
 func TestAServerThatAsksForPatienceGetsIt(t *testing.T) {

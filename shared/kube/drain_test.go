@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -110,12 +110,8 @@ func TestWhatADrainEvicts(t *testing.T) {
 		s := newAPIServer(t)
 		s.pods = []corev1.Pod{tt.pod}
 		got, err := s.client(t).Drain(t.Context(), "worker", Pass{Evictions: 5, Now: at, Since: at.Add(-10 * time.Minute)})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", name, diff)
-		}
+		expect.That(t, err == nil, "%s: %v", name, err)
+		expect.Same(t, got, tt.want, "%s", name)
 		if len(s.evicted) != len(tt.want.Evicted) || got.Done() != (len(tt.want.Evicted)+len(tt.want.Leaving)+len(tt.want.Blocked) == 0) {
 			t.Errorf("%s: %d evictions, done is %v", name, len(s.evicted), got.Done())
 		}
@@ -149,12 +145,8 @@ func TestWhatRefusesAnEviction(t *testing.T) {
 		s.pods = []corev1.Pod{podOf("a"), podOf("b")}
 		s.budgets["shop/a"] = tt.refusal
 		got, err := s.client(t).Drain(t.Context(), "worker", Pass{Evictions: 5, Now: at})
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", name, diff)
-		}
-		if (err != nil) != (tt.err != "") {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Same(t, got, tt.want, "%s", name)
+		expect.That(t, (err != nil) == (tt.err != ""), "%s: %v", name, err)
 		if err != nil {
 			if _, text := Fault(s.cluster(), err, ""); !strings.Contains(text, tt.err) || !strings.HasPrefix(err.Error(), "evict pod shop/a: ") {
 				t.Errorf("%s: %v: a person is told: %s", name, err, text)
@@ -179,9 +171,7 @@ func TestAPassEvictsNoMoreThanItMayAndTheNextGoesOn(t *testing.T) {
 	} {
 		got, err := c.Drain(t.Context(), "worker", Pass{Evictions: 2, Now: at})
 		must.Succeed(t, err)
-		if n := [4]int{len(got.Evicted), len(got.Leaving), len(got.Waiting), len(got.Blocked)}; n != want {
-			t.Errorf("pass %d: %v, want %v", pass+1, n, want)
-		}
+		expect.Equal(t, [4]int{len(got.Evicted), len(got.Leaving), len(got.Waiting), len(got.Blocked)}, want, "pass %d", pass+1)
 	}
 	var pages int
 	for _, q := range s.queries() {
@@ -189,9 +179,7 @@ func TestAPassEvictsNoMoreThanItMayAndTheNextGoesOn(t *testing.T) {
 			pages++
 		}
 	}
-	if pages != 6 {
-		t.Errorf("%d pages of pods in two passes, want 3 each", pages)
-	}
+	expect.That(t, pages == 6, "%d pages of pods in two passes, want 3 each", pages)
 	s.pods = nil
 	if got, err := c.Drain(t.Context(), "worker", Pass{Evictions: 2, Now: at}); err != nil || !got.Done() {
 		t.Errorf("an empty node: %+v, %v", got, err)
@@ -204,9 +192,7 @@ func TestOnlyThePodThatWasReadIsEvicted(t *testing.T) {
 	s.pods = []corev1.Pod{podOf("web-0")}
 	s.before[2] = func() { s.pods[0].UID, s.pods[0].Spec.NodeName = "uid-later", "other" }
 	got, err := s.client(t).Drain(t.Context(), "worker", Pass{Evictions: 5, Now: at})
-	if err != nil || len(got.Evicted) != 0 || got.Done() || s.pods[0].DeletionTimestamp != nil {
-		t.Errorf("%+v, %v", got, err)
-	}
+	expect.That(t, err == nil && len(got.Evicted) == 0 && !got.Done() && s.pods[0].DeletionTimestamp == nil, "%+v, %v", got, err)
 }
 
 func TestADrainThatBreaksOffTellsWhatItDid(t *testing.T) {
@@ -216,9 +202,7 @@ func TestADrainThatBreaksOffTellsWhatItDid(t *testing.T) {
 	ctx, cancel := contextFor(t, 200*time.Millisecond)
 	defer cancel()
 	got, err := s.client(t).Drain(ctx, "worker", Pass{Evictions: 5, Now: at})
-	if !errors.Is(err, context.DeadlineExceeded) || len(got.Evicted) != 1 {
-		t.Errorf("%+v, %v", got, err)
-	}
+	expect.That(t, errors.Is(err, context.DeadlineExceeded) && len(got.Evicted) == 1, "%+v, %v", got, err)
 	if kind, _ := Fault(s.cluster(), err, ""); kind != roll.GapClusterUnreachable {
 		t.Errorf("%s: %v", kind, err)
 	}

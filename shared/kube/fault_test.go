@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -121,9 +122,7 @@ func listWithToken(t *testing.T, ctx context.Context, c roll.Cluster) error {
 	client, err := NewDialer(tokens, "rollcall/test").Dial(c)
 	must.Succeed(t, err)
 	err = client.Nodes(ctx, roll.Watch{}, func(roll.Node) {}, func() {})
-	if err == nil {
-		t.Fatal("the listing went well")
-	}
+	must.That(t, err != nil, "the listing went well")
 	return err
 }
 
@@ -146,9 +145,7 @@ func TestFaultOfATokenThatCouldNotBeSignedSaysSo(t *testing.T) {
 	must.Succeed(t, err)
 	err = client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {})
 	_, text := Fault(s.cluster(), err, "")
-	if len(s.requests) != 0 {
-		t.Errorf("%d requests without a token", len(s.requests))
-	}
+	expect.That(t, len(s.requests) == 0, "%d requests without a token", len(s.requests))
 	if !strings.Contains(text, "the SSO session has expired") || strings.Contains(text, "did not answer") || !strings.Contains(text, "token") {
 		t.Errorf("a person is told: %s", text)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -103,12 +104,8 @@ func TestNodeClaimsAreReadAsKubectlPrintsThem(t *testing.T) {
 	} {
 		c, m := over(t, saying(http.StatusOK, body))
 		claims, err := c.NodeClaims(t.Context(), []string{"gpu", "default"})
-		if (err != nil) != (want < 0) || len(claims.Of) != max(want, 0) {
-			t.Errorf("%s: %v, %v", body, claims, err)
-		}
-		if got := m.paths()[0]; got != "/apis/karpenter.sh/v1/nodeclaims?labelSelector=karpenter.sh/nodepool in (default,gpu)" {
-			t.Errorf("asked for %s", got)
-		}
+		expect.That(t, (err != nil) == (want < 0) && len(claims.Of) == max(want, 0), "%s: %v, %v", body, claims, err)
+		expect.Equal(t, m.paths()[0], "/apis/karpenter.sh/v1/nodeclaims?labelSelector=karpenter.sh/nodepool in (default,gpu)", "asked for")
 	}
 }
 
@@ -123,13 +120,9 @@ func TestFaultOfWhatWasNotCaptured(t *testing.T) {
 	if want := "the listing of events of node n of demo was not made: k8s-events.json: it was not captured"; kind != roll.GapFailed || text != want {
 		t.Errorf("%s: %s", kind, text)
 	}
-	if errors.Is(err, ErrGone) || !errors.Is(err, ErrNotCaptured) {
-		t.Errorf("got %v", err)
-	}
+	expect.That(t, !errors.Is(err, ErrGone) && errors.Is(err, ErrNotCaptured), "got %v", err)
 	_, err = c.NodeClaims(t.Context(), []string{"default"})
-	if errors.Is(err, ErrNoNodeClaims) || !errors.Is(err, ErrNotCaptured) {
-		t.Errorf("got %v", err)
-	}
+	expect.That(t, !errors.Is(err, ErrNoNodeClaims) && errors.Is(err, ErrNotCaptured), "got %v", err)
 }
 
 func TestTheHostOfATransportInMemoryIsNeverLookedUp(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 func TestWhatAnItemWasDecodedIntoIsRemembered(t *testing.T) {
@@ -14,9 +16,7 @@ func TestWhatAnItemWasDecodedIntoIsRemembered(t *testing.T) {
 	type kind struct{ Kind int }
 	i := NewItem(json.RawMessage(`{"kind":"Pod","metadata":{"name":"a","annotations":{"b":"s3cret"}}}`))
 	one, err := Decode[named](i)
-	if err != nil || one.Metadata.Name != "a" {
-		t.Fatalf("%+v, %v", one, err)
-	}
+	must.That(t, err == nil && one.Metadata.Name == "a", "%+v, %v", one, err)
 	if again, err := Decode[named](i); again != one || err != nil {
 		t.Errorf("decoded once more: %+v, %v", again, err)
 	}

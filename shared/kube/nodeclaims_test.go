@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -30,9 +31,7 @@ func TestListsTheNodeClaimsOfSomePoolsInPages(t *testing.T) {
 		s.claims = append(s.claims, claimOf(i, []string{"default", "gpu", "other"}[i%3]))
 	}
 	got, err := s.client(t).NodeClaims(t.Context(), []string{"gpu", "default"})
-	if err != nil || len(got.Of) != 734 {
-		t.Fatalf("%d NodeClaims, %v", len(got.Of), err)
-	}
+	must.That(t, err == nil && len(got.Of) == 734, "%d NodeClaims, %v", len(got.Of), err)
 	if c := got.Of["i-00000000000000001"]; c.Name != "gpu-1" {
 		t.Errorf("got %+v", c)
 	}
@@ -41,9 +40,7 @@ func TestListsTheNodeClaimsOfSomePoolsInPages(t *testing.T) {
 			t.Errorf("asked with %v", q)
 		}
 	}
-	if len(s.requests) != 2 {
-		t.Errorf("%d requests", len(s.requests))
-	}
+	expect.That(t, len(s.requests) == 2, "%d requests", len(s.requests))
 }
 
 func TestReadsOfANodeClaim(t *testing.T) {
@@ -211,9 +208,7 @@ func TestFaultOfTheListingOfNodeClaims(t *testing.T) {
 
 func TestNodePoolsThatCannotBe(t *testing.T) {
 	for name, want := range map[string]bool{"default": true, "gpu-a.b_C": true, "": false, "a b": false, "a,b": false, strings.Repeat("x", 64): false} {
-		if got := ValidPool(name); got != want {
-			t.Errorf("ValidPool(%q) is %v", name, got)
-		}
+		expect.Equal(t, ValidPool(name), want, "ValidPool(%q) is", name)
 	}
 	s := newAPIServer(t)
 	if _, err := s.client(t).NodeClaims(t.Context(), []string{"a b"}); err == nil || len(s.requests) != 0 {

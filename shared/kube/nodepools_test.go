@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -56,9 +57,7 @@ func TestUnmetConditions(t *testing.T) {
 		var p nodePoolState
 		must.Succeed(t, json.Unmarshal([]byte(`{"status": {"conditions": `+tt.conditions+`}}`), &p))
 		before := slices.Clone(p.Status.Conditions)
-		if got := quoted(unmet(&p, tt.types...)); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
+		expect.Equal(t, quoted(unmet(&p, tt.types...)), tt.want, "%s", name)
 		if !slices.EqualFunc(before, p.Status.Conditions, func(a, b metav1.Condition) bool { return a == b }) {
 			t.Errorf("%s: the conditions were changed", name)
 		}

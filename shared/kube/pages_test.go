@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -110,15 +111,11 @@ func TestPagesInMemoryTellWhatTheirJSONDoes(t *testing.T) {
 	for _, c := range []*Client{overPages(t, p), overPages(t, p).Noting(nil)} {
 		p.asked = nil
 		got, restarts, err := list(t, c)
-		if err != nil || restarts != 0 {
-			t.Fatalf("%d restarts, %v", restarts, err)
-		}
+		must.That(t, err == nil && restarts == 0, "%d restarts, %v", restarts, err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-as JSON +as pages)\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{`500 after ""`, `500 after "500"`, `500 after "1000"`}, p.asked); diff != "" {
-			t.Errorf("asked for (-want +got)\n%s", diff)
-		}
+		expect.Same(t, p.asked, []string{`500 after ""`, `500 after "500"`, `500 after "1000"`}, "asked for")
 	}
 }
 
@@ -175,9 +172,7 @@ func TestNoPageInMemoryIsAskedForAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := overPages(t, p).Nodes(ctx, roll.Watch{}, func(roll.Node) {}, func() {})
-	if !errors.Is(err, context.Canceled) || len(p.asked) != 0 {
-		t.Errorf("asked for %q, %v", p.asked, err)
-	}
+	expect.That(t, errors.Is(err, context.Canceled) && len(p.asked) == 0, "asked for %q, %v", p.asked, err)
 }
 
 // The pages belong to the caller: they are only read.
@@ -189,9 +184,7 @@ func TestPagesInMemoryAreOnlyRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	after, err := json.Marshal(p.nodes)
-	if err != nil || string(before) != string(after) {
-		t.Errorf("the nodes were changed, %v", err)
-	}
+	expect.That(t, err == nil && string(before) == string(after), "the nodes were changed, %v", err)
 }
 
 // Lists of items give the same results as lists of JSON, also for the fields of a pod that must not
@@ -213,14 +206,10 @@ func TestItemsInMemoryTellWhatTheirJSONDoes(t *testing.T) {
 	} {
 		l := &listed{items: items}
 		got, err := overItems(t, l).printed(t.Context(), q)
-		if err != nil {
-			t.Fatalf("%s: %v", q, err)
-		}
+		must.That(t, err == nil, "%s: %v", q, err)
 		inJSON, m := over(t, saying(http.StatusOK, `{"apiVersion":"v1","kind":"List","items":[`+strings.Join(items, ",")+`]}`))
 		want, err := inJSON.printed(t.Context(), q)
-		if err != nil {
-			t.Fatalf("%s: %v", q, err)
-		}
+		must.That(t, err == nil, "%s: %v", q, err)
 		if diff := cmp.Diff(string(want), string(got)); diff != "" || strings.Contains(string(got), "s3cret") {
 			t.Errorf("%s (-as JSON +as items)\n%s", q, diff)
 		}
@@ -230,9 +219,7 @@ func TestItemsInMemoryTellWhatTheirJSONDoes(t *testing.T) {
 	}
 	l := &listed{items: []string{claim("001"), claim("002"), claim("003")}}
 	claims, err := overItems(t, l).NodeClaims(t.Context(), []string{"default"})
-	if err != nil || len(claims.Of) != 3 || claims.Of["i-0123456789abcd002"].Name != "002" {
-		t.Errorf("%v, %v", claims, err)
-	}
+	expect.That(t, err == nil && len(claims.Of) == 3 && claims.Of["i-0123456789abcd002"].Name == "002", "%v, %v", claims, err)
 }
 
 func TestItemsInMemoryFailLikeRequests(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -124,9 +125,7 @@ func TestAPodWaitsForAVolumeThatIsAttachedToItsNode(t *testing.T) {
 		"no volume of the claim":  {claiming, "", false},
 	} {
 		got, err := silent{silentNodePath: node, podsPath: running("p", "ReplicaSet", hanging, tt.spec, "False"), volumesPath: tt.volume}.read(t)
-		if err != nil || len(got.Pods) != 1 || got.Pods[0].Waits != tt.want {
-			t.Errorf("%s: %+v, %v", name, got, err)
-		}
+		expect.That(t, err == nil && len(got.Pods) == 1 && got.Pods[0].Waits == tt.want, "%s: %+v, %v", name, got, err)
 	}
 }
 
@@ -151,9 +150,7 @@ func TestAKeptPodThatHangsIsReplacedByOneThatWorks(t *testing.T) {
 		"on the same node":     {running("q", "ReplicaSet", later, "", "True"), false},
 	} {
 		got, err := silent{podsPath: running("p", "ReplicaSet", keptPod+hanging, "", "False"), like: tt.other}.read(t)
-		if err != nil || len(got.Pods) != 1 || got.Pods[0].Replaced != tt.want {
-			t.Errorf("%s: %+v, %v", name, got, err)
-		}
+		expect.That(t, err == nil && len(got.Pods) == 1 && got.Pods[0].Replaced == tt.want, "%s: %+v, %v", name, got, err)
 	}
 }
 
@@ -180,13 +177,9 @@ func TestKeptPodsThatHangAreReplacedByAsMany(t *testing.T) {
 		"one hangs for longer, and is replaced": {[]string{p}, []string{p, pod("r", "third", first, "False"), pod("n0", "other", `,"creationTimestamp":"2026-03-02T10:31:00Z"`, "True"), one}, true},
 	} {
 		got, err := silent{podsPath: strings.Join(tt.here, ","), like: strings.Join(tt.like, ",")}.read(t)
-		if err != nil || len(got.Pods) != len(tt.here) {
-			t.Fatalf("%s: %+v, %v", name, got, err)
-		}
+		must.That(t, err == nil && len(got.Pods) == len(tt.here), "%s: %+v, %v", name, got, err)
 		for _, pod := range got.Pods {
-			if pod.Replaced != tt.want {
-				t.Errorf("%s: %+v", name, pod)
-			}
+			expect.That(t, pod.Replaced == tt.want, "%s: %+v", name, pod)
 		}
 	}
 }
@@ -292,9 +285,7 @@ func TestAKeptPodWithTooManyLikeItIsNotReplaced(t *testing.T) {
 		return http.StatusOK, `{"kind":"PodList","apiVersion":"v1","items":[` + running("p", "ReplicaSet", keptPod+hanging, "", "False") + `]}`, nil
 	})
 	got, err := c.SilentNode(t.Context(), "worker", at, nil, nil)
-	if err != nil || len(got.Pods) != 1 || got.Pods[0].Replaced || got.Pods[0].NotToDisrupt == "" {
-		t.Errorf("%+v, %v", got, err)
-	}
+	expect.That(t, err == nil && len(got.Pods) == 1 && !got.Pods[0].Replaced && got.Pods[0].NotToDisrupt != "", "%+v, %v", got, err)
 }
 
 // Data that was not read is neither empty nor an answer.
@@ -307,8 +298,6 @@ func TestASilentNodeThatCannotBeRead(t *testing.T) {
 			return http.StatusOK, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"worker"}}`, nil
 		})
 		got, err := c.SilentNode(t.Context(), "worker", at, nil, nil)
-		if err == nil || got.Read == roll.Yes {
-			t.Errorf("%s: %+v, %v", path, got, err)
-		}
+		expect.That(t, err != nil && got.Read != roll.Yes, "%s: %+v, %v", path, got, err)
 	}
 }

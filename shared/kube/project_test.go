@@ -7,11 +7,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -38,9 +38,7 @@ func sound(t *testing.T, n *corev1.Node, got roll.Node) {
 		}
 	}
 	for _, c := range got.Conditions {
-		if c.Type == "Ready" {
-			t.Fatalf("Ready is kept twice: %+v", got)
-		}
+		must.That(t, c.Type != "Ready", "Ready is kept twice: %+v", got)
 	}
 	if got.Ready.Status == roll.ConditionTrue {
 		for _, c := range n.Status.Conditions {
@@ -80,9 +78,7 @@ func TestKeepsTheConditionsThatMatter(t *testing.T) {
 			kept(roll.ConditionTrue, "MemoryPressure"), kept(roll.ConditionFalse, "KernelReady"), kept(roll.ConditionUnknown, "NetworkingReady"), kept(roll.ConditionUnknown, "Odd"),
 		}},
 	} {
-		if diff := cmp.Diff(tt.want, (&projector{watch: tt.watch}).node(nodeOf(n)).Conditions); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", name, diff)
-		}
+		expect.Same(t, (&projector{watch: tt.watch}).node(nodeOf(n)).Conditions, tt.want, "%s", name)
 	}
 }
 
@@ -134,18 +130,14 @@ func TestTellsTheFirstStartupTaint(t *testing.T) {
 	}
 	for name, tt := range tests {
 		n := &corev1.Node{Spec: corev1.NodeSpec{Taints: tt.taints}}
-		if got := (&projector{watch: tt.watch}).node(nodeOf(n)).StartupTaint; got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
+		expect.Equal(t, (&projector{watch: tt.watch}).node(nodeOf(n)).StartupTaint, tt.want, "%s", name)
 	}
 }
 
 func TestTellsThatItsMachineIsShutDown(t *testing.T) {
 	for key, want := range map[string]bool{"node.cloudprovider.kubernetes.io/shutdown": true, "node.kubernetes.io/unreachable": false} {
 		n := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "dedicated"}, {Key: key, Effect: corev1.TaintEffectNoSchedule}}}}
-		if got := (&projector{}).node(nodeOf(n)).Shutdown; got != want {
-			t.Errorf("with the taint %s: %t", key, got)
-		}
+		expect.Equal(t, (&projector{}).node(nodeOf(n)).Shutdown, want, "with the taint %s", key)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -33,9 +34,7 @@ func TestTheManifestIsThatOfThePage(t *testing.T) {
 	}
 	slices.Sort(want)
 	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("infra/rbac.yaml has\n%s\nand these are removed\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
-	}
+	expect.That(t, slices.Equal(got, want), "infra/rbac.yaml has\n%s\nand these are removed\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
 }
 
 // grants is an API server with some RBAC objects, by path; the value is the uid.
@@ -77,13 +76,9 @@ func TestGrantsAreRevokedBindingsFirst(t *testing.T) {
 		t.Fatalf("%v, %v", found, err)
 	}
 	for _, some := range found {
-		if err := c.Revoke(t.Context(), some); err != nil {
-			t.Error(err)
-		}
+		expect.Succeed(t, c.Revoke(t.Context(), some))
 	}
-	if len(g) != 1 || g[rbac+"/clusterroles/view"] == "" {
-		t.Errorf("left are %v", g)
-	}
+	expect.That(t, len(g) == 1 && g[rbac+"/clusterroles/view"] != "", "left are %v", g)
 	if err := c.Revoke(t.Context(), found[0]); !errors.Is(err, ErrGone) {
 		t.Errorf("once more: %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -87,21 +88,15 @@ func TestEveryQuestionIsAnsweredInTheShapeOfKubectl(t *testing.T) {
 		if !q.single() {
 			document = `{"apiVersion":"v1","items":[` + document + `],"kind":"List","metadata":{"resourceVersion":""}}`
 		}
-		if string(got) != document {
-			t.Errorf("%s: got  %s\nwant %s", q, got, document)
-		}
-		if got := strings.Join(m.paths(), " "); got != want {
-			t.Errorf("%s: asked for %s, want %s", q, got, want)
-		}
+		expect.That(t, string(got) == document, "%s: got  %s\nwant %s", q, got, document)
+		expect.Equal(t, strings.Join(m.paths(), " "), want, "%s: asked for", q)
 	}
 	made := 0
 	for _, file := range []string{"question.go", "capacity.go"} {
 		source := must.Read(t, file)
 		made += strings.Count(string(source), ") Question {")
 	}
-	if len(asked) != made {
-		t.Errorf("%d questions are tried, and there are %d", len(asked), made)
-	}
+	expect.That(t, len(asked) == made, "%d questions are tried, and there are %d", len(asked), made)
 }
 
 // single reports whether the answer is one object.
@@ -119,9 +114,7 @@ func TestQuestionsAreToldInWords(t *testing.T) {
 		EndpointSlicesOf("team", "s"): "list EndpointSlices of service team/s",
 		{}:                            "nothing",
 	} {
-		if q.String() != want {
-			t.Errorf("%q, want %q", q, want)
-		}
+		expect.That(t, q.String() == want, "%q, want %q", q, want)
 	}
 }
 
@@ -270,9 +263,7 @@ func TestWhatIsNotThere(t *testing.T) {
 			return http.StatusNotFound, tt.body, nil
 		})
 		got, err := c.printed(t.Context(), tt.question)
-		if got != nil || err == nil || !strings.Contains(err.Error(), tt.err) {
-			t.Errorf("%s: %s, %v", name, got, err)
-		}
+		expect.That(t, got == nil && err != nil && strings.Contains(err.Error(), tt.err), "%s: %s, %v", name, got, err)
 		for _, known := range []error{ErrGone, ErrNoNodeClaims, ErrNoEC2NodeClasses} {
 			if errors.Is(err, known) != errors.Is(tt.is, known) {
 				t.Errorf("%s: %v is %v: %v", name, err, known, errors.Is(err, known))
@@ -312,9 +303,7 @@ func TestFaultOfAReadingNamesVerbAndResource(t *testing.T) {
 		_, err := c.printed(t.Context(), q)
 		kind, text := Fault(demo, err, principal)
 		told := "the Kubernetes API of demo knows " + principal + " but does not let it " + want[q] + ": apply infra/rbac.yaml and give it the group rollcall:viewers (no)"
-		if kind != roll.GapDenied || text != told {
-			t.Errorf("%s: %s: %s", q, kind, text)
-		}
+		expect.That(t, kind == roll.GapDenied && text == told, "%s: %s: %s", q, kind, text)
 	}
 	c, _ := over(t, func(r *http.Request) (int, string, error) {
 		if strings.Contains(r.URL.Path, "mutating") {
@@ -395,9 +384,7 @@ func TestFaultOfAReading(t *testing.T) {
 		ctx := tt.arrange(t, s)
 		got, err := s.client(t).printed(ctx, ANode("n"))
 		kind, text := Fault(s.cluster(), err, "")
-		if got != nil || kind != tt.kind || !strings.Contains(text, tt.text) {
-			t.Errorf("%s: %s: %s", name, kind, text)
-		}
+		expect.That(t, got == nil && kind == tt.kind && strings.Contains(text, tt.text), "%s: %s: %s", name, kind, text)
 	}
 }
 
@@ -435,9 +422,7 @@ func TestWhatOwnsAFieldAndWhatWasAppliedLastAreLeftOut(t *testing.T) {
 		"spec":{"share":1.50,"none":null}}`))
 	got, err := c.printed(t.Context(), AnEC2NodeClass("default"))
 	want := `{"apiVersion":"karpenter.k8s.aws/v1","kind":"EC2NodeClass","metadata":{"annotations":{"karpenter.k8s.aws/ec2nodeclass-hash":"1"},"generation":12345678901234567890,"name":"default"},"spec":{"none":null,"share":1.50}}`
-	if err != nil || string(got) != want {
-		t.Errorf("got  %s, %v\nwant %s", got, err, want)
-	}
+	expect.That(t, err == nil && string(got) == want, "got  %s, %v\nwant %s", got, err, want)
 }
 
 func TestTheNewestEventsAreKeptInTheOrderOfTheirTime(t *testing.T) {
@@ -460,13 +445,9 @@ func TestTheNewestEventsAreKeptInTheOrderOfTheirTime(t *testing.T) {
 	must.Succeed(t, err)
 	var answer struct{ Items []struct{ Count int } }
 	must.Succeed(t, json.Unmarshal(got, &answer))
-	if len(answer.Items) != MaxEvents {
-		t.Fatalf("%d events", len(answer.Items))
-	}
+	must.That(t, len(answer.Items) == MaxEvents, "%d events", len(answer.Items))
 	for i, e := range answer.Items {
-		if e.Count != i+6 {
-			t.Fatalf("event %d is of minute %d", i, e.Count)
-		}
+		must.That(t, e.Count == i+6, "event %d is of minute %d", i, e.Count)
 	}
 }
 

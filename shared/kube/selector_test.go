@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rollcall/tests/harness/expect"
 )
 
 // one is a store with one object, whatever its kind.
@@ -35,9 +37,7 @@ func TestWhatSelectorsSelect(t *testing.T) {
 		{"a=x", "spec.nodeName=n", "", false},
 	} {
 		got, err := selected(of, resourcePod, tt.namespace, metav1.ListOptions{LabelSelector: tt.labels, FieldSelector: tt.fields})
-		if err != nil || len(got) == 1 != tt.want {
-			t.Errorf("%q and %q: %v, want %v", tt.labels, tt.fields, err, tt.want)
-		}
+		expect.That(t, err == nil && len(got) == 1 == tt.want, "%q and %q: %v, want %v", tt.labels, tt.fields, err, tt.want)
 	}
 	for _, bad := range []struct{ labels, fields string }{{"a in (", ""}, {"", "spec.nodeName"}, {"", "metadata.uid=1"}} {
 		if _, err := selected(of, resourcePod, "", metav1.ListOptions{LabelSelector: bad.labels, FieldSelector: bad.fields}); err == nil {

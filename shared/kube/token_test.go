@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/aws-iam-authenticator/pkg/token"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -30,9 +31,7 @@ var staticKeys = aws.CredentialsProviderFunc(func(context.Context) (aws.Credenti
 func presigned(t *testing.T, token string) *url.URL {
 	t.Helper()
 	encoded, ok := strings.CutPrefix(token, "k8s-aws-v1.")
-	if !ok {
-		t.Fatalf("token %q", token)
-	}
+	must.That(t, ok, "token %q", token)
 	text, err := base64.RawURLEncoding.DecodeString(encoded)
 	must.Succeed(t, err)
 	u, err := url.Parse(string(text))
@@ -128,9 +127,7 @@ func TestATokenIsReusedUntilNearItsEnd(t *testing.T) {
 			must.Succeed(t, err)
 			made, err := time.Parse("20060102T150405Z", presigned(t, token).Query().Get("X-Amz-Date"))
 			must.Succeed(t, err)
-			if got := made.Sub(began); got != tt.made {
-				t.Errorf("after %s: the token was made after %s, want %s", tt.after, got, tt.made)
-			}
+			expect.Equal(t, made.Sub(began), tt.made, "after %s: the token was made after", tt.after)
 			if left := time.Until(made.Add(15 * time.Minute)); left < margin {
 				t.Errorf("after %s: the token is good for %s more, want %s at least", tt.after, left, margin)
 			}
@@ -178,16 +175,12 @@ func TestEveryRequestCarriesTheToken(t *testing.T) {
 	want, err := tokens.Token(t.Context(), "demo")
 	must.Succeed(t, err)
 	for n, r := range s.requests {
-		if got := r.Header.Values("Authorization"); !slices.Equal(got, []string{"Bearer " + want}) {
-			t.Errorf("request %d: Authorization %q", n+1, got)
-		}
+		expect.List(t, r.Header.Values("Authorization"), []string{"Bearer " + want}, "request %d: Authorization", n+1)
 		if r.Header.Get("User-Agent") != "rollcall/1.2.3" {
 			t.Errorf("request %d comes from %q", n+1, r.Header.Get("User-Agent"))
 		}
 	}
-	if len(s.requests) != 3 {
-		t.Errorf("%d requests, want 3", len(s.requests))
-	}
+	expect.That(t, len(s.requests) == 3, "%d requests, want 3", len(s.requests))
 }
 
 // A counter of requests sees each request as it is sent.
@@ -207,9 +200,7 @@ func TestWhatIsPutAroundADialersClientsSeesEveryRequest(t *testing.T) {
 	client, err := d.Dial(s.cluster())
 	must.Succeed(t, err)
 	must.Succeed(t, client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {}))
-	if seen != len(s.requests) || seen != 2 {
-		t.Errorf("saw %d requests of %d", seen, len(s.requests))
-	}
+	expect.That(t, seen == len(s.requests) && seen == 2, "saw %d requests of %d", seen, len(s.requests))
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -228,9 +219,7 @@ func TestTheTokenStaysWithItsServer(t *testing.T) {
 	must.Succeed(t, err)
 	_ = client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {})
 	for _, r := range elsewhere.requests {
-		if r.Header.Get("Authorization") != "" {
-			t.Error("the token was sent to another host")
-		}
+		expect.That(t, r.Header.Get("Authorization") == "", "the token was sent to another host")
 	}
 }
 

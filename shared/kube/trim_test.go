@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -88,9 +89,7 @@ func TestDaemonSetsLeaveThePackageWithoutTheirSecrets(t *testing.T) {
 	c, _ := over(t, saying(http.StatusOK, `{"kind":"DaemonSetList","apiVersion":"apps/v1","items":[`+strings.ReplaceAll(fullDaemonSet, "SECRET", planted)+`]}`))
 	got, err := c.printed(t.Context(), DaemonSets())
 	must.Succeed(t, err)
-	if strings.Contains(string(got), planted) || !strings.Contains(string(got), "/etc/cni/net.d") {
-		t.Errorf("%s", got)
-	}
+	expect.That(t, !strings.Contains(string(got), planted) && strings.Contains(string(got), "/etc/cni/net.d"), "%s", got)
 	trimmed, err := Trim(json.RawMessage(`{"kind":"DaemonSet",` + strings.TrimSpace(fullDaemonSet)[1:]))
 	must.Succeed(t, err)
 	text, err := json.Marshal(trimmed)
@@ -109,9 +108,7 @@ func TestPodsLeaveThePackageWithoutTheirSecrets(t *testing.T) {
 		c, _ := over(t, saying(http.StatusOK, body))
 		got, err := c.printed(t.Context(), PodsOf("n"))
 		must.Succeed(t, err)
-		if strings.Contains(string(got), planted) || strings.Contains(string(got), "PASSWORD") {
-			t.Errorf("a secret is told: %s", got)
-		}
+		expect.That(t, !strings.Contains(string(got), planted) && !strings.Contains(string(got), "PASSWORD"), "a secret is told: %s", got)
 		var answer struct{ Items []any }
 		var want any
 		must.Succeed(t, json.Unmarshal(got, &answer))
@@ -157,9 +154,7 @@ func FuzzWhateverAPodHolds(f *testing.F) {
 		}
 		inner := func(o object, field string) object {
 			v, err := as[object](o[field])
-			if err != nil {
-				t.Fatalf("%s: %v", field, err)
-			}
+			must.That(t, err == nil, "%s: %v", field, err)
 			return v
 		}
 		each := func(o object, field string, holds func(object)) {
@@ -170,9 +165,7 @@ func FuzzWhateverAPodHolds(f *testing.F) {
 		kept := func(only []string) func(object) {
 			return func(o object) {
 				for key := range o {
-					if !slices.Contains(only, key) {
-						t.Fatalf("%s is left", key)
-					}
+					must.That(t, slices.Contains(only, key), "%s is left", key)
 				}
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	protobufserializer "k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -60,9 +61,7 @@ func TestAPageIsReadFromTheWire(t *testing.T) {
 		var data bytes.Buffer
 		must.Succeed(t, protobufserializer.NewSerializer(everyType, everyType).Encode(list, &data))
 		nodes, next, err := p.nodePageOf(bufio.NewReader(&data))
-		if err != nil || next != list.Continue {
-			t.Fatalf("token %q, want %q: %v", next, list.Continue, err)
-		}
+		must.That(t, err == nil && next == list.Continue, "token %q, want %q: %v", next, list.Continue, err)
 		back := new(corev1.NodeList)
 		if raw, err := list.Marshal(); err != nil || back.Unmarshal(raw) != nil {
 			t.Fatal(err)
@@ -127,9 +126,7 @@ func FuzzWireReadsWhatTheDecoderDoes(f *testing.F) {
 		if err := list.Unmarshal(data); err != nil {
 			t.Skip()
 		}
-		if list.Continue != next {
-			t.Errorf("token %q, want %q", next, list.Continue)
-		}
+		expect.That(t, list.Continue == next, "token %q, want %q", next, list.Continue)
 		if d := cmp.Diff(wholly(&list), nodes); d != "" && len(list.Items)+len(nodes) > 0 {
 			t.Error(d)
 		}

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -79,14 +79,10 @@ func TestCordonAndUncordon(t *testing.T) {
 			if err := tt.do(s.client(t), t); !errors.Is(err, tt.err) || tt.err == nil && err != nil {
 				t.Errorf("error %v, want %v", err, tt.err)
 			}
-			if diff := cmp.Diff(tt.patches, s.patches); diff != "" {
-				t.Errorf("patches (-want +got)\n%s", diff)
-			}
+			expect.Same(t, s.patches, tt.patches, "patches")
 			got, _, err := list(t, s.client(t))
 			must.Succeed(t, err)
-			if got[0].Unschedulable != tt.after.Unschedulable || got[0].CordonedBy != tt.after.CordonedBy {
-				t.Errorf("after it %+v", got[0])
-			}
+			expect.That(t, got[0].Unschedulable == tt.after.Unschedulable && got[0].CordonedBy == tt.after.CordonedBy, "after it %+v", got[0])
 		})
 	}
 }
@@ -114,9 +110,7 @@ func TestANodeIsTaintedAsOutOfService(t *testing.T) {
 		if err := s.client(t).OutOfService(t.Context(), "worker", "uid-1"); !errors.Is(err, tt.err) || tt.err == nil && err != nil {
 			t.Errorf("%s: error %v, want %v", name, err, tt.err)
 		}
-		if diff := cmp.Diff(tt.patches, s.patches); diff != "" {
-			t.Errorf("%s: patches (-want +got)\n%s", name, diff)
-		}
+		expect.Same(t, s.patches, tt.patches, "%s: patches", name)
 	}
 }
 
@@ -127,9 +121,7 @@ func TestAChangeIsMadeAnewWhenTheNodeChangedMeanwhile(t *testing.T) {
 	if err := s.client(t).Cordon(t.Context(), "worker", "uid-1", "order-1"); err != nil || !s.nodes[0].Spec.Unschedulable {
 		t.Errorf("%v, %+v", err, s.nodes[0])
 	}
-	if len(s.patches) != 2 || !strings.Contains(s.patches[1], `"resourceVersion":"8"`) {
-		t.Errorf("patches %q", s.patches)
-	}
+	expect.That(t, len(s.patches) == 2 && strings.Contains(s.patches[1], `"resourceVersion":"8"`), "patches %q", s.patches)
 }
 
 func TestANodeThatKeepsChangingIsGivenUp(t *testing.T) {
@@ -222,13 +214,9 @@ func TestNothingIsChangedWithoutANameAndAUID(t *testing.T) {
 		"NodeClaim":          c.DeleteNodeClaim(t.Context(), "worker", ""),
 		"NodeClaim, no name": c.DeleteNodeClaim(t.Context(), "", "uid-1"),
 	} {
-		if err == nil || !Refused(err) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.That(t, err != nil && Refused(err), "%s: %v", name, err)
 	}
-	if len(s.requests) != 0 {
-		t.Errorf("%d requests", len(s.requests))
-	}
+	expect.That(t, len(s.requests) == 0, "%d requests", len(s.requests))
 }
 
 // A change that may have taken effect must not count as refused: it would be made twice, or assumed
@@ -257,9 +245,7 @@ func TestRefusedIsOnlyWhatCertainlyDidNotHappen(t *testing.T) {
 	if err := c.DeleteNode(t.Context(), "worker", "uid-1"); err == nil || !Refused(err) {
 		t.Errorf("nobody to be asked: %v", err)
 	}
-	if Refused(nil) {
-		t.Error("nothing was refused")
-	}
+	expect.That(t, !Refused(nil), "nothing was refused")
 }
 
 // A person who reads that an act failed must know what to grant, and to whom.
@@ -285,9 +271,7 @@ func TestFaultOfAChangeNamesItsPermission(t *testing.T) {
 		s.answer[1] = s.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, tt.answer)
 		kind, text := Fault(s.cluster(), tt.do(s.client(t)), principal)
 		want := "the Kubernetes API of demo knows " + principal + " but does not let it " + tt.want + ": apply infra/rbac.yaml and give it the group rollcall:remediators (" + tt.answer + ")"
-		if kind != roll.GapDenied || text != want {
-			t.Errorf("%s: %s\ngot  %s\nwant %s", name, kind, text, want)
-		}
+		expect.That(t, kind == roll.GapDenied && text == want, "%s: %s\ngot  %s\nwant %s", name, kind, text, want)
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"rollcall/shared/report/emit"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/emftest"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/logtest"
 	"rollcall/tests/harness/must"
 )
@@ -220,9 +221,7 @@ const demo = `{"cluster":"demo","due":"2026-03-10T12:00:00Z"}`
 func TestTheNextCheckIsScheduledIfItFallsBeforeTheNextSweep(t *testing.T) {
 	w := newWorld()
 	w.check(t, policy.Observe, demo) // warned at 5 minutes, due at 15: nine minutes from now
-	if len(w.scheduled) != 0 {
-		t.Errorf("scheduled %v, the sweep comes by before", w.scheduled)
-	}
+	expect.That(t, len(w.scheduled) == 0, "scheduled %v, the sweep comes by before", w.scheduled)
 	w = newWorld()
 	w.nodes = 5000 // every third sweep
 	w.check(t, policy.Observe, demo)
@@ -249,13 +248,9 @@ func TestASizeOfAnotherExecutionIsSeenAfterAWhile(t *testing.T) {
 	look(0)
 	w.sizes["demo"] = 5000
 	look(sizesAge - time.Minute)
-	if w.sizes["demo"] != 5000 {
-		t.Errorf("sizes %v, which were read again too soon", w.sizes)
-	}
+	expect.That(t, w.sizes["demo"] == 5000, "sizes %v, which were read again too soon", w.sizes)
 	look(sizesAge)
-	if w.sizes["demo"] != 1000 {
-		t.Errorf("sizes %v, want what the last check saw", w.sizes)
-	}
+	expect.That(t, w.sizes["demo"] == 1000, "sizes %v, want what the last check saw", w.sizes)
 }
 
 // A check that lists few of many nodes does not know how often the sweep comes by.
@@ -280,9 +275,7 @@ func TestAnIncompleteCheckOfALargeClusterDoesNotRelyOnTheSweep(t *testing.T) {
 	if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil {
 		t.Error(err)
 	}
-	if !slices.Equal(w.scheduled, []string{"12:03"}) || w.sizes["demo"] != 24000 {
-		t.Errorf("scheduled %v, sizes %v", w.scheduled, w.sizes)
-	}
+	expect.That(t, slices.Equal(w.scheduled, []string{"12:03"}) && w.sizes["demo"] == 24000, "scheduled %v, sizes %v", w.scheduled, w.sizes)
 }
 
 func TestWhatCouldNotBeReadIsLookedAtAgainSoon(t *testing.T) {
@@ -295,9 +288,7 @@ func TestWhatCouldNotBeReadIsLookedAtAgainSoon(t *testing.T) {
 	w.account, w.scheduled, w.nodes = "", nil, 0 // the cluster could not be described
 	w.gaps = []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapThrottled, Detail: "slowly"}}
 	w.check(t, policy.Remediate, demo)
-	if !slices.Equal(w.scheduled, []string{"12:03"}) {
-		t.Errorf("scheduled %v after a throttle", w.scheduled)
-	}
+	expect.That(t, slices.Equal(w.scheduled, []string{"12:03"}), "scheduled %v after a throttle", w.scheduled)
 }
 
 // For a cluster that does not exist, only the deadlines of left-over instances matter; the
@@ -307,15 +298,11 @@ func TestAClusterThatIsGoneIsNotLookedAtAgainSoon(t *testing.T) {
 	w := newWorld()
 	w.account, w.gaps = "", gone
 	w.check(t, policy.Remediate, demo)
-	if len(w.scheduled) != 0 || len(w.looked) != 1 {
-		t.Errorf("scheduled %v", w.scheduled)
-	}
+	expect.That(t, len(w.scheduled) == 0 && len(w.looked) == 1, "scheduled %v", w.scheduled)
 	w = newWorld()
 	w.gaps, w.named = gone, true // an orphan is past its tolerance after 15 minutes
 	w.check(t, policy.Remediate, demo)
-	if !slices.Equal(w.scheduled, []string{"12:16"}) {
-		t.Errorf("scheduled %v, want the end of the tolerance", w.scheduled)
-	}
+	expect.That(t, slices.Equal(w.scheduled, []string{"12:16"}), "scheduled %v, want the end of the tolerance", w.scheduled)
 }
 
 // Each registration is counted once, and a line of the log takes a hundred values.
@@ -339,9 +326,7 @@ func TestNewRegistrationsAreAMetric(t *testing.T) {
 			continue
 		}
 		sizes = append(sizes, len(took))
-		if values["Cluster"] != "demo" || took[0] != 45.0 {
-			t.Errorf("%v: %v", values["Cluster"], took[0])
-		}
+		expect.That(t, values["Cluster"] == "demo" && took[0] == 45.0, "%v: %v", values["Cluster"], took[0])
 	}
 	if !slices.Equal(sizes, []int{100, 100, 50}) || w.counted(t, "ChecksCompleted") != 2 {
 		t.Errorf("lines of %v values, want 100, 100, 50; %v checks counted, want 2", sizes, w.counted(t, "ChecksCompleted"))
@@ -473,7 +458,5 @@ func TestAnOvertakenCheckLooksAgain(t *testing.T) {
 	if err != nil || len(state.Findings)+len(state.Notices) > 0 || len(w.put)+len(w.sent) > 0 || w.counted(t, "NoticesSent") != 0 {
 		t.Errorf("%+v, %v; events %v, orders %v", state, err, w.put, w.sent)
 	}
-	if len(w.scheduled) != 1 {
-		t.Errorf("scheduled %v, want one check", w.scheduled)
-	}
+	expect.That(t, len(w.scheduled) == 1, "scheduled %v, want one check", w.scheduled)
 }

@@ -21,6 +21,7 @@ import (
 	"rollcall/shared/report/emit"
 	"rollcall/shared/report/metric"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/logtest"
 	"rollcall/tests/harness/must"
 )
@@ -76,9 +77,7 @@ func TestACheckThatIsNotWholeDoesNotSayHowTheClusterStands(t *testing.T) {
 	w.gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable, Call: "list nodes", Detail: "no answer"}}
 	w.check(t, policy.Observe, demo)
 	for _, metric := range []string{"Nodes", "ReadyNodes", "Findings", "Held", "OldestFindingSeconds"} {
-		if strings.Contains(w.metrics.String(), `"`+metric+`"`) {
-			t.Errorf("%s is written: %s", metric, &w.metrics)
-		}
+		expect.That(t, !strings.Contains(w.metrics.String(), `"`+metric+`"`), "%s is written: %s", metric, &w.metrics)
 	}
 	if w.counted(t, "ChecksIncomplete", "Cluster", "demo") != 1 || !slices.Equal(w.logged("not read", "reason"), []string{"ClusterUnreachable"}) {
 		t.Errorf("%s\n%v", &w.metrics, w.page)
@@ -119,9 +118,7 @@ func TestWhatIsHeldIsLoggedWhenItIsNewAndEveryHour(t *testing.T) {
 			t.Errorf("step %d, %s: %d lines, want %d from %s: %+v", n, step.after, len(due), step.lines, step.first, due)
 		}
 	}
-	if len(b["demo"]) != 0 {
-		t.Errorf("what is held no more is remembered: %v", b)
-	}
+	expect.That(t, len(b["demo"]) == 0, "what is held no more is remembered: %v", b)
 	if due := b.due("other", held(0, 1, plan.SharedCause), now); len(due) != 1 {
 		t.Error("another cluster's acts are its own")
 	}
@@ -136,9 +133,7 @@ func TestTheVolumeOfTheLogDoesNotHangOnTheNumberOfFindings(t *testing.T) {
 		if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil {
 			t.Fatal(err)
 		}
-		if len(w.page) > most {
-			t.Errorf("check %d logs %d lines, want %d at most", n+1, len(w.page), most)
-		}
+		expect.That(t, len(w.page) <= most, "check %d logs %d lines, want %d at most", n+1, len(w.page), most)
 		if left := w.logged("lines left out", "lines"); n == 0 && !slices.Equal(left, []string{"501"}) {
 			t.Errorf("left out %v", left)
 		}
@@ -238,14 +233,10 @@ func TestEventsOfActsAreCountedAsWhatTheyAre(t *testing.T) {
 		s.changed(c.event)
 		around(now, &w.metrics).Count(s.samples...)
 		if c.of.Name == "" {
-			if w.metrics.Len() != 0 {
-				t.Errorf("%s: %s", name, &w.metrics)
-			}
+			expect.That(t, w.metrics.Len() == 0, "%s: %s", name, &w.metrics)
 			continue
 		}
-		if w.counted(t, c.of.Name, c.dimensions...) != 2 || w.counted(t, c.of.Name, "Cluster", "demo") != 2 {
-			t.Errorf("%s: %s", name, &w.metrics)
-		}
+		expect.That(t, w.counted(t, c.of.Name, c.dimensions...) == 2 && w.counted(t, c.of.Name, "Cluster", "demo") == 2, "%s: %s", name, &w.metrics)
 	}
 }
 
@@ -293,9 +284,7 @@ func (f roundTrip) RoundTrip(*http.Request) (*http.Response, error) {
 func TestAListingInFullIsLoggedAndCounted(t *testing.T) {
 	w := newWorld()
 	w.check(t, policy.Observe, demo)
-	if w.counted(t, "ChecksRelisted") != 0 || len(w.logged("listed in full", "detail")) != 0 {
-		t.Errorf("%v", w.page)
-	}
+	expect.That(t, w.counted(t, "ChecksRelisted") == 0 && len(w.logged("listed in full", "detail")) == 0, "%v", w.page)
 	w.relisted = "the tags could not be read"
 	w.check(t, policy.Observe, demo)
 	if got := w.logged("listed in full", "detail"); w.counted(t, "ChecksRelisted", "Cluster", "demo") != 1 || !slices.Equal(got, []string{w.relisted}) {
@@ -316,9 +305,7 @@ func TestANoticeThatFailedIsCountedAsThat(t *testing.T) {
 	if err := half.Publish(t.Context(), report.Message{}); err == nil || half.sent != 1 || half.failed != 1 {
 		t.Errorf("%v: %+v", err, half)
 	}
-	if len((&notified{}).samples("demo")) != 0 {
-		t.Error("nothing sent is counted")
-	}
+	expect.That(t, len((&notified{}).samples("demo")) == 0, "nothing sent is counted")
 }
 
 // half publishes to one topic only.

@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/report"
 	"rollcall/shared/report/emit"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/logtest"
 	"rollcall/tests/harness/must"
 )
@@ -118,17 +119,13 @@ func TestWhatBecomesOfAnOrderIsTold(t *testing.T) {
 func TestWhatIsNoOrderIsDroppedAndTheRestIsServed(t *testing.T) {
 	h := &hands{outcome: remediate.Outcome{Result: remediate.Acted}}
 	h.handle(t, "not JSON", `{"id":"x"}`, order(t))
-	if len(h.acted) != 1 {
-		t.Errorf("%d orders reached the remediator, want 1", len(h.acted))
-	}
+	expect.That(t, len(h.acted) == 1, "%d orders reached the remediator, want 1", len(h.acted))
 }
 
 func TestThatNobodyCouldBeToldDoesNotBringTheOrderAgain(t *testing.T) {
 	h := &hands{outcome: remediate.Outcome{Result: remediate.Acted, News: true}, fail: true}
 	h.handle(t, order(t))
-	if len(h.acted) != 1 {
-		t.Errorf("acted %d times", len(h.acted))
-	}
+	expect.That(t, len(h.acted) == 1, "acted %d times", len(h.acted))
 }
 
 // The next check may give the same order again, and a message may be delivered twice. A

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -53,12 +54,8 @@ func TestOnlyTheClusterThatAskedIsReadWhole(t *testing.T) {
 
 	r.broken = partition(roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "a"})
 	c, got, err := ApproveAnywhere(ctx, m, "111122223333", "eu-west-1", q.Order, Approval{By: "somebody", How: WayChat, At: noon})
-	if err != nil || c != last || got.Order != q.Order {
-		t.Errorf("%s, %+v, %v: the memory of another cluster is unreadable", c, got, err)
-	}
-	if len(r.whole) != 1 || r.whole[0] != partition(last) {
-		t.Errorf("read whole: %q", r.whole)
-	}
+	expect.That(t, err == nil && c == last && got.Order == q.Order, "%s, %+v, %v: the memory of another cluster is unreadable", c, got, err)
+	expect.That(t, len(r.whole) == 1 && r.whole[0] == partition(last), "read whole: %q", r.whole)
 	if _, _, err = ApproveAnywhere(ctx, m, "111122223333", "eu-west-1", "fedcba9876543210", Approval{By: "somebody", How: WayChat, At: noon}); errors.Is(err, ErrNotAsked) || err == nil || !strings.Contains(err.Error(), "throttled") {
 		t.Errorf("%v: the unreadable memory may have the question", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -192,12 +193,8 @@ func TestWhatNoticesHaveReported(t *testing.T) {
 		}
 	}
 	i.Add(Statement{Held: "z"})
-	if !slices.Equal(other.Reasons, before.Reasons) {
-		t.Error("two incidents share their reasons")
-	}
-	if !(Statement{Order: "x"}).Acts() || !(Statement{Drain: "y"}).Acts() || (Statement{Held: "b"}).Acts() {
-		t.Error("orders and drains act")
-	}
+	expect.That(t, slices.Equal(other.Reasons, before.Reasons), "two incidents share their reasons")
+	expect.That(t, (Statement{Order: "x"}).Acts() && (Statement{Drain: "y"}).Acts() && !(Statement{Held: "b"}).Acts(), "orders and drains act")
 }
 
 func TestWhenARefusalLastMattered(t *testing.T) {

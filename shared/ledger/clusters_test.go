@@ -9,6 +9,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/ledgertest"
 	"rollcall/tests/harness/must"
 )
@@ -24,9 +25,7 @@ func TestWhatIsRememberedOfAnInstanceIsKnown(t *testing.T) {
 		reflect.ValueOf(&s).Elem().Field(i).Set(reflect.ValueOf(full).Field(i))
 		switch name {
 		case "RemediateSince", "GroupsWithNodes", "Groups", "First", "Checked", "Trouble", "NoticesVersion", "Approvals": // about groups, the cluster or orders
-			if s.Knows(id) {
-				t.Errorf("State.%s names no instance", name)
-			}
+			expect.That(t, !s.Knows(id), "State.%s names no instance", name)
 			continue
 		}
 		if !s.Knows(id) || s.Knows(other) {
@@ -34,9 +33,7 @@ func TestWhatIsRememberedOfAnInstanceIsKnown(t *testing.T) {
 		}
 		known++
 	}
-	if known < 9 {
-		t.Errorf("only %d fields of State name instances", known)
-	}
+	expect.That(t, known >= 9, "only %d fields of State name instances", known)
 }
 
 func TestAFileTellsItsClustersOfARegion(t *testing.T) {
@@ -51,9 +48,7 @@ func TestAFileTellsItsClustersOfARegion(t *testing.T) {
 		"eu-west-1": {more, ledgertest.Cluster}, "us-east-1": {ledgertest.Other}, "eu-west-10": nil,
 	} {
 		got, err := f.Clusters(context.Background(), "111122223333", region)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: %v, %v; want %v", region, got, err, want)
-		}
+		expect.That(t, err == nil && slices.Equal(got, want), "%s: %v, %v; want %v", region, got, err, want)
 	}
 	if got, err := f.Clusters(context.Background(), "123456789012", "eu-west-1"); err != nil || len(got) != 0 {
 		t.Errorf("another account: %v, %v", got, err)

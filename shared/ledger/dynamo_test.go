@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -27,9 +28,7 @@ func TestActsSortByTheirTime(t *testing.T) {
 		act{Action{ID: "w", At: noon.Add(100 * time.Millisecond)}, 6, 0}.key(),
 		act{Action{ID: "v", At: noon.AddDate(1, 0, 0)}, 5, 0}.key(),
 	}
-	if got := slices.Sorted(slices.Values(want)); !slices.Equal(got, want) {
-		t.Errorf("sorted %q, want %q", got, want)
-	}
+	expect.List(t, slices.Sorted(slices.Values(want)), want, "sorted")
 }
 
 func TestAnActExpiresAfterItsRetention(t *testing.T) {
@@ -121,14 +120,10 @@ func TestWritesStayWithinATransaction(t *testing.T) {
 		table := &inTable{api: api, table: "ledger"}
 		for left := c.writes; len(left) > 0; {
 			n, err := table.write(t.Context(), "pk", left, c.guard)
-			if err != nil || n == 0 {
-				t.Fatalf("%s: %d written, %v", name, n, err)
-			}
+			must.That(t, err == nil && n != 0, "%s: %d written, %v", name, n, err)
 			left = left[n:]
 		}
-		if !slices.Equal(api.steps, c.want) {
-			t.Errorf("%s: writes of %v items, want %v", name, api.steps, c.want)
-		}
+		expect.That(t, slices.Equal(api.steps, c.want), "%s: writes of %v items, want %v", name, api.steps, c.want)
 	}
 	if n, err := (&inTable{api: &counting{}}).write(t.Context(), "pk", each(1, 4_000_000), nil); n != 0 || err == nil || !strings.Contains(err.Error(), "record notice#0 has 4000000 bytes") {
 		t.Errorf("a record that is too large: %d written, %v", n, err)
@@ -137,9 +132,7 @@ func TestWritesStayWithinATransaction(t *testing.T) {
 
 func TestAPauseIsShortAndEndsWithItsContext(t *testing.T) {
 	for conflicts := 1; conflicts <= 2; conflicts++ {
-		if err := pause(context.Background(), conflicts); err != nil {
-			t.Error(err)
-		}
+		expect.Succeed(t, pause(context.Background(), conflicts))
 	}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()

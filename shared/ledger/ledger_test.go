@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/ledgertest"
 	"rollcall/tests/harness/must"
 )
@@ -34,9 +33,7 @@ func TestContract(t *testing.T) {
 func TestOnlyTheFilePersists(t *testing.T) {
 	f, err := ledger.OpenFile(filepath.Join(t.TempDir(), "l.json"))
 	must.Succeed(t, err)
-	if !f.Persistent() || ledger.NewMemory().Persistent() {
-		t.Error("only the file outlives its process")
-	}
+	expect.That(t, f.Persistent() && !ledger.NewMemory().Persistent(), "only the file outlives its process")
 }
 
 func TestALinkToTheLedgerStaysALink(t *testing.T) {
@@ -67,9 +64,7 @@ func TestARefusedIntentLeavesTheFileAsItWas(t *testing.T) {
 		t.Error("an intent without an instance was taken")
 	}
 	after := must.Read(t, path)
-	if string(before) != string(after) {
-		t.Error("a refused intent changed the file")
-	}
+	expect.That(t, string(before) == string(after), "a refused intent changed the file")
 	entries, err := os.ReadDir(dir)
 	must.Succeed(t, err)
 	for _, e := range entries {
@@ -96,7 +91,5 @@ func TestOldActsAreForgottenButNotOpenOnes(t *testing.T) {
 	for _, a := range s.Actions {
 		ids = append(ids, a.ID)
 	}
-	if diff := cmp.Diff([]string{"open", "new"}, ids); diff != "" {
-		t.Errorf("acts kept (-want +got):\n%s", diff)
-	}
+	expect.Same(t, ids, []string{"open", "new"}, "acts kept")
 }

@@ -11,6 +11,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/ledgertest"
 )
 
@@ -20,9 +21,7 @@ func TestACloneHasEverythingInMapsOfItsOwn(t *testing.T) {
 		t.Fatalf("the filled state lacks %q", zeros)
 	}
 	c := s.Clone()
-	if diff := cmp.Diff(s, c); diff != "" {
-		t.Errorf("clone (-want +got):\n%s", diff)
-	}
+	expect.Same(t, c, s, "clone")
 	for _, field := range ledgertest.Fields[ledger.State]() {
 		of := func(s ledger.State) reflect.Value { return reflect.ValueOf(s).FieldByName(field) }
 		if v := of(s); (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Pointer() == of(c).Pointer() {
@@ -36,9 +35,7 @@ func TestEveryChangeIsMade(t *testing.T) {
 	before := ledger.NewState()
 	before.Apply(ledgertest.Puts(t))
 	made := func(start ledger.State, field string, c ledger.Changes) {
-		if c.Empty() {
-			t.Errorf("%s: nothing to write", field)
-		}
+		expect.That(t, !c.Empty(), "%s: nothing to write", field)
 		after := start.Clone()
 		after.Apply(c)
 		if differs := differing(start, after); !slices.Equal(differs, []string{field}) {
@@ -53,9 +50,7 @@ func TestEveryChangeIsMade(t *testing.T) {
 	for _, field := range ledgertest.Fields[ledger.Drops]() {
 		made(before, field, ledgertest.Only(ledgertest.Drops(t), field))
 	}
-	if !(ledger.Changes{Put: ledger.NewState()}).Empty() {
-		t.Error("no changes are not empty")
-	}
+	expect.That(t, (ledger.Changes{Put: ledger.NewState()}).Empty(), "no changes are not empty")
 }
 
 func TestAStateThatWasAppliedToHasAllItsMaps(t *testing.T) {
@@ -122,9 +117,7 @@ func TestWhatUsesUpABudget(t *testing.T) {
 		{"drain before, terminate within", []ledger.Action{act("drain", "i-1", since, doneAt(since)), act("terminate", "i-1", now, nil)}, "", 1},
 		{"a clock ahead", []ledger.Action{act("drain", "i-1", now.Add(time.Minute), nil)}, "", 1},
 	} {
-		if got := (ledger.Budget{Since: since}).Spent(tt.acts, tt.but); got != tt.want {
-			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
-		}
+		expect.Equal(t, (ledger.Budget{Since: since}).Spent(tt.acts, tt.but), tt.want, "%s", tt.name)
 	}
 }
 
@@ -152,9 +145,7 @@ func TestWhatKeepsAnActWaiting(t *testing.T) {
 		{"the oldest of others", []ledger.Action{act("a", "i-2", "asg/w", false, nil), act("b", "i-3", "asg/w", false, nil)}, "asg/w", "a"},
 	} {
 		got, found := ledger.State{Actions: tt.acts}.Unresolved("i-1", tt.group)
-		if got.ID != tt.want || found != (tt.want != "") {
-			t.Errorf("%s: %q, %v, want %q", tt.name, got.ID, found, tt.want)
-		}
+		expect.That(t, got.ID == tt.want && found == (tt.want != ""), "%s: %q, %v, want %q", tt.name, got.ID, found, tt.want)
 	}
 }
 
@@ -181,8 +172,6 @@ func TestFindsActs(t *testing.T) {
 		for _, a := range s.ActsOf(tt.group, tt.since) {
 			got = append(got, a.ID)
 		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("acts of %s since %s: %q, want %q", tt.group, tt.since, got, tt.want)
-		}
+		expect.That(t, slices.Equal(got, tt.want), "acts of %s since %s: %q, want %q", tt.group, tt.since, got, tt.want)
 	}
 }

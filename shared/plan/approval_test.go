@@ -10,6 +10,8 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 const asking = "apiVersion: rollcall/v1\nladders: {Unknown: [{do: notify}, {approve: {for: 2h}}, {do: reboot, once: true}, {do: terminate, after: 10m}]}\n"
@@ -126,9 +128,7 @@ func TestApprovals(t *testing.T) {
 					t.Errorf("order %s, the question was about %s", o.ID, q.Order)
 				}
 			}
-			if got != tt.want {
-				t.Errorf("%s, want %s", got, tt.want)
-			}
+			expect.That(t, got == tt.want, "%s, want %s", got, tt.want)
 		})
 	}
 }
@@ -161,9 +161,7 @@ func TestApprovalOfASection(t *testing.T) {
 	}
 	w.approve(q.Order, approvedAt(now.Add(time.Minute)))
 	p := w.told(now.Add(119 * time.Minute))
-	if len(p.Orders) != 1 {
-		t.Fatalf("held %v", p.Held)
-	}
+	must.That(t, len(p.Orders) == 1, "held %v", p.Held)
 	w.done(p.Orders[0], now.Add(119*time.Minute))
 	p = w.told(now.Add(3 * time.Hour))
 	if len(p.Orders) != 1 || p.Orders[0].Action != Terminate || p.Orders[0].Approved == nil {
@@ -234,9 +232,7 @@ func TestAQuestionTakesNothingFromTheLimits(t *testing.T) {
 		w.add(n, 0)
 	}
 	_, p := w.make(now)
-	if got := reasons(p); !slices.Equal(got, []Reason{ApprovalPending, ApprovalPending}) {
-		t.Errorf("held for %s", got)
-	}
+	expect.List(t, reasons(p), []Reason{ApprovalPending, ApprovalPending}, "held for")
 }
 
 // Without a notice nothing was asked, and nothing can be approved.
@@ -262,9 +258,7 @@ func TestQuestionsEndWithTheirFinding(t *testing.T) {
 	w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now.Add(time.Minute)}
 	w.told(now.Add(2 * time.Minute))
 	w.told(now.Add(3 * time.Minute))
-	if len(w.state.Questions)+len(w.state.Approvals) > 0 {
-		t.Fatalf("left: %v, %v", w.state.Questions, w.state.Approvals)
-	}
+	must.That(t, len(w.state.Questions)+len(w.state.Approvals) == 0, "left: %v, %v", w.state.Questions, w.state.Approvals)
 	sick.Since = now.Add(-2 * time.Hour).Add(5 * time.Minute)
 	w.snapshot.Nodes[0].Ready = sick
 	w.seen(1, 2*time.Minute)

@@ -8,6 +8,8 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // because adds a cause to the diagnosis of the first instance.
@@ -82,9 +84,7 @@ func TestTheCauseOfSilenceChoosesTheStep(t *testing.T) {
 		if len(p.Orders) == 1 {
 			got = p.Orders[0].Action
 		}
-		if got != tt.want {
-			t.Errorf("%s: %q is ordered, want %q; held for %v", tt.name, got, tt.want, reasons(p))
-		}
+		expect.That(t, got == tt.want, "%s: %q is ordered, want %q; held for %v", tt.name, got, tt.want, reasons(p))
 		if tt.reason != "" && !slices.Contains(reasons(p), tt.reason) {
 			t.Errorf("%s: held for %v, want %s", tt.name, reasons(p), tt.reason)
 		}
@@ -163,9 +163,7 @@ func TestTheLadderOfImpairedIsObeyed(t *testing.T) {
 		{Instance: instanceID(1), Kind: roll.Impaired}: {{Code: "InstanceStatusImpaired", Confidence: roll.Decisive, Cure: roll.CureReplace}},
 	}
 	_, p := w.make(now)
-	if len(p.Orders) != 1 || p.Orders[0].Action != Reboot {
-		t.Errorf("orders %+v, held for %v", p.Orders, reasons(p))
-	}
+	expect.That(t, len(p.Orders) == 1 && p.Orders[0].Action == Reboot, "orders %+v, held for %v", p.Orders, reasons(p))
 }
 
 func TestTheTagNamesTheFirstDecisiveCause(t *testing.T) {
@@ -178,9 +176,7 @@ func TestTheTagNamesTheFirstDecisiveCause(t *testing.T) {
 			t.Errorf("tags %+v", c)
 		}
 	}
-	if len(p.Tags) == 0 {
-		t.Error("nothing is tagged")
-	}
+	expect.That(t, len(p.Tags) > 0, "nothing is tagged")
 }
 
 // However many instances share one cause, there is one notice and no termination.
@@ -204,9 +200,7 @@ func TestFiveHundredOfOneCauseAreOneNoticeAndNoOrder(t *testing.T) {
 		t.Fatalf("%d orders, %d held, %d notices", len(p.Orders), len(p.Held), len(p.Notices))
 	}
 	for _, h := range p.Held {
-		if h.Reason != SharedCause {
-			t.Fatalf("held for %s: %s", h.Reason, h.Detail)
-		}
+		must.That(t, h.Reason == SharedCause, "held for %s: %s", h.Reason, h.Detail)
 	}
 }
 

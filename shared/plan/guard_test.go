@@ -8,6 +8,8 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // A single check has no second check to wait for: the other reasons against an act are shown. In
@@ -64,9 +66,7 @@ func TestAnAPIServerThatComesAndGoesIsOneAlarm(t *testing.T) {
 			w.state.Apply(ledger.Changes{Put: ledger.State{Trouble: p.Alarm.Said}})
 		}
 	}
-	if alarms > 1 {
-		t.Errorf("%d alarms and all-clears in an hour and a half", alarms)
-	}
+	expect.That(t, alarms <= 1, "%d alarms and all-clears in an hour and a half", alarms)
 }
 
 // A failing status check does not skip the drain of a node whose kubelet answers.
@@ -76,12 +76,8 @@ func TestANodeThatAnswersIsDrainedWhateverEC2Says(t *testing.T) {
 	w.impaired(1)
 	w.trouble(1, roll.NotReady, roll.ConditionFalse, 2*time.Hour)
 	_, p := w.make(now)
-	if ordered1(p) != string(Cordon) {
-		t.Errorf("ordered %s: %+v", ordered1(p), p.Held)
-	}
-	if !slices.Contains(reasons(p), OtherFinding) {
-		t.Errorf("held for %v", reasons(p))
-	}
+	expect.That(t, ordered1(p) == string(Cordon), "ordered %s: %+v", ordered1(p), p.Held)
+	expect.That(t, slices.Contains(reasons(p), OtherFinding), "held for %v", reasons(p))
 }
 
 func TestARebootIsGivenTimeWhateverElseIsFound(t *testing.T) {
@@ -116,9 +112,7 @@ func TestALaterCordonOfAPersonStays(t *testing.T) {
 	w.state.Actions = []ledger.Action{{ID: "c", Do: string(Cordon), Instance: instanceID(1), Node: n.Name, Group: "asg/w", Kind: roll.NotReady, At: now.Add(-time.Hour), Outcome: done(now.Add(-time.Hour))}}
 	n.CordonedBy, n.Unschedulable = "c", false // lifted by hand
 	_, p := w.make(now)
-	if ordered1(p) != string(Uncordon) {
-		t.Fatalf("ordered %s, want the note taken off", ordered1(p))
-	}
+	must.That(t, ordered1(p) == string(Uncordon), "ordered %s, want the note taken off", ordered1(p))
 	w.did(t, p, now, done(now))
 	n.CordonedBy, n.Unschedulable = "", true // theirs
 	if _, p = w.make(now.Add(time.Hour)); len(p.Orders) != 0 {
@@ -145,9 +139,7 @@ func TestAModeLoweredForOneCheckLeavesNoBacklog(t *testing.T) {
 	pol := w.doc.Cluster("demo", "", w.mode)
 	a, _ := w.make(now)
 	p := Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Policy: pol, Now: now, Lowered: true})
-	if len(p.Orders) != 0 || !slices.Equal(reasons(p), []Reason{ModeNotify}) {
-		t.Errorf("orders %+v, held for %v", p.Orders, reasons(p))
-	}
+	expect.That(t, len(p.Orders) == 0 && slices.Equal(reasons(p), []Reason{ModeNotify}), "orders %+v, held for %v", p.Orders, reasons(p))
 	w.apply(p)
 	w.mode = policy.Remediate
 	if _, p = w.make(now.Add(2 * time.Minute)); len(p.Orders) != 1 {
@@ -197,9 +189,7 @@ func TestALongOutageHoldsItsZoneOnly(t *testing.T) {
 		_, p := w.make(now.Add(at))
 		w.apply(p)
 		for _, o := range p.Orders {
-			if o.Instance != instanceID(1) {
-				t.Errorf("%s: ordered %+v", at, o)
-			}
+			expect.That(t, o.Instance == instanceID(1), "%s: ordered %+v", at, o)
 		}
 		for _, h := range p.Held {
 			if h.Instance == instanceID(1) {
@@ -224,9 +214,7 @@ func TestALongOutageHoldsItsZoneOnly(t *testing.T) {
 		}
 		w.snapshot.Nodes[n-1].Ready = roll.Condition{Status: status, Since: now.Add(time.Hour)}
 	}
-	if got := held(time.Hour + time.Minute); !slices.Equal(got, []Reason{MassSilence}) {
-		t.Errorf("when others fall silent together it is held for %v", got)
-	}
+	expect.List(t, held(time.Hour+time.Minute), []Reason{MassSilence}, "when others fall silent together it is held for")
 }
 
 func TestADrainIsTriedAgain(t *testing.T) {
@@ -259,9 +247,7 @@ func TestWhatGoesOnAsAnotherKindIsNotResolved(t *testing.T) {
 		_, p = w.make(at)
 		w.apply(p)
 		for _, n := range p.Notices {
-			if n.Over {
-				t.Errorf("%s: told to be over: %+v", at, n.Ended)
-			}
+			expect.That(t, !n.Over, "%s: told to be over: %+v", at, n.Ended)
 		}
 	}
 }

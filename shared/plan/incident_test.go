@@ -10,6 +10,8 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // incidents simulates the events in a group, and records the notices.
@@ -101,9 +103,7 @@ func TestALoopOfReplacementsIsOneIncident(t *testing.T) {
 		ids[w.last.Incident.ID] = true
 	}
 	w.want("a loop", "6 [opened] 1", "15 [escalated] 1")
-	if len(ids) != 1 || ids[""] {
-		t.Errorf("incidents %v", ids)
-	}
+	expect.That(t, len(ids) == 1 && !ids[""], "incidents %v", ids)
 	// The next one becomes a node.
 	launched := now.Add(12 * 16 * time.Minute)
 	w.launch(launched, 99)
@@ -116,9 +116,7 @@ func TestALoopOfReplacementsIsOneIncident(t *testing.T) {
 	if i := w.last.Incident; i.Total != 12 || i.Sent != 3 || !i.First.Equal(now.Add(6*time.Minute)) {
 		t.Errorf("the end refers to %+v", i)
 	}
-	if len(w.state.Notices) != 0 {
-		t.Errorf("remembered %+v", w.state.Notices)
-	}
+	expect.That(t, len(w.state.Notices) == 0, "remembered %+v", w.state.Notices)
 }
 
 // With an unknown cause, each instance may have its own fault: further ones are reported, ever more
@@ -176,9 +174,7 @@ func TestWhatIsFoundOutLaterGoesOnInTheSameIncident(t *testing.T) {
 	if w.last.Incident.ID != first.Incident.ID || w.last.Key.Cause != "NodeadmFailed" || !slices.Equal(w.last.Replaces, []ledger.NoticeKey{first.Key}) {
 		t.Errorf("%+v goes on from %+v", w.last, first)
 	}
-	if len(w.state.Notices) != 1 {
-		t.Errorf("remembered %+v", w.state.Notices)
-	}
+	expect.That(t, len(w.state.Notices) == 1, "remembered %+v", w.state.Notices)
 	w.because(1)
 	w.unchecked[key] = []string{"NodeadmFailed"}
 	w.look(now.Add(26 * time.Minute))
@@ -229,9 +225,7 @@ func TestAnInstanceThatGoesToAndFroIsToldOnce(t *testing.T) {
 		}
 		w.look(now.Add(time.Duration(minute) * time.Minute))
 	}
-	if len(w.state.Notices) != 2 {
-		t.Errorf("remembered %+v", w.state.Notices)
-	}
+	expect.That(t, len(w.state.Notices) == 2, "remembered %+v", w.state.Notices)
 	w.want("to and fro", "20 [held grown] 2")
 }
 
@@ -245,9 +239,7 @@ func TestWhatCouldNotBeLookedForJoinsTheKnownIncident(t *testing.T) {
 	w.unchecked[roll.FindingKey{Instance: instanceID(6), Kind: roll.Unregistered}] = []string{"NodeRoleNotMapped"}
 	w.look(now.Add(11 * time.Minute))
 	w.want("a sample", "6 [opened] 1", "11 [grown] 2")
-	if len(w.state.Notices) != 1 {
-		t.Errorf("remembered %+v", w.state.Notices)
-	}
+	expect.That(t, len(w.state.Notices) == 1, "remembered %+v", w.state.Notices)
 }
 
 // An instance that joined another incident may return to its first cause, whose incident is over by
@@ -317,9 +309,7 @@ func TestOfNoGroupReasonsThatAlternateAreToldOnce(t *testing.T) {
 		}
 		w.look(at)
 	}
-	if !reasons[SharedCause] || !reasons[CauseOutside] {
-		t.Fatalf("held for %v", reasons)
-	}
+	must.That(t, reasons[SharedCause] && reasons[CauseOutside], "held for %v", reasons)
 	w.want("two instances of no group", "20 [opened] 2", "21 [held] 2")
 }
 
@@ -342,9 +332,7 @@ func TestWhatJoinsQuietlyIsRemembered(t *testing.T) {
 	}
 	w.snapshot.Instances[0].Hold = "true"
 	_, p = w.make(now.Add(16 * time.Minute))
-	if len(p.Notices) != 1 || !slices.Equal(p.Notices[0].News, []News{NewsHeld}) {
-		t.Fatalf("notices %+v", p.Notices)
-	}
+	must.That(t, len(p.Notices) == 1 && slices.Equal(p.Notices[0].News, []News{NewsHeld}), "notices %+v", p.Notices)
 	for _, e := range p.Notices[0].Entries {
 		if want := e.Finding.Instance == instanceID(1) || e.Finding.Instance == instanceID(4); e.New != want {
 			t.Errorf("%s: new %v, want %v", e.Finding.Instance, e.New, want)
@@ -389,9 +377,7 @@ func TestAHoldThatShouldPassAndDoesNotIsTold(t *testing.T) {
 			}
 			w.apply(p)
 		}
-		if told != tt.want {
-			t.Errorf("mode %s, %s at first: told %d times", tt.mode, tt.first, told)
-		}
+		expect.That(t, told == tt.want, "mode %s, %s at first: told %d times", tt.mode, tt.first, told)
 	}
 }
 
@@ -405,9 +391,7 @@ func TestTwoCausesOfOneTroubleAreTwoIncidents(t *testing.T) {
 	w.because(1, "NodeRoleNotMapped")
 	w.because(2, "UserDataEmpty")
 	_, p := w.make(now.Add(8 * time.Minute))
-	if len(p.Notices) != 2 || p.Notices[0].Incident.ID == p.Notices[1].Incident.ID {
-		t.Fatalf("notices %+v", p.Notices)
-	}
+	must.That(t, len(p.Notices) == 2 && p.Notices[0].Incident.ID != p.Notices[1].Incident.ID, "notices %+v", p.Notices)
 	if len(p.Notices[0].Replaces)+len(p.Notices[1].Replaces) != 1 {
 		t.Errorf("both go on from %v and %v", p.Notices[0].Replaces, p.Notices[1].Replaces)
 	}
@@ -430,9 +414,7 @@ func TestWhatJoinsATroubleThatLastsIsToldAfterADay(t *testing.T) {
 	for hour := 1; hour < 60; hour++ {
 		w.look(now.Add(time.Duration(hour) * time.Hour))
 	}
-	if len(w.said) != 1 {
-		t.Errorf("told %q, want the one that joined, once", w.said)
-	}
+	expect.That(t, len(w.said) == 1, "told %q, want the one that joined, once", w.said)
 }
 
 // A node that recovers and fails again is not healthy, even if it is within its tolerance.
@@ -456,9 +438,7 @@ func TestTroubleThatComesBackWithinItsToleranceIsNotOver(t *testing.T) {
 		}
 		w.apply(p)
 	}
-	if len(said) > 0 {
-		t.Errorf("resolved at minutes %q", said)
-	}
+	expect.That(t, len(said) == 0, "resolved at minutes %q", said)
 }
 
 // A limit that alternately allows and forbids an act is reported once an hour: remediate refuses
@@ -492,9 +472,7 @@ func TestAnOrderThatWaversIsToldOnceAnHour(t *testing.T) {
 		if !tt.refused {
 			told = told[:min(5, len(told))]
 		}
-		if !slices.Equal(told, tt.want) {
-			t.Errorf("refused %v: told %q, want %q", tt.refused, told, tt.want)
-		}
+		expect.That(t, slices.Equal(told, tt.want), "refused %v: told %q, want %q", tt.refused, told, tt.want)
 	}
 }
 
@@ -525,9 +503,7 @@ func TestAHoldAfterARebootIsNoNews(t *testing.T) {
 				})
 			}
 		}
-		if !slices.Equal(told, tt.want) {
-			t.Errorf("reboot %s: told %q, want %q", tt.result, told, tt.want)
-		}
+		expect.That(t, slices.Equal(told, tt.want), "reboot %s: told %q, want %q", tt.result, told, tt.want)
 	}
 }
 
@@ -613,9 +589,7 @@ func TestAnOrderThatWasRefusedDaysAgoIsTold(t *testing.T) {
 			t.Fatalf("orders %+v, held for %v", p.Orders, reasons(p))
 		}
 	}
-	if last != "0 [ordered]" {
-		t.Errorf("the last notice, in minutes before the order: %s", last)
-	}
+	expect.That(t, last == "0 [ordered]", "the last notice, in minutes before the order: %s", last)
 }
 
 func TestADrainThatWaversIsNotToldInEveryCheck(t *testing.T) {
@@ -741,9 +715,7 @@ func TestAnEndThatWasForgottenIsTold(t *testing.T) {
 	for minute := 141; minute <= 160; minute++ {
 		w.look(now.Add(time.Duration(minute) * time.Minute))
 	}
-	if !slices.Contains(w.said, "151 [resolved] 0") {
-		t.Errorf("told %q, and not that the first trouble is over", w.said)
-	}
+	expect.That(t, slices.Contains(w.said, "151 [resolved] 0"), "told %q, and not that the first trouble is over", w.said)
 }
 
 // A cause that passes, such as a control plane that did not answer, moves no incident: it would be
@@ -809,9 +781,7 @@ func TestWhatWasSaidIsKeptUntilTheNoticeOfTheMoveIsSent(t *testing.T) {
 	w.because(2, "NodeadmFailed")
 	at := now.Add(21 * time.Minute)
 	_, p := w.make(at)
-	if len(p.Notices) != 1 || p.Notices[0].Key.Cause != "NodeadmFailed" {
-		t.Fatalf("notices %+v", p.Notices)
-	}
+	must.That(t, len(p.Notices) == 1 && p.Notices[0].Key.Cause == "NodeadmFailed", "notices %+v", p.Notices)
 	members := func() []roll.InstanceID { return slices.Sorted(maps.Keys(w.state.Notices[from].Members)) }
 	w.state.Apply(p.Changes) // and the function is killed
 	if got := members(); !slices.Equal(got, []roll.InstanceID{instanceID(1), instanceID(2)}) {

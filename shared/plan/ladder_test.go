@@ -10,6 +10,8 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // notReady makes node n not ready for the given time, and records that an earlier check saw it.
@@ -49,9 +51,7 @@ func healthy(n int) *world {
 // did records an act on the only order of the plan, with its outcome.
 func (w *world) did(t *testing.T, p Plan, at time.Time, outcome *ledger.Outcome) ledger.Action {
 	t.Helper()
-	if len(p.Orders) != 1 {
-		t.Fatalf("orders %+v, held %+v, want one order", p.Orders, p.Held)
-	}
+	must.That(t, len(p.Orders) == 1, "orders %+v, held %+v, want one order", p.Orders, p.Held)
 	o := p.Orders[0]
 	a := ledger.Action{ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: at, Outcome: outcome, Free: o.Action == Uncordon}
 	if i := slices.IndexFunc(w.state.Actions, func(b ledger.Action) bool { return b.ID == a.ID }); i >= 0 {
@@ -137,9 +137,7 @@ func TestADrainGoesOnUntilItIsOver(t *testing.T) {
 	drain := w.did(t, p, now, nil)
 	for i := 1; i <= 3; i++ {
 		_, p = w.make(now.Add(time.Duration(i) * time.Minute))
-		if ordered1(p) != string(Drain) || p.Orders[0].ID != drain.ID {
-			t.Fatalf("check %d: ordered %s, want the same drain to go on", i, ordered1(p))
-		}
+		must.That(t, ordered1(p) == string(Drain) && p.Orders[0].ID == drain.ID, "check %d: ordered %s, want the same drain to go on", i, ordered1(p))
 	}
 	open := len(w.state.Actions) - 1
 	w.state.Actions[open].Outcome = &ledger.Outcome{Result: ledger.Failed, At: now.Add(10 * time.Minute), Detail: ledger.Unfinished + ": default/web-0"}
@@ -188,9 +186,7 @@ func TestANodeThatComesBackIsGivenBack(t *testing.T) {
 
 	n.Ready = roll.Condition{Status: roll.ConditionTrue, Since: now.Add(90 * time.Second)}
 	_, p = w.make(now.Add(2 * time.Minute))
-	if ordered1(p) != string(Uncordon) {
-		t.Fatalf("ordered %s, want the cordon lifted", ordered1(p))
-	}
+	must.That(t, ordered1(p) == string(Uncordon), "ordered %s, want the cordon lifted", ordered1(p))
 	if len(p.Resolved) != 1 || p.Resolved[0].Outcome.Result != ledger.Failed || !strings.Contains(p.Resolved[0].Outcome.Detail, "Ready again") || !p.Resolved[0].Moot {
 		t.Errorf("the drain was settled as %+v", p.Resolved)
 	}
@@ -335,14 +331,10 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 			slices.Sort(rs)
 			want := strings.Fields(strings.Trim(strings.TrimPrefix(tt.want, "none: "), "[]"))
 			slices.Sort(want)
-			if fmt.Sprint(rs) != fmt.Sprint(want) {
-				t.Errorf("%s: held for %v, want %s", tt.name, rs, tt.want)
-			}
+			expect.That(t, fmt.Sprint(rs) == fmt.Sprint(want), "%s: held for %v, want %s", tt.name, rs, tt.want)
 			continue
 		}
-		if got != tt.want {
-			t.Errorf("%s: ordered %s, want %s", tt.name, got, tt.want)
-		}
+		expect.That(t, got == tt.want, "%s: ordered %s, want %s", tt.name, got, tt.want)
 	}
 	w := base()
 	_, p := w.make(now)
@@ -392,9 +384,7 @@ func failing(t *testing.T, more string, want int, held Reason) {
 			t.Fatalf("%q: after %d acts, at %s: held for %v", more, acts, at, reasons(p))
 		}
 	}
-	if acts != want {
-		t.Errorf("%q: %d acts in a day, want %d", more, acts, want)
-	}
+	expect.That(t, acts == want, "%q: %d acts in a day, want %d", more, acts, want)
 }
 
 func TestSmallPoolsAreAsDocumented(t *testing.T) {
@@ -463,9 +453,7 @@ func TestAnUnfinishedDrainIsForcedOnlyByPolicy(t *testing.T) {
 		w.did(t, p, now, &ledger.Outcome{Result: ledger.Failed, At: now.Add(10 * time.Minute), Detail: ledger.Unfinished + left})
 		for after, want := range want {
 			_, p = w.make(now.Add(after))
-			if ordered1(p) != want {
-				t.Errorf("%q, %s after its first try: ordered %s, want %s", doc, after, ordered1(p), want)
-			}
+			expect.That(t, ordered1(p) == want, "%q, %s after its first try: ordered %s, want %s", doc, after, ordered1(p), want)
 			if len(p.Held) == 1 && (!strings.Contains(p.Held[0].Detail, "default/web-0: its budget") || p.Held[0].Until.IsZero()) {
 				t.Errorf("%q: held until %s: %s", doc, p.Held[0].Until, p.Held[0].Detail)
 			}
@@ -511,8 +499,6 @@ func TestTheMemoryOfAGroupWithoutNodesEnds(t *testing.T) {
 		w := healthy(3)
 		w.state.Groups = map[roll.Group]ledger.GroupMemory{"asg/none": tt.memory}
 		_, p := w.make(now)
-		if got := slices.Contains(p.Changes.Drop.Groups, "asg/none"); got != tt.drop {
-			t.Errorf("%s: dropped %v", name, got)
-		}
+		expect.Equal(t, slices.Contains(p.Changes.Drop.Groups, "asg/none"), tt.drop, "%s: dropped", name)
 	}
 }

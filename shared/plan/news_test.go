@@ -6,6 +6,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestWhyANoticeIsDueAboutAnInstance(t *testing.T) {
@@ -40,9 +41,7 @@ func TestWhyANoticeIsDueAboutAnInstance(t *testing.T) {
 		"unchanged, and not told for it may pass":  {Entry{says: held, was: held, told: overdue, New: true}, group, ledger.Incident{}, noNews},
 		"changed to what was told before it waits": {Entry{says: held, was: overdue, told: held, Changed: true}, group, ledger.Incident{}, noNews},
 	} {
-		if got := entryNews(tt.entry, tt.key, tt.incident); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
+		expect.Equal(t, entryNews(tt.entry, tt.key, tt.incident), tt.want, "%s", name)
 	}
 }
 
@@ -54,9 +53,7 @@ func TestHalfAsManyAgainAreNews(t *testing.T) {
 		for range n {
 			notice.Entries = append(notice.Entries, Entry{told: ledger.Statement{Stage: roll.Overdue}})
 		}
-		if got := grown(notice, known, now); got != want {
-			t.Errorf("%d instances after 4: news %v, want %v", n, got, want)
-		}
+		expect.Equal(t, grown(notice, known, now), want, "%d instances after 4: news", n)
 	}
 }
 
@@ -85,9 +82,7 @@ func TestWhatWasSaidLastOfAnInstanceInTwoIncidents(t *testing.T) {
 		p := &planner{Input: Input{State: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{own: tt.before, other: tt.elsewhere}}}}
 		p.open = map[stratum][]ledger.NoticeKey{{f.Group, f.Kind}: {own, other}}
 		got := p.memory(f, tt.before)
-		if got != tt.want {
-			t.Errorf("%s: remembered %+v, want %+v", name, got, tt.want)
-		}
+		expect.That(t, got == tt.want, "%s: remembered %+v, want %+v", name, got, tt.want)
 		n := Notice{Key: own, Said: ledger.Notice{Members: map[roll.InstanceID]ledger.MemberMemory{}}, Entries: []Entry{{Finding: f, says: got.Last, told: got.Told}}}
 		if _, member := tt.before.Members[f.Instance]; n.join(tt.before) != (!member || got.Told != tt.before.Members[f.Instance].Told) || n.Said.Members[f.Instance].Told != tt.want.Told {
 			t.Errorf("%s: recorded %+v", name, n.Said.Members)
@@ -120,8 +115,6 @@ func TestAReasonThatWasShownIsNoNews(t *testing.T) {
 		t.Errorf("what was told before is news: %+v", e)
 	}
 	for _, e := range []Entry{at(InstanceHeld), at(InstanceHeld, roll.NotChecked{Code: "DiskFull"}, roll.NotChecked{Code: "OutOfMemory", Unread: true})} {
-		if !e.New {
-			t.Errorf("another reason is no news: %+v", e)
-		}
+		expect.That(t, e.New, "another reason is no news: %+v", e)
 	}
 }

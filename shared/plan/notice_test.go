@@ -9,6 +9,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // toldOverdue is the record of an instance that the last notice reported as overdue.
@@ -84,9 +85,7 @@ func TestANoticeIsOverWhenItsTroubleStaysAway(t *testing.T) {
 			t.Errorf("%s: notices %+v", tt.after, p.Notices)
 		}
 		w.state.Apply(p.Changes)
-		if len(w.state.Spot) != 2 {
-			t.Errorf("%s: %v is remembered of Spot Instances, want what is younger than a day", tt.after, w.state.Spot)
-		}
+		expect.That(t, len(w.state.Spot) == 2, "%s: %v is remembered of Spot Instances, want what is younger than a day", tt.after, w.state.Spot)
 		if !tt.over {
 			continue
 		}
@@ -96,9 +95,7 @@ func TestANoticeIsOverWhenItsTroubleStaysAway(t *testing.T) {
 			{Instance: instanceID(2), How: EndedGone, Spot: roll.SpotInterruption, SpotAt: now.Add(-time.Minute)},
 			{Instance: instanceID(3), How: EndedByAct},
 		}
-		if n.Key != key || !n.OverSince.Equal(now) || !slices.Equal(n.Ended, want) || len(n.Entries) != 0 {
-			t.Errorf("%s: %+v", tt.after, n)
-		}
+		expect.That(t, n.Key == key && n.OverSince.Equal(now) && slices.Equal(n.Ended, want) && len(n.Entries) == 0, "%s: %+v", tt.after, n)
 	}
 }
 
@@ -127,9 +124,7 @@ func TestAnIncidentTakenOverInSilenceIsNotKnownToBeOver(t *testing.T) {
 	} {
 		p := &planner{Input: Input{State: ledger.State{Notices: tt.notices}}, instances: map[roll.InstanceID]*roll.Instance{id: {ID: id, Ignore: tt.ignored}}}
 		p.out.Notices = tt.sent
-		if got := p.toldSince(of); got != tt.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		expect.Equal(t, p.toldSince(of), tt.want, "%s", name)
 	}
 }
 

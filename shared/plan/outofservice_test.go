@@ -8,6 +8,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // ended returns a world whose first instance, with a silent node, was terminated by Rollcall and is
@@ -80,9 +81,7 @@ func TestANodeIsMarkedOnce(t *testing.T) {
 	at := now.Add(time.Minute)
 	_, p := w.make(at)
 	i := slices.IndexFunc(p.Orders, func(o Order) bool { return o.Action == OutOfService })
-	if i < 0 {
-		t.Fatalf("orders %+v", p.Orders)
-	}
+	must.That(t, i >= 0, "orders %+v", p.Orders)
 	o := p.Orders[i]
 	act := ledger.Action{ID: o.ID, Do: string(o.Action), Instance: o.Instance, Node: o.Node, Group: o.Group, Kind: o.Kind, At: at, Free: true}
 	for name, tt := range map[string]struct {

@@ -9,6 +9,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // Each case makes one finding of an owner's member, and checks the result.
@@ -104,9 +105,7 @@ func TestOwners(t *testing.T) {
 				t.Errorf("%s: the claim to delete is %q", tt.name, p.Orders[0].Claim)
 			}
 		}
-		if got != "["+tt.want+"]" {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
-		}
+		expect.That(t, got == "["+tt.want+"]", "%s: %s, want %s", tt.name, got, tt.want)
 	}
 }
 
@@ -169,9 +168,7 @@ func TestWhatSpeaksForTheInstanceItself(t *testing.T) {
 		w.notReady(1, 2*time.Hour)
 		spoil(w)
 		_, p := w.make(now)
-		if len(p.Orders) != 0 || !slices.Contains(reasons(p), want) {
-			t.Errorf("orders %+v, held for %v, want %s", p.Orders, reasons(p), want)
-		}
+		expect.That(t, len(p.Orders) == 0 && slices.Contains(reasons(p), want), "orders %+v, held for %v, want %s", p.Orders, reasons(p), want)
 	}
 }
 
@@ -224,9 +221,7 @@ func TestAnImpairedMemberIsItsGroups(t *testing.T) {
 		if len(p.Orders) == 1 {
 			got = "[" + string(p.Orders[0].Action) + "]"
 		}
-		if got != tt.want {
-			t.Errorf("impaired for %s, suspended %d: %s, want %s", tt.age, tt.suspended, got, tt.want)
-		}
+		expect.That(t, got == tt.want, "impaired for %s, suspended %d: %s, want %s", tt.age, tt.suspended, got, tt.want)
 	}
 }
 
@@ -257,9 +252,7 @@ func TestAnImpairedMemberIsLeftToAutoRepairOnce(t *testing.T) {
 		if len(p.Orders) == 1 {
 			got = "[" + string(p.Orders[0].Action) + "]"
 		}
-		if got != tt.want {
-			t.Errorf("impaired for %s: %s, want %s", tt.age, got, tt.want)
-		}
+		expect.That(t, got == tt.want, "impaired for %s: %s, want %s", tt.age, got, tt.want)
 	}
 }
 
@@ -309,15 +302,11 @@ func TestAContradictedFindingIsHeldForAPerson(t *testing.T) {
 			switch {
 			case minute >= tt.held && minute < tt.over:
 				want = "[Conflicting]"
-				if p.Held[0].Action != tt.act {
-					t.Errorf("%s, minute %d: held %+v", name, minute, p.Held)
-				}
+				expect.That(t, p.Held[0].Action == tt.act, "%s, minute %d: held %+v", name, minute, p.Held)
 			case minute >= tt.acts:
 				want = string(tt.act)
 			}
-			if got != want {
-				t.Errorf("%s, minute %d: %s, want %s", name, minute, got, want)
-			}
+			expect.That(t, got == want, "%s, minute %d: %s, want %s", name, minute, got, want)
 			var news []News
 			for _, n := range p.Notices {
 				news = append(news, n.News...)
@@ -408,9 +397,7 @@ func TestAGhostsNodeIsDeleted(t *testing.T) {
 		if len(p.Orders) == 1 {
 			got = "[" + string(p.Orders[0].Action) + "]"
 		}
-		if got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.owner, got, tt.want)
-		}
+		expect.That(t, got == tt.want, "%s: %s, want %s", tt.owner, got, tt.want)
 	}
 }
 

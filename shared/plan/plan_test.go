@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rollcall/shared/assess"
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 var cluster = roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}
@@ -138,9 +138,7 @@ func reasons(p Plan) (out []Reason) {
 
 func TestOrdersWhatNothingObjectsTo(t *testing.T) {
 	_, p := sick().make(now)
-	if len(p.Orders) != 1 || len(p.Held) != 0 {
-		t.Fatalf("orders %+v, held %+v, want one order", p.Orders, p.Held)
-	}
+	must.That(t, len(p.Orders) == 1 && len(p.Held) == 0, "orders %+v, held %+v, want one order", p.Orders, p.Held)
 	o := p.Orders[0]
 	if o.Instance != instanceID(1) || o.Action != Terminate || o.Owner != roll.OwnerAutoScalingGroup || o.Group != "asg/w" || !o.Expires.Equal(now.Add(OrderLife)) || o.ID == "" {
 		t.Errorf("got %+v", o)
@@ -151,13 +149,9 @@ func TestOrdersWhatNothingObjectsTo(t *testing.T) {
 			order = c.Set[roll.TagOrder]
 		}
 	}
-	if order != o.ID {
-		t.Errorf("the order's tag is %q, want %q: without it nobody may act", order, o.ID)
-	}
+	expect.That(t, order == o.ID, "the order's tag is %q, want %q: without it nobody may act", order, o.ID)
 	_, again := sick().make(now.Add(time.Minute))
-	if again.Orders[0].ID != o.ID {
-		t.Error("the same finding must lead to the same order id, or a second check leads to a second act")
-	}
+	expect.That(t, again.Orders[0].ID == o.ID, "the same finding must lead to the same order id, or a second check leads to a second act")
 }
 
 // Each case changes one thing in a world in which an order would be given.
@@ -265,13 +259,9 @@ func TestHolds(t *testing.T) {
 		w := sick()
 		spoil(w)
 		_, p := w.make(now)
-		if len(p.Orders) != 0 {
-			t.Errorf("%s: ordered %+v", reason, p.Orders)
-		}
+		expect.That(t, len(p.Orders) == 0, "%s: ordered %+v", reason, p.Orders)
 		got := reasons(p)
-		if len(got) == 0 || slices.ContainsFunc(got, func(r Reason) bool { return r != reason }) {
-			t.Errorf("%s: held for %v", reason, got)
-		}
+		expect.That(t, len(got) > 0 && !slices.ContainsFunc(got, func(r Reason) bool { return r != reason }), "%s: held for %v", reason, got)
 		for _, h := range p.Held {
 			if h.Detail == "" && reason != ClusterUnreachable && reason != SnapshotIncomplete {
 				t.Errorf("%s: says nothing to a person", reason)
@@ -300,9 +290,7 @@ func TestANodeWithoutProviderIDHoldsTheUnregistered(t *testing.T) {
 	w.state = ledger.State{}
 	w.state.Apply(ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{{Instance: instanceID(1), Kind: roll.Unregistered}: {Instance: instanceID(1), Kind: roll.Unregistered, FirstSeen: now.Add(-time.Hour), Began: w.snapshot.Instances[0].Launched}}}})
 	_, p := w.make(now)
-	if got := reasons(p); !slices.Equal(got, []Reason{NodeWithoutProviderID}) {
-		t.Errorf("held for %v", got)
-	}
+	expect.List(t, reasons(p), []Reason{NodeWithoutProviderID}, "held for")
 }
 
 func TestOneOrderPerCheckTheLongestOverdueFirst(t *testing.T) {
@@ -315,12 +303,8 @@ func TestOneOrderPerCheckTheLongestOverdueFirst(t *testing.T) {
 		w.seen(n+1, time.Hour)
 	}
 	_, p := w.make(now)
-	if len(p.Orders) != 1 || p.Orders[0].Instance != instanceID(4) {
-		t.Errorf("orders %+v, want only the one silent for longest", p.Orders)
-	}
-	if got := reasons(p); !slices.Equal(got, []Reason{OneAtATime, OneAtATime}) {
-		t.Errorf("held for %v", got)
-	}
+	expect.That(t, len(p.Orders) == 1 && p.Orders[0].Instance == instanceID(4), "orders %+v, want only the one silent for longest", p.Orders)
+	expect.List(t, reasons(p), []Reason{OneAtATime, OneAtATime}, "held for")
 }
 
 func TestObserveShowsWhatRemediateWouldDo(t *testing.T) {
@@ -332,9 +316,7 @@ func TestObserveShowsWhatRemediateWouldDo(t *testing.T) {
 	if got := reasons(p); !slices.Equal(got, []Reason{ModeObserve, OneAtATime}) {
 		t.Errorf("held for %v, want the mode for the one that would be ordered and the limit for the other", got)
 	}
-	if len(p.Tags)+len(p.Notices)+len(p.Orders) != 0 {
-		t.Errorf("observe plans to write: %+v", p)
-	}
+	expect.That(t, len(p.Tags)+len(p.Notices)+len(p.Orders) == 0, "observe plans to write: %+v", p)
 }
 
 // A stop holds every act, and other reasons are still shown first: an act held as Stopped continues
@@ -351,12 +333,8 @@ overrides:
 	w.snapshot.Nodes[1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Hour)}
 	w.seen(2, time.Hour)
 	_, p := w.make(now)
-	if len(p.Orders) != 0 || !slices.Equal(reasons(p), []Reason{Stopped, OneAtATime}) {
-		t.Errorf("orders %+v, held for %v", p.Orders, reasons(p))
-	}
-	if len(p.Notices) == 0 {
-		t.Error("nobody is told of the findings")
-	}
+	expect.That(t, len(p.Orders) == 0 && slices.Equal(reasons(p), []Reason{Stopped, OneAtATime}), "orders %+v, held for %v", p.Orders, reasons(p))
+	expect.That(t, len(p.Notices) > 0, "nobody is told of the findings")
 	for _, c := range p.Tags {
 		if next := c.Set[roll.TagNext]; !strings.HasPrefix(next, "terminate (held: stop) after ") || c.Set[roll.TagOrder] != "" {
 			t.Errorf("tags %v", c.Set)
@@ -395,9 +373,7 @@ func TestNothingIsWrittenOfAPartialLook(t *testing.T) {
 		w.snapshot.Gaps = []roll.Gap{{Scope: scope, Kind: roll.GapFailed}}
 		_, p := w.make(now)
 		p.Changes.Put.Trouble = nil // nothing else is remembered
-		if len(p.Orders)+len(p.Tags)+len(p.Notices) != 0 || !p.Changes.Empty() {
-			t.Errorf("gap of scope %d: planned %+v", scope, p)
-		}
+		expect.That(t, len(p.Orders)+len(p.Tags)+len(p.Notices) == 0 && p.Changes.Empty(), "gap of scope %d: planned %+v", scope, p)
 	}
 }
 
@@ -451,13 +427,9 @@ func TestTagsFollowTheStageAndGoWhenItEnds(t *testing.T) {
 	w := sick()
 	w.mode = policy.Notify
 	_, p := w.make(now)
-	if len(p.Tags) != 1 {
-		t.Fatalf("tags %+v", p.Tags)
-	}
+	must.That(t, len(p.Tags) == 1, "tags %+v", p.Tags)
 	want := map[string]string{roll.TagFinding: "Unknown", roll.TagSince: "2026-03-10T10:00:00Z", roll.TagNext: "terminate (held: mode notify) after 2026-03-10T10:40:00Z"}
-	if diff := cmp.Diff(want, p.Tags[0].Set); diff != "" {
-		t.Errorf("tags (-want +got):\n%s", diff)
-	}
+	expect.Same(t, p.Tags[0].Set, want, "tags")
 	w.apply(p)
 	w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now}
 	_, p = w.make(now.Add(time.Minute))
@@ -465,15 +437,11 @@ func TestTagsFollowTheStageAndGoWhenItEnds(t *testing.T) {
 	if len(p.Tags) != 1 || !slices.Equal(p.Tags[0].Delete, wantDelete) || len(p.Tags[0].Set) != 0 {
 		t.Errorf("after recovery: %+v, want its tags removed", p.Tags)
 	}
-	if len(p.Changes.Drop.Findings) != 1 || len(p.Changes.Drop.NotReady) != 1 {
-		t.Errorf("after recovery the ledger is told %+v", p.Changes)
-	}
+	expect.That(t, len(p.Changes.Drop.Findings) == 1 && len(p.Changes.Drop.NotReady) == 1, "after recovery the ledger is told %+v", p.Changes)
 	w.apply(p)
 	_, p = w.make(now.Add(2 * time.Minute))
 	p.Changes.Put.Checked, p.Changes.Put.First = time.Time{}, time.Time{} // that it came by
-	if len(p.Tags) != 0 || !p.Changes.Empty() {
-		t.Errorf("later still: %+v", p)
-	}
+	expect.That(t, len(p.Tags) == 0 && p.Changes.Empty(), "later still: %+v", p)
 }
 
 // A finding that could not be read is neither over nor judged, and its tags stay.
@@ -499,9 +467,7 @@ func TestIgnoredInstancesAreNotWrittenOn(t *testing.T) {
 	w := sick()
 	w.snapshot.Instances[0].Ignore = true
 	_, p := w.make(now)
-	if len(p.Tags)+len(p.Notices) != 0 {
-		t.Errorf("tags %+v, notices %+v", p.Tags, p.Notices)
-	}
+	expect.That(t, len(p.Tags)+len(p.Notices) == 0, "tags %+v, notices %+v", p.Tags, p.Notices)
 }
 
 func TestTheOrderTagStaysWhileTheActIsOpen(t *testing.T) {
@@ -511,9 +477,7 @@ func TestTheOrderTagStaysWhileTheActIsOpen(t *testing.T) {
 	w.state.Actions = []ledger.Action{{ID: p.Orders[0].ID, Instance: instanceID(1), Group: "asg/w", At: now}}
 	_, p = w.make(now.Add(time.Minute))
 	for _, c := range p.Tags {
-		if slices.Contains(c.Delete, roll.TagOrder) {
-			t.Error("the order's tag is removed while its act has no outcome")
-		}
+		expect.That(t, !slices.Contains(c.Delete, roll.TagOrder), "the order's tag is removed while its act has no outcome")
 	}
 	w.state.Actions[0].Outcome = &ledger.Outcome{Result: ledger.Failed, At: now.Add(time.Minute)}
 	_, p = w.make(now.Add(2 * time.Minute))
@@ -549,13 +513,9 @@ func TestNoticesAreOnePerGroupAndKindAndOnlyNews(t *testing.T) {
 
 	silence(4)
 	_, p = w.make(now.Add(time.Minute))
-	if len(p.Notices) != 1 || len(p.Notices[0].Entries) != 3 {
-		t.Fatalf("after a third node fell silent: %+v", p.Notices)
-	}
+	must.That(t, len(p.Notices) == 1 && len(p.Notices[0].Entries) == 3, "after a third node fell silent: %+v", p.Notices)
 	for _, e := range p.Notices[0].Entries {
-		if e.New != (e.Finding.Instance == instanceID(4)) {
-			t.Errorf("%s: new %v", e.Finding.Instance, e.New)
-		}
+		expect.That(t, e.New == (e.Finding.Instance == instanceID(4)), "%s: new %v", e.Finding.Instance, e.New)
 	}
 	w.apply(p)
 
@@ -596,9 +556,7 @@ func TestALastingReasonIsNewsOnce(t *testing.T) {
 		said += len(p.Notices)
 		w.apply(p)
 	}
-	if said != 1 {
-		t.Errorf("%d notices of the same hold, want 1", said)
-	}
+	expect.That(t, said == 1, "%d notices of the same hold, want 1", said)
 }
 
 func TestFirstSightingsAreRememberedAndKept(t *testing.T) {
@@ -628,9 +586,7 @@ func TestTurningRemediateOnLeavesTheBacklog(t *testing.T) {
 	for i := 1; i <= 3; i++ {
 		_, p = w.make(now.Add(time.Duration(i) * 5 * time.Minute))
 		w.apply(p)
-		if got := reasons(p); !slices.Equal(got, []Reason{FoundBeforeRemediate}) {
-			t.Errorf("check %d: orders %+v, held for %v", i, p.Orders, got)
-		}
+		expect.List(t, reasons(p), []Reason{FoundBeforeRemediate}, "check %d: orders %+v, held for", i, p.Orders)
 	}
 	// A second node falls silent later: that one is acted on.
 	w.snapshot.Nodes[1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(20 * time.Minute)}
@@ -784,12 +740,8 @@ func TestOpenActsAreSettledByALook(t *testing.T) {
 		if len(p.Resolved) > 0 {
 			got = p.Resolved[0].Outcome.Result
 		}
-		if got != tt.want {
-			t.Errorf("%s: settled as %q, want %q", tt.name, got, tt.want)
-		}
-		if len(p.Orders) != 0 {
-			t.Errorf("%s: ordered while an act is open", tt.name)
-		}
+		expect.That(t, got == tt.want, "%s: settled as %q, want %q", tt.name, got, tt.want)
+		expect.That(t, len(p.Orders) == 0, "%s: ordered while an act is open", tt.name)
 	}
 }
 
@@ -831,9 +783,7 @@ func TestAGroupCanBeSlowedDownAndTheClusterStaysTheLimit(t *testing.T) {
 		w := sick()
 		w.doc = with("overrides:\n- match: {group: \"asg/*\"}\n  limits: " + limits + "\n")
 		_, p := w.make(now)
-		if got := reasons(p); !slices.Equal(got, want) {
-			t.Errorf("limits %s: held for %v, want %v", limits, got, want)
-		}
+		expect.List(t, reasons(p), want, "limits %s: held for", limits)
 	}
 	w := newWorld()
 	for n := 1; n <= 20; n++ {
@@ -887,9 +837,7 @@ func TestWhatAModeHoldsDoesNotTakeAnothersPlace(t *testing.T) {
 	}
 	w.doc = with("overrides:\n- match: {group: asg/watched}\n  mode: observe\n")
 	_, p := w.make(now)
-	if len(p.Orders) != 1 || p.Orders[0].Instance != instanceID(2) {
-		t.Errorf("orders %+v, held for %v", p.Orders, reasons(p))
-	}
+	expect.That(t, len(p.Orders) == 1 && p.Orders[0].Instance == instanceID(2), "orders %+v, held for %v", p.Orders, reasons(p))
 }
 
 func TestAFlappingNodeIsOneNoticeAnHour(t *testing.T) {
@@ -904,9 +852,7 @@ func TestAFlappingNodeIsOneNoticeAnHour(t *testing.T) {
 		notices += len(p.Notices)
 		w.apply(p)
 	}
-	if notices > 6 {
-		t.Errorf("%d notices in two hours", notices)
-	}
+	expect.That(t, notices <= 6, "%d notices in two hours", notices)
 }
 
 func TestTroubleThatComesBackLaterIsNewsAgain(t *testing.T) {
@@ -924,9 +870,7 @@ func TestTroubleThatComesBackLaterIsNewsAgain(t *testing.T) {
 	look(now.Add(2*time.Hour), roll.Condition{Status: roll.ConditionTrue, Since: now.Add(time.Minute)})
 	week := now.Add(7 * 24 * time.Hour)
 	look(week, roll.Condition{Status: roll.ConditionUnknown, Since: week.Add(-time.Hour)})
-	if notices != 2 {
-		t.Errorf("%d notices, want one each time", notices)
-	}
+	expect.That(t, notices == 2, "%d notices, want one each time", notices)
 }
 
 func TestNoOrderOutlivesRollcallIgnore(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // runs changes the pods of the first node.
@@ -82,9 +83,7 @@ func TestWhatASilentNodeRunsHoldsItsEnd(t *testing.T) {
 		_, p := w.make(now)
 		reason, says, held := strings.Cut(tt.want, ": ")
 		if !held {
-			if ordered1(p) != tt.want {
-				t.Errorf("%s: %s, want %s", name, ordered1(p), tt.want)
-			}
+			expect.That(t, ordered1(p) == tt.want, "%s: %s, want %s", name, ordered1(p), tt.want)
 			continue
 		}
 		if len(p.Orders) != 0 || len(p.Held) != 1 || p.Held[0].Reason != Reason(reason) || !strings.Contains(p.Held[0].Detail, says) {

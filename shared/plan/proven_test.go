@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // A proven cause is remembered as it was first found, as long as each diagnosis has it, and no
@@ -37,8 +38,6 @@ func TestWhatIsProvenIsRememberedAsItWasFirstFound(t *testing.T) {
 		if proven := w.state.Findings[key].Proven; len(proven) == 1 {
 			got = proven[0].Summary
 		}
-		if got != tt.want {
-			t.Errorf("%d: remembered %+v, want %q", n, w.state.Findings[key].Proven, tt.want)
-		}
+		expect.That(t, got == tt.want, "%d: remembered %+v, want %q", n, w.state.Findings[key].Proven, tt.want)
 	}
 }

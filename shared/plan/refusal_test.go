@@ -7,15 +7,14 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // A refusal is remembered as long as a check, or a late message, may repeat its order.
 func TestARefusalIsForgottenWithWhatLeadsToItsOrder(t *testing.T) {
 	w := sick()
 	_, p := w.make(now)
-	if len(p.Orders) != 1 {
-		t.Fatalf("orders %+v", p.Orders)
-	}
+	must.That(t, len(p.Orders) == 1, "orders %+v", p.Orders)
 	order := p.Orders[0]
 	cordon := ledger.Action{ID: "c", Do: string(Cordon), Instance: instanceID(2), Group: "asg/w", Kind: roll.NotReady, At: now.Add(-time.Hour), Outcome: done(now.Add(-time.Hour))}
 	uncordon := uncordonID(w.snapshot.Cluster.ID, cordon)

@@ -10,6 +10,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // failed makes the monitoring agent report for the given time that node n's accelerator failed.
@@ -57,9 +58,7 @@ func TestAcceleratorsAreRepaired(t *testing.T) {
 	}
 	for _, reason := range append(roll.AcceleratorReasons(), "NvidiaXID13Error", "SomethingNew", "") {
 		repair, _ := roll.AcceleratorRepair(reason)
-		if got := strings.Join(accelerated("repair: {accelerators: true}", reason).acts(t), ", "); got != want[repair] {
-			t.Errorf("%s: %s, want %s", reason, got, want[repair])
-		}
+		expect.Equal(t, strings.Join(accelerated("repair: {accelerators: true}", reason).acts(t), ", "), want[repair], "%s", reason)
 		if got := accelerated("", reason).acts(t); len(got) > 0 {
 			t.Errorf("%s without an opt-in: %v", reason, got)
 		}
@@ -168,9 +167,7 @@ func TestRepairsWaitForWhatTheNodeGroupSays(t *testing.T) {
 		if len(p.Orders) > 0 {
 			got = string(p.Orders[0].Action)
 		}
-		if got != tt.want {
-			t.Errorf("%+v: %s, want %s", tt.says, got, tt.want)
-		}
+		expect.That(t, got == tt.want, "%+v: %s, want %s", tt.says, got, tt.want)
 	}
 }
 
@@ -229,8 +226,6 @@ func TestAConditionThatASilenceHid(t *testing.T) {
 		if step.ready == "" {
 			continue
 		}
-		if got := check(minute, step.ready, step.mode); got != step.want {
-			t.Errorf("minute %d: %s, want %s", minute, got, step.want)
-		}
+		expect.Equal(t, check(minute, step.ready, step.mode), step.want, "minute %d", minute)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // scheduled adds a scheduled event of an instance that checks have known for an hour.
@@ -142,9 +143,7 @@ func TestTheCordonBeforeAnEventLastsAsLongAsTheEvent(t *testing.T) {
 		tt.change(w)
 		_, p := w.make(now)
 		lifted := slices.ContainsFunc(p.Orders, func(o Order) bool { return o.Action == Uncordon })
-		if lifted != tt.lifted {
-			t.Errorf("%s: orders %+v, held %+v", name, p.Orders, p.Held)
-		}
+		expect.That(t, lifted == tt.lifted, "%s: orders %+v, held %+v", name, p.Orders, p.Held)
 	}
 }
 
@@ -164,9 +163,7 @@ func TestOnlyTheChecksOfTheMachineLeadToItsEnd(t *testing.T) {
 			if len(p.Orders) == 1 {
 				got = "[" + string(p.Orders[0].Action) + "]"
 			}
-			if got != want {
-				t.Errorf("only %q, node %s: %s, want %s", only, status, got, want)
-			}
+			expect.That(t, got == want, "only %q, node %s: %s, want %s", only, status, got, want)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // For a finding that is not about an instance, nothing is ordered, held or tagged, and acts on
@@ -37,23 +39,15 @@ func TestWhatIsNoInstanceIsOnlyTold(t *testing.T) {
 		}
 		p := Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Policy: pol, Now: now})
 		for _, o := range p.Orders {
-			if !o.Instance.IsInstance() {
-				t.Errorf("seed %d: ordered %+v", seed, o)
-			}
+			expect.That(t, o.Instance.IsInstance(), "seed %d: ordered %+v", seed, o)
 		}
 		for _, h := range p.Held {
-			if !h.Instance.IsInstance() {
-				t.Errorf("seed %d: held %+v", seed, h)
-			}
+			expect.That(t, h.Instance.IsInstance(), "seed %d: held %+v", seed, h)
 		}
 		for _, c := range p.Tags {
-			if !c.Instance.IsInstance() {
-				t.Errorf("seed %d: tags %+v", seed, c)
-			}
+			expect.That(t, c.Instance.IsInstance(), "seed %d: tags %+v", seed, c)
 		}
-		if len(p.Orders) != len(alone.Orders) {
-			t.Errorf("seed %d: %d orders, without them %d: %+v", seed, len(p.Orders), len(alone.Orders), p.Held)
-		}
+		expect.That(t, len(p.Orders) == len(alone.Orders), "seed %d: %d orders, without them %d: %+v", seed, len(p.Orders), len(alone.Orders), p.Held)
 	}
 }
 
@@ -63,9 +57,7 @@ func TestWhatIsNoInstanceIsRecovered(t *testing.T) {
 	p := &planner{Input: Input{Snapshot: w.snapshot, State: w.state}}
 	id := roll.SubjectID("nodepool", "general")
 	got := p.ends(ledger.Notice{Members: map[roll.InstanceID]ledger.MemberMemory{id: toldOverdue}})
-	if len(got) != 1 || got[0].Instance != id || got[0].How != EndedRecovered {
-		t.Errorf("%+v", got)
-	}
+	expect.That(t, len(got) == 1 && got[0].Instance == id && got[0].How == EndedRecovered, "%+v", got)
 }
 
 // The remnants of an orphan are recorded with it, and so is the owner of what is left.
@@ -79,9 +71,7 @@ func TestTheLedgerKnowsWhatOutlivesAnOrphan(t *testing.T) {
 	in := Input{Snapshot: w.snapshot, Assessment: assess.Assess(assess.Input{Snapshot: w.snapshot, Policy: pol, State: w.state, Now: now}), State: w.state, Policy: pol, Now: now}
 	in.Assessment.Findings = []roll.Finding{volume, orphan, silent}
 	changes := Make(in).Changes
-	if len(changes.Put.Findings) != 3 {
-		t.Fatalf("%+v", changes.Put.Findings)
-	}
+	must.That(t, len(changes.Put.Findings) == 3, "%+v", changes.Put.Findings)
 	for _, f := range changes.Put.Findings {
 		if want := f.Kind == roll.Orphaned; (len(f.Outlives) == 1) != want {
 			t.Errorf("%s of %s: %v", f.Kind, f.Instance, f.Outlives)

@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/must"
 )
 
 // chance is a world in which anything may happen between two checks, and the record of what was
@@ -234,9 +235,7 @@ func TestWhateverHappensIsToldOnceAndBeforeItIsActedOn(t *testing.T) {
 				}
 			}
 			c.act(p.Orders)
-			if t.Failed() {
-				t.Fatalf("with seed %d", seed)
-			}
+			must.That(t, !t.Failed(), "with seed %d", seed)
 		}
 	}
 }

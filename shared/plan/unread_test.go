@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestWhatWasNotReadForAReasonThatPassesIsNotReadYet(t *testing.T) {
@@ -33,9 +34,7 @@ func TestWhatWasNotReadForAReasonThatPassesIsNotReadYet(t *testing.T) {
 		"throttled in two of many rounds": {[]roll.Gap{gap(call, roll.GapThrottled), gap(call, roll.GapThrottled)}, NotReadYet},
 	} {
 		got := unread(&roll.Snapshot{Gaps: tt.gaps}, OwnerUnknown, call, "it could not be read")
-		if got.Reason != tt.want || !strings.HasPrefix(got.Detail, "it could not be read") {
-			t.Errorf("%s: %+v; want %s", name, got, tt.want)
-		}
+		expect.That(t, got.Reason == tt.want && strings.HasPrefix(got.Detail, "it could not be read"), "%s: %+v; want %s", name, got, tt.want)
 	}
 }
 
@@ -87,9 +86,7 @@ func TestABusyServiceMakesNoNews(t *testing.T) {
 			}
 			w.apply(p)
 		}
-		if !slices.Equal(said, tt.want) {
-			t.Errorf("%s: said %q, want %q", name, said, tt.want)
-		}
+		expect.That(t, slices.Equal(said, tt.want), "%s: said %q, want %q", name, said, tt.want)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // A held act shows how long it will be held.
@@ -47,9 +49,7 @@ func TestWhatIsHeldSaysWhenThatPasses(t *testing.T) {
 			w := sick()
 			tt.spoil(w)
 			_, p := w.make(now)
-			if len(p.Held) != 1 || p.Held[0].Reason != tt.reason {
-				t.Fatalf("held %+v, want %s", p.Held, tt.reason)
-			}
+			must.That(t, len(p.Held) == 1 && p.Held[0].Reason == tt.reason, "held %+v, want %s", p.Held, tt.reason)
 			want := time.Time{}
 			if tt.until > 0 {
 				want = now.Add(tt.until)
@@ -71,13 +71,9 @@ func TestTheTimeOfAReasonIsItsOwn(t *testing.T) {
 	w.state.Trouble = &ledger.Trouble{Reason: string(ZoneOutage), Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}
 	_, p := w.make(now)
 	for _, h := range p.Held {
-		if (h.Reason == StormCooldown) == h.Until.IsZero() {
-			t.Errorf("%s of %s passes at %s", h.Reason, h.Instance, h.Until)
-		}
+		expect.That(t, (h.Reason == StormCooldown) != h.Until.IsZero(), "%s of %s passes at %s", h.Reason, h.Instance, h.Until)
 	}
-	if len(p.Held) != 2 {
-		t.Errorf("held %+v, want two", p.Held)
-	}
+	expect.That(t, len(p.Held) == 2, "held %+v, want two", p.Held)
 }
 
 func TestWhenTheHourIsOver(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/golden"
 	"rollcall/tests/harness/must"
 )
@@ -17,9 +18,7 @@ import (
 func fixtures(t *testing.T, pattern string) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no fixtures at %s: %v", pattern, err)
-	}
+	must.That(t, err == nil && len(files) > 0, "no fixtures at %s: %v", pattern, err)
 	found := make(map[string][]byte)
 	for _, file := range files {
 		data := must.Read(t, file)
@@ -67,12 +66,8 @@ func TestEveryFaultIsReportedWithItsLineAndKey(t *testing.T) {
 	documents := bad(t)
 	for _, name := range slices.Sorted(maps.Keys(documents)) {
 		d, err := Parse(documents[name])
-		if err == nil {
-			t.Fatalf("%s: parsed", name)
-		}
-		if d != nil {
-			t.Errorf("%s: gave a document together with an error", name)
-		}
+		must.That(t, err != nil, "%s: parsed", name)
+		expect.That(t, d == nil, "%s: gave a document together with an error", name)
 		if _, ok := unprintable[name]; !ok {
 			fmt.Fprintf(&said, "-- %s.yaml --\n%s", name, documents[name])
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 const (
@@ -77,9 +78,7 @@ func TestLadderOfACause(t *testing.T) {
 				t.Errorf("%s: in doubt for %q", tt.name, steps[sure].Doubt)
 			}
 		}
-		if got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
-		}
+		expect.That(t, got == tt.want, "%s: %s, want %s", tt.name, got, tt.want)
 		if s := p.Ladders[roll.Unknown][0]; s.Doubt != "" || s.Do == "" {
 			t.Errorf("%s: the policy itself was changed", tt.name)
 		}
@@ -110,13 +109,9 @@ overrides:
 `)
 	key := CauseKey{roll.Unknown, memory}
 	for cluster, want := range map[string]string{"other": "reboot", "kind": "reboot", "both": "notify"} {
-		if got := ladderText(d.For(cluster, "", roll.Selector{}).CauseLadders[key]); got != want {
-			t.Errorf("%s: %s, want %s", cluster, got, want)
-		}
+		expect.Equal(t, ladderText(d.For(cluster, "", roll.Selector{}).CauseLadders[key]), want, "%s", cluster)
 	}
-	if got := ladderText(d.For("other", "", roll.Selector{Preset: "gpu"}).CauseLadders[key]); got != "warn" {
-		t.Errorf("preset: %s", got)
-	}
+	expect.Equal(t, ladderText(d.For("other", "", roll.Selector{Preset: "gpu"}).CauseLadders[key]), "warn", "preset")
 	if !slices.Contains(d.Explain("both", "", roll.Selector{}), Setting{"ladders.Unknown/MemoryPressurePreceded", "notify", "override at line 7"}) {
 		t.Errorf("%+v", d.Explain("both", "", roll.Selector{}))
 	}

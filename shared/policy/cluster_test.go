@@ -6,6 +6,7 @@ import (
 
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -57,19 +58,11 @@ func TestADeploymentsTimesGoBeforeTheBuiltInOnesAlone(t *testing.T) {
 	got := func(d *policy.Document, g roll.Group) policy.Registration {
 		return d.For("demo", "", roll.GroupSelector(g)).Registration
 	}
-	if r := got(policy.Default().Deployed(deployed), ""); r != deployed {
-		t.Errorf("no document: %+v", r)
-	}
-	if r := got(policy.Default().Deployed(policy.Registration{}), ""); r != got(policy.Default(), "") {
-		t.Errorf("a deployment that says nothing: %+v", r)
-	}
+	expect.Equal(t, got(policy.Default().Deployed(deployed), ""), deployed, "no document")
+	expect.Equal(t, got(policy.Default().Deployed(policy.Registration{}), ""), got(policy.Default(), ""), "a deployment that says nothing")
 	d := parse(t, "registration: {deadline: 20m}\noverrides: [{match: {group: asg/w}, registration: {warnAfter: 1m}}]\n").Deployed(deployed)
-	if r := got(d, ""); r != (policy.Registration{WarnAfter: 2 * time.Minute, Deadline: 20 * time.Minute}) {
-		t.Errorf("the document's deadline: %+v", r)
-	}
-	if r := got(d, "asg/w"); r != (policy.Registration{WarnAfter: time.Minute, Deadline: 20 * time.Minute}) {
-		t.Errorf("the override's warning: %+v", r)
-	}
+	expect.Equal(t, got(d, ""), policy.Registration{WarnAfter: 2 * time.Minute, Deadline: 20 * time.Minute}, "the document's deadline")
+	expect.Equal(t, got(d, "asg/w"), policy.Registration{WarnAfter: time.Minute, Deadline: 20 * time.Minute}, "the override's warning")
 	for _, s := range policy.Default().Deployed(deployed).Explain("demo", "", roll.Selector{}) {
 		if s.Key == "registration.deadline" && (s.Value != "9m" || s.From != "deployment") {
 			t.Errorf("explained as %+v", s)

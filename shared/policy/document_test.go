@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/golden"
 	"rollcall/tests/harness/must"
 )
@@ -54,15 +55,9 @@ func TestPrecedence(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := d.For(c.cluster, c.tag, roll.GroupSelector(c.group))
-			if p.Mode != c.mode || !p.ModeSet {
-				t.Errorf("mode %s, set %v, want %s", p.Mode, p.ModeSet, c.mode)
-			}
-			if p.Registration.Deadline != c.deadline {
-				t.Errorf("deadline %s, want %s", p.Registration.Deadline, c.deadline)
-			}
-			if p.Limits.ActionsPerHour != c.perHour {
-				t.Errorf("actions per hour %d, want %d", p.Limits.ActionsPerHour, c.perHour)
-			}
+			expect.That(t, p.Mode == c.mode && p.ModeSet, "mode %s, set %v, want %s", p.Mode, p.ModeSet, c.mode)
+			expect.That(t, p.Registration.Deadline == c.deadline, "deadline %s, want %s", p.Registration.Deadline, c.deadline)
+			expect.That(t, p.Limits.ActionsPerHour == c.perHour, "actions per hour %d, want %d", p.Limits.ActionsPerHour, c.perHour)
 		})
 	}
 }
@@ -84,9 +79,7 @@ func TestSectionsMergeKeyByKey(t *testing.T) {
 func TestAStopHoldsWhateverElseIsSaid(t *testing.T) {
 	d, err := Parse(must.Read(t, "testdata/good/stopped.yaml"))
 	must.Succeed(t, err)
-	if !d.Stopped() {
-		t.Error("the document does not say so")
-	}
+	expect.That(t, d.Stopped(), "the document does not say so")
 	for _, cluster := range []string{"a", "b"} {
 		for _, tag := range []string{"", "remediate"} {
 			for _, of := range []roll.Selector{{}, {Group: "asg/a"}, {Group: "none", Deadline: "45m"}, {Group: "asg/a", Preset: roll.PresetGPU}} {
@@ -98,9 +91,7 @@ func TestAStopHoldsWhateverElseIsSaid(t *testing.T) {
 	}
 	for _, text := range []string{"", "stop: false\n", "stop: False\nmode: observe\n"} {
 		d, err := Parse([]byte("apiVersion: rollcall/v1\n" + text))
-		if err != nil || d.Stopped() || d.For("a", "", roll.Selector{}).Stop {
-			t.Errorf("%q stops: %v", text, err)
-		}
+		expect.That(t, err == nil && !d.Stopped() && !d.For("a", "", roll.Selector{}).Stop, "%q stops: %v", text, err)
 	}
 	if d := Default(); d.Stopped() || !d.Halted().Stopped() || d.Stopped() {
 		t.Error("the defaults stop, or cannot be stopped")
@@ -124,9 +115,7 @@ func TestModeSet(t *testing.T) {
 	} {
 		d, err := Parse([]byte("apiVersion: rollcall/v1\n" + c.yaml))
 		must.Succeed(t, err)
-		if got := d.For("a", c.tag, roll.GroupSelector(c.group)).ModeSet; got != c.want {
-			t.Errorf("%s: %v", c.name, got)
-		}
+		expect.Equal(t, d.For("a", c.tag, roll.GroupSelector(c.group)).ModeSet, c.want, "%s", c.name)
 	}
 }
 
@@ -179,16 +168,12 @@ func TestADrainThatIsNotForcedAsWrittenIsWarnedOf(t *testing.T) {
 		"drain: {force: afterBudgetTimeout, budgetTimeout: 5m}\noverrides: [{match: {cluster: a}, drain: {force: never, budgetTimeout: 20m}}]": {"line 2: drain.budgetTimeout: " + early},
 	} {
 		d, err := Parse([]byte("apiVersion: rollcall/v1\n" + document))
-		if err != nil {
-			t.Fatalf("%s: %v", document, err)
-		}
+		must.That(t, err == nil, "%s: %v", document, err)
 		var got []string
 		for _, w := range d.Warnings() {
 			got = append(got, w.String())
 		}
-		if !slices.EqualFunc(got, want, strings.HasPrefix) {
-			t.Errorf("%s: %q, want %q", document, got, want)
-		}
+		expect.That(t, slices.EqualFunc(got, want, strings.HasPrefix), "%s: %q, want %q", document, got, want)
 	}
 }
 
@@ -243,9 +228,7 @@ func TestDefaultsWrittenOutAreTheDefaults(t *testing.T) {
 	d, err := Parse(must.Read(t, "testdata/good/defaults.yaml"))
 	must.Succeed(t, err)
 	got := d.For("a", "", roll.Selector{})
-	if !got.ModeSet {
-		t.Error("the mode is not set")
-	}
+	expect.That(t, got.ModeSet, "the mode is not set")
 	got.ModeSet = false
 	for _, steps := range got.Ladders {
 		for i := range steps {
@@ -260,28 +243,20 @@ func TestDefaultsWrittenOutAreTheDefaults(t *testing.T) {
 func TestJSONIsAPolicyToo(t *testing.T) {
 	d, err := Parse(must.Read(t, "testdata/good/policy.json"))
 	must.Succeed(t, err)
-	if got := d.For("a", "", roll.Selector{}).Mode; got != Remediate {
-		t.Errorf("mode of a: %s", got)
-	}
-	if got := d.For("b", "", roll.Selector{}).Mode; got != Notify {
-		t.Errorf("mode of b: %s", got)
-	}
+	expect.Equal(t, d.For("a", "", roll.Selector{}).Mode, Remediate, "mode of a")
+	expect.Equal(t, d.For("b", "", roll.Selector{}).Mode, Notify, "mode of b")
 }
 
 func TestParsesWhatWindowsWrites(t *testing.T) {
 	d, err := Parse([]byte("\ufeffapiVersion: rollcall/v1\r\nmode: notify\r\n"))
 	must.Succeed(t, err)
-	if got := d.For("", "", roll.Selector{}).Mode; got != Notify {
-		t.Errorf("mode %s", got)
-	}
+	expect.Equal(t, d.For("", "", roll.Selector{}).Mode, Notify, "mode")
 }
 
 func TestFaultsCanBeRead(t *testing.T) {
 	_, err := Parse([]byte("apiVersion: rollcall/v1\noverrides:\n  - match: {cluster: a}\n    registration: {deadline: 5}\n"))
 	var faults Faults
-	if !errors.As(err, &faults) {
-		t.Fatalf("%T is not Faults", err)
-	}
+	must.That(t, errors.As(err, &faults), "%T is not Faults", err)
 	want := Faults{{Line: 4, Column: 30, Key: "overrides[0].registration.deadline", Problem: "5 has no unit: write for example 5m"}}
 	if diff := cmp.Diff(want, faults); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -352,9 +327,7 @@ func TestHostileDocumentsEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
 			d, err := Parse([]byte(c.document))
-			if (err == nil) != c.valid {
-				t.Errorf("valid %v: %.200v", c.valid, err)
-			}
+			expect.That(t, (err == nil) == c.valid, "valid %v: %.200v", c.valid, err)
 			if err == nil {
 				d.For(strings.Repeat("a", 100), "", roll.GroupSelector("none"))
 			}

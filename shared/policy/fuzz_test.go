@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -36,9 +37,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, w := range d.Warnings() {
-			if w.Line < 1 || w.Column < 1 || w.Key == "" || w.Problem == "" {
-				t.Errorf("warning %+v", w)
-			}
+			expect.That(t, w.Line >= 1 && w.Column >= 1 && w.Key != "" && w.Problem != "", "warning %+v", w)
 		}
 		g := roll.GroupSelector(roll.Group(group))
 		instance := roll.Selector{Group: g.Group, Preset: preset, Deadline: deadline}
@@ -47,9 +46,7 @@ func FuzzParse(f *testing.F) {
 			checkPolicy(t, p)
 			checkWatched(t, d.Watch(), p)
 			for _, s := range d.Explain(cluster, tag, of) {
-				if s.Key == "" || s.Value == "" || s.From == "" {
-					t.Errorf("setting %+v", s)
-				}
+				expect.That(t, s.Key != "" && s.Value != "" && s.From != "", "setting %+v", s)
 			}
 		}
 		checkOnlyLonger(t, d, cluster, tag, roll.Selector{Group: g.Group, Preset: preset})
@@ -66,9 +63,7 @@ func checkStop(t *testing.T, data []byte, valid bool) {
 		return
 	}
 	d, err := Parse(with)
-	if err != nil || !d.Stopped() || !Stops(with) {
-		t.Fatalf("%v: %q became %q", err, data, with)
-	}
+	must.That(t, err == nil && d.Stopped() && Stops(with), "%v: %q became %q", err, data, with)
 	if without, err := WithoutStop(with); err == nil && Stops(without) {
 		t.Errorf("%q still stops", without)
 	}
@@ -77,13 +72,9 @@ func checkStop(t *testing.T, data []byte, valid bool) {
 func checkFaults(t *testing.T, d *Document, err error) {
 	t.Helper()
 	var faults Faults
-	if d != nil || !errors.As(err, &faults) || len(faults) == 0 {
-		t.Fatalf("%v with error %v", d, err)
-	}
+	must.That(t, d == nil && errors.As(err, &faults) && len(faults) > 0, "%v with error %v", d, err)
 	for _, f := range faults {
-		if f.Line < 1 || f.Column < 1 || f.Problem == "" {
-			t.Errorf("fault %+v", f)
-		}
+		expect.That(t, f.Line >= 1 && f.Column >= 1 && f.Problem != "", "fault %+v", f)
 	}
 }
 
@@ -96,32 +87,22 @@ func checkPolicy(t *testing.T, p Policy) {
 		t.Errorf("deadlines %+v %+v", p.Registration, p.Initialization)
 	}
 	for _, kind := range []roll.Kind{roll.Impaired, roll.Ghost, roll.Orphaned, roll.Stuck} {
-		if p.Tolerances[kind] <= 0 {
-			t.Errorf("%s is tolerated for %s", kind, p.Tolerances[kind])
-		}
+		expect.That(t, p.Tolerances[kind] > 0, "%s is tolerated for %s", kind, p.Tolerances[kind])
 	}
-	if len(p.Tolerances) != 4 {
-		t.Errorf("tolerances %v", p.Tolerances)
-	}
+	expect.That(t, len(p.Tolerances) == 4, "tolerances %v", p.Tolerances)
 	seen := make(map[[2]string]bool)
 	for _, c := range p.Conditions {
 		key := [2]string{c.Type, c.Status}
-		if c.Type == "" || c.Status == "" || c.Tolerate <= 0 || seen[key] {
-			t.Errorf("condition %+v", c)
-		}
+		expect.That(t, c.Type != "" && c.Status != "" && c.Tolerate > 0 && !seen[key], "condition %+v", c)
 		seen[key] = true
 	}
 	for _, share := range []Percent{p.Limits.Unhealthy, p.Limits.Zone, p.Limits.MassSilence} {
-		if share < 0 || share > 100 {
-			t.Errorf("limits %+v", p.Limits)
-		}
+		expect.That(t, share >= 0 && share <= 100, "limits %+v", p.Limits)
 	}
 	if l := p.Limits; l.ActionsPerCheck < 0 || l.ActionsPerHour < 0 || l.Replacements < 0 || l.StormCooldown <= 0 || l.ReplacementWait <= 0 {
 		t.Errorf("limits %+v", l)
 	}
-	if p.Drain.Timeout <= 0 || p.Drain.BudgetTimeout <= 0 {
-		t.Errorf("drain %+v", p.Drain)
-	}
+	expect.That(t, p.Drain.Timeout > 0 && p.Drain.BudgetTimeout > 0, "drain %+v", p.Drain)
 	checkLadders(t, p)
 	for owner, rule := range p.Owners {
 		if rule == OwnerDeleteNodeClaim && owner != roll.OwnerKarpenter ||
@@ -141,21 +122,15 @@ func checkLadders(t *testing.T, p Policy) {
 			case DoReboot:
 				reboots++
 			case DoDeleteNode:
-				if kind != roll.Ghost || !last {
-					t.Errorf("%s: step %d is %+v", kind, i, s)
-				}
+				expect.That(t, kind == roll.Ghost && last, "%s: step %d is %+v", kind, i, s)
 			case DoTerminate:
-				if !last {
-					t.Errorf("%s: step %d is %+v", kind, i, s)
-				}
+				expect.That(t, last, "%s: step %d is %+v", kind, i, s)
 			}
 			if gone := kind == roll.Ghost; s.After < 0 || gone && (s.Do == DoReboot || s.Do == DoTerminate || s.Do == DoDrain) {
 				t.Errorf("%s: step %d is %+v", kind, i, s)
 			}
 		}
-		if reboots > 1 {
-			t.Errorf("%s: reboots %d times", kind, reboots)
-		}
+		expect.That(t, reboots <= 1, "%s: reboots %d times", kind, reboots)
 	}
 }
 
@@ -168,9 +143,7 @@ func checkWatched(t *testing.T, w roll.Watch, p Policy) {
 		}
 	}
 	for _, key := range p.Initialization.Taints {
-		if !roll.StartupTaint(key, w.Taints) {
-			t.Errorf("taint %s is not watched", key)
-		}
+		expect.That(t, roll.StartupTaint(key, w.Taints), "taint %s is not watched", key)
 	}
 }
 
@@ -189,13 +162,9 @@ func checkOnlyLonger(t *testing.T, d *Document, cluster, tag string, of roll.Sel
 		"registration":   {with.Registration.Deadline, without.Registration.Deadline},
 		"initialization": {with.Initialization.Deadline, without.Initialization.Deadline},
 	} {
-		if times[0] < times[1] {
-			t.Errorf("preset %q takes %s from %s to %s", of.Preset, name, times[1], times[0])
-		}
+		expect.That(t, times[0] >= times[1], "preset %q takes %s from %s to %s", of.Preset, name, times[1], times[0])
 	}
-	if len(with.Initialization.Taints) != len(without.Initialization.Taints) {
-		t.Errorf("preset %q changes the taints", of.Preset)
-	}
+	expect.That(t, len(with.Initialization.Taints) == len(without.Initialization.Taints), "preset %q changes the taints", of.Preset)
 }
 
 // checkModeOnlyLower checks that the tag rollcall:mode of the cluster raises no mode, whatever the

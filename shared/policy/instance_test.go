@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 func mustParse(t *testing.T, text string) *Document {
 	t.Helper()
 	d, err := Parse([]byte("apiVersion: rollcall/v1\n" + text))
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
+	must.That(t, err == nil, "%v in\n%s", err, text)
 	return d
 }
 
@@ -80,12 +80,8 @@ func TestPrecedenceOfDeadlines(t *testing.T) {
 		{"negative", "x", roll.Selector{Deadline: "-45m"}, 11},
 	} {
 		p := d.For(c.cluster, "", c.of)
-		if got := p.Registration.Deadline; got != c.want*time.Minute {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want*time.Minute)
-		}
-		if p.Registration.WarnAfter > p.Registration.Deadline {
-			t.Errorf("%s: warned after %s", c.name, p.Registration.WarnAfter)
-		}
+		expect.Equal(t, p.Registration.Deadline, c.want*time.Minute, "%s", c.name)
+		expect.That(t, p.Registration.WarnAfter <= p.Registration.Deadline, "%s: warned after %s", c.name, p.Registration.WarnAfter)
 	}
 	if got := d.For("x", "", roll.Selector{Deadline: "1s"}); got.Registration.Deadline != time.Second || got.Registration.WarnAfter != time.Second {
 		t.Errorf("one second: %+v", got.Registration)
@@ -103,9 +99,7 @@ func TestMatchPresetIsAboutTheSuggestion(t *testing.T) {
 		{"suggested", "x", roll.Selector{Preset: "short"}, 18},
 		{"applied by another override", "p1", roll.Selector{}, 10},
 	} {
-		if got := d.For(c.cluster, "", c.of).Drain.Timeout; got != c.want*time.Minute {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want*time.Minute)
-		}
+		expect.Equal(t, d.For(c.cluster, "", c.of).Drain.Timeout, c.want*time.Minute, "%s", c.name)
 	}
 }
 
@@ -114,27 +108,17 @@ func TestDeadlineTagIsAboutInitializationToo(t *testing.T) {
 	if got := d.For("a", "", roll.Selector{Group: "none", Deadline: "47m"}).Initialization.Deadline; got != 47*time.Minute {
 		t.Errorf("%s", got)
 	}
-	if got := d.For("a", "", roll.Selector{Group: "none", Deadline: "4.7"}).Initialization.Deadline; got != time.Hour {
-		t.Errorf("an invalid one: %s", got)
-	}
+	expect.Equal(t, d.For("a", "", roll.Selector{Group: "none", Deadline: "4.7"}).Initialization.Deadline, time.Hour, "an invalid one")
 }
 
 func TestBuiltInPresets(t *testing.T) {
 	for name, reboots := range map[string]time.Duration{roll.PresetGPU: 10 * time.Minute, roll.PresetMetal: 40 * time.Minute, roll.PresetWindows: 30 * time.Minute} {
 		p := Default().For("a", "", roll.Selector{Preset: name})
-		if diff := cmp.Diff(Registration{10 * time.Minute, 30 * time.Minute}, p.Registration); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-		if p.Initialization.Deadline != 30*time.Minute {
-			t.Errorf("%s: initialization %s", name, p.Initialization.Deadline)
-		}
-		if p.Reboot.Wait != reboots {
-			t.Errorf("%s: %s after a reboot", name, p.Reboot.Wait)
-		}
+		expect.Same(t, p.Registration, Registration{10 * time.Minute, 30 * time.Minute}, "%s", name)
+		expect.That(t, p.Initialization.Deadline == 30*time.Minute, "%s: initialization %s", name, p.Initialization.Deadline)
+		expect.That(t, p.Reboot.Wait == reboots, "%s: %s after a reboot", name, p.Reboot.Wait)
 		p.Registration, p.Initialization, p.Reboot = defaultPolicy().Registration, defaultPolicy().Initialization, defaultPolicy().Reboot
-		if diff := cmp.Diff(defaultPolicy(), p); diff != "" {
-			t.Errorf("%s changes more than times (-want +got):\n%s", name, diff)
-		}
+		expect.Same(t, p, defaultPolicy(), "%s changes more than times", name)
 	}
 	if got := mustParse(t, "presets: {slow: {registration: {deadline: 1h}}}").Presets(); !cmp.Equal(got, []string{"gpu", "metal", "slow", "windows"}) {
 		t.Errorf("presets %s", got)
@@ -244,9 +228,7 @@ func TestSuggestionsOnlyLengthenAndTagsOnlyLower(t *testing.T) {
 		checkPolicy(t, d.For(cluster, tag, of))
 		checkOnlyLonger(t, d, cluster, tag, roll.Selector{Group: of.Group, Preset: of.Preset})
 		checkModeOnlyLower(t, d, cluster, tag, of)
-		if t.Failed() {
-			t.Fatalf("%+v in %s, tag %q, deployed %+v", of, cluster, tag, deployed)
-		}
+		must.That(t, !t.Failed(), "%+v in %s, tag %q, deployed %+v", of, cluster, tag, deployed)
 		with, without := d.For(cluster, tag, roll.Selector{Group: of.Group, Preset: of.Preset}), d.For(cluster, tag, roll.GroupSelector(of.Group))
 		if with.Registration.Deadline > without.Registration.Deadline {
 			longer++
@@ -285,9 +267,7 @@ overrides:
 		{roll.Selector{Group: "asg/free"}, Remediate},
 		{roll.Selector{Group: "asg/free", Preset: "gpu"}, Remediate},
 	} {
-		if got := d.For("demo", "", tt.of).Mode; got != tt.want {
-			t.Errorf("%+v: mode %s, want %s", tt.of, got, tt.want)
-		}
+		expect.Equal(t, d.For("demo", "", tt.of).Mode, tt.want, "%+v: mode", tt.of)
 		if got := d.Explain("demo", "", tt.of)[0]; got.Value != string(tt.want) || strings.Contains(got.From, "lowered") != (tt.of.Group == "asg/a" && tt.of.Preset == "gpu") {
 			t.Errorf("%+v: explained as %+v", tt.of, got)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // Steps that are carried out (x), valid but without effect (-) or refused (.) in the ladder of each
@@ -28,14 +29,10 @@ func TestStepsPerKind(t *testing.T) {
 		got := ""
 		for do := range strings.FieldsSeq(verbsInOrder) {
 			becomes, why := useOf(Do(do), kind)
-			if (why == "") != (becomes == useful) {
-				t.Errorf("%s in %s: use %d because %q", do, kind, becomes, why)
-			}
+			expect.That(t, (why == "") == (becomes == useful), "%s in %s: use %d because %q", do, kind, becomes, why)
 			got += map[use]string{useful: "x", idle: "-", senseless: "."}[becomes]
 		}
-		if got != want {
-			t.Errorf("%s: %s, want %s", kind, got, want)
-		}
+		expect.That(t, got == want, "%s: %s, want %s", kind, got, want)
 	}
 }
 

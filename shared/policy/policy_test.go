@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -79,9 +80,7 @@ func TestDefaults(t *testing.T) {
 func TestEveryOwnerHasARule(t *testing.T) {
 	owners := Default().For("", "", roll.Selector{}).Owners
 	for _, o := range roll.Owners() {
-		if !slices.Contains(allowedRules[o], owners[o]) {
-			t.Errorf("%s: %q", o, owners[o])
-		}
+		expect.That(t, slices.Contains(allowedRules[o], owners[o]), "%s: %q", o, owners[o])
 	}
 	if len(owners) != len(roll.Owners()) {
 		t.Errorf("%d rules for %d owners", len(owners), len(roll.Owners()))
@@ -91,9 +90,7 @@ func TestEveryOwnerHasARule(t *testing.T) {
 func TestEveryKindHasALadderOfUsefulSteps(t *testing.T) {
 	ladders := Default().For("", "", roll.Selector{}).Ladders
 	for _, k := range roll.Kinds() {
-		if len(ladders[k]) == 0 {
-			t.Errorf("%s has none", k)
-		}
+		expect.That(t, len(ladders[k]) > 0, "%s has none", k)
 		for _, s := range ladders[k] {
 			if becomes, why := useOf(s.Do, k); becomes != useful {
 				t.Errorf("%s: %s %s", k, s.Do, why)
@@ -133,24 +130,14 @@ func TestPoliciesShareNothing(t *testing.T) {
 	p.Initialization.Taints[0] = "b"
 	p.Tolerances[roll.Ghost] = 0
 	again := d.For("a", "", roll.Selector{})
-	if got := again.Ladders[roll.NotReady][0].Do; got != DoTag {
-		t.Errorf("ladder changed to %s", got)
-	}
-	if got := again.Owners[roll.OwnerAutoMode]; got != OwnerNotify {
-		t.Errorf("owner changed to %s", got)
-	}
-	if got := again.Initialization.Taints; !slices.Equal(got, []string{"a"}) {
-		t.Errorf("taints changed to %s", got)
-	}
-	if got := again.Tolerances[roll.Ghost]; got != 5*time.Minute {
-		t.Errorf("tolerance changed to %s", got)
-	}
+	expect.Equal(t, again.Ladders[roll.NotReady][0].Do, DoTag, "ladder changed to")
+	expect.Equal(t, again.Owners[roll.OwnerAutoMode], OwnerNotify, "owner changed to")
+	expect.List(t, again.Initialization.Taints, []string{"a"}, "taints changed to")
+	expect.Equal(t, again.Tolerances[roll.Ghost], 5*time.Minute, "tolerance changed to")
 	if w := d.Watch(); !slices.Equal(w.Taints, []string{"a"}) {
 		t.Errorf("watches %s", w.Taints)
 	}
-	if got := again.Conditions[0].Tolerate; got != 15*time.Minute {
-		t.Errorf("condition changed to %s", got)
-	}
+	expect.Equal(t, again.Conditions[0].Tolerate, 15*time.Minute, "condition changed to")
 }
 
 func TestPercentRoundsUp(t *testing.T) {
@@ -161,8 +148,6 @@ func TestPercentRoundsUp(t *testing.T) {
 		{20, 0, 0}, {20, 1, 1}, {20, 5, 1}, {20, 6, 2}, {20, 100, 20}, {20, 101, 21},
 		{0, 100, 0}, {100, 7, 7}, {55, 100_000, 55_000}, {1, 100_001, 1001},
 	} {
-		if got := c.share.Of(c.n); got != c.want {
-			t.Errorf("%s of %d is %d, want %d", c.share, c.n, got, c.want)
-		}
+		expect.Equal(t, c.share.Of(c.n), c.want, "%s of %d is", c.share, c.n)
 	}
 }

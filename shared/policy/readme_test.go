@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -47,9 +48,7 @@ func TestReadmesPoliciesAreValid(t *testing.T) {
 			t.Errorf("%v in\n%s", w, block)
 		}
 	}
-	if found < 9 {
-		t.Errorf("%d policies", found)
-	}
+	expect.That(t, found >= 9, "%d policies", found)
 }
 
 func TestReadmeHasEveryKeyAndDefault(t *testing.T) {
@@ -69,9 +68,7 @@ func TestReadmeHasEveryKeyAndDefault(t *testing.T) {
 				row += ", `" + string(rule) + "`"
 			}
 		}
-		if !strings.Contains(page, "\n"+row) {
-			t.Errorf("no row %s", row)
-		}
+		expect.That(t, strings.Contains(page, "\n"+row), "no row %s", row)
 	}
 }
 
@@ -83,8 +80,6 @@ func TestReadmeHasWhatBecomesOfEveryStep(t *testing.T) {
 			becomes, _ := useOf(do, kind)
 			row += map[use]string{useful: " yes |", idle: " idle |", senseless: " |"}[becomes]
 		}
-		if !strings.Contains(page, row+"\n") {
-			t.Errorf("no row %s", row)
-		}
+		expect.That(t, strings.Contains(page, row+"\n"), "no row %s", row)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // The repair of a reason, by policy.
@@ -43,16 +45,12 @@ func TestRepairsOfAReason(t *testing.T) {
 		{"a group that is left out", "repair: {accelerators: true}\noverrides: [{match: {group: asg/a}, repair: {accelerators: false}}]", of("NeuronDMAError"), "", none},
 	} {
 		d, err := Parse([]byte("apiVersion: rollcall/v1\n" + tt.repair + "\n"))
-		if err != nil {
-			t.Fatalf("%s: %v", tt.name, err)
-		}
+		must.That(t, err == nil, "%s: %v", tt.name, err)
 		p := d.For("demo", "", roll.GroupSelector("asg/a"))
 		if got, ok := p.Repairs(tt.f); ok != (tt.want != "") || ok && got != tt.want {
 			t.Errorf("%s: %q, %v, want %q", tt.name, got, ok, tt.want)
 		}
-		if got := ladderText(p.Ladder(tt.f, roll.Diagnosis{})); got != tt.ladder {
-			t.Errorf("%s: the ladder is %s, want %s", tt.name, got, tt.ladder)
-		}
+		expect.Equal(t, ladderText(p.Ladder(tt.f, roll.Diagnosis{})), tt.ladder, "%s: the ladder is", tt.name)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -313,7 +314,5 @@ func TestSchemaDefaultsAreTheDefaults(t *testing.T) {
 
 func TestSchemaIsACopy(t *testing.T) {
 	Schema()[0] = 'x'
-	if Schema()[0] != '{' {
-		t.Error("a reader changed the schema")
-	}
+	expect.That(t, Schema()[0] == '{', "a reader changed the schema")
 }

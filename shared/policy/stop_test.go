@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // A stop turns each text into the next, and lifting it restores the text.
@@ -35,9 +37,7 @@ func TestAStopIsOneLineThatComesAndGoes(t *testing.T) {
 			continue
 		}
 		d, err := Parse(with)
-		if err != nil || !d.Stopped() || !Stops(with) || Stops([]byte(tt.before)) {
-			t.Errorf("%s: %v\n%s", name, err, with)
-		}
+		expect.That(t, err == nil && d.Stopped() && Stops(with) && !Stops([]byte(tt.before)), "%s: %v\n%s", name, err, with)
 		if again, _, err := WithStop(with); err != nil || !bytes.Equal(again, with) {
 			t.Errorf("%s: stopped again %v\n%q", name, err, again)
 		}
@@ -61,21 +61,15 @@ func TestEveryDocumentCanBeStoppedAndLosesNothing(t *testing.T) {
 	for name, text := range good {
 		for _, text := range [][]byte{text, bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")), bytes.TrimSpace(text)} {
 			with, _, err := WithStop(text)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			must.That(t, err == nil, "%s: %v", name, err)
 			d, err := Parse(with)
-			if err != nil || !d.Stopped() {
-				t.Fatalf("%s: %v\n%s", name, err, with)
-			}
+			must.That(t, err == nil && d.Stopped(), "%s: %v\n%s", name, err, with)
 			before, _ := Parse(text)
 			for _, cluster := range []string{"a", "gpu-a"} {
 				of := roll.Selector{Group: "nodepool/training", Preset: roll.PresetGPU}
 				a, b := before.Explain(cluster, "", of), d.Explain(cluster, "", of)
 				differs := func(a, b Setting) bool { return a.Key == keyStop || a.Key == b.Key && a.Value == b.Value }
-				if !slices.EqualFunc(a, b, differs) {
-					t.Errorf("%s: %v\nbecame %v", name, a, b)
-				}
+				expect.That(t, slices.EqualFunc(a, b, differs), "%s: %v\nbecame %v", name, a, b)
 			}
 			if without, err := WithoutStop(with); err != nil || !before.Stopped() && name != "defaults" && !bytes.Equal(ended(without), ended(text)) {
 				t.Errorf("%s: lifted %v\n%q, want\n%q", name, err, without, text)
@@ -133,9 +127,7 @@ func TestAStopWithFaultsCountsAsOne(t *testing.T) {
 		"stop: true\nstop: false\n": true, "mode: off\nstop: TRUE\n": true,
 		"stop: false\n": false, "stop: False\nmode: off\n": false, "a: {stop: true}\n": false, "": false, "stop: {\n": true, "mode: {\nstop: true # now\n": true, "mode: {\nstop: false # now\n": false, "mode: {\n  stop: true\n": false, "[stop]": false,
 	} {
-		if got := Stops([]byte(text)); got != want {
-			t.Errorf("%q: %v", text, got)
-		}
+		expect.Equal(t, Stops([]byte(text)), want, "%q", text)
 	}
 }
 
@@ -149,9 +141,7 @@ func TestTheHighestMode(t *testing.T) {
 	} {
 		d := mustParse(t, document)
 		for _, permitted := range modes {
-			if got := d.Highest(permitted); got != Lower(want, permitted) {
-				t.Errorf("%q, permitted %s: %s", document, permitted, got)
-			}
+			expect.Equal(t, d.Highest(permitted), Lower(want, permitted), "%q, permitted %s", document, permitted)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestWatchHasWhatAnyPartNames(t *testing.T) {
@@ -19,9 +20,7 @@ func TestWatchHasWhatAnyPartNames(t *testing.T) {
 		{Type: "DiskPressure", Status: "True"}:              true,
 		{Type: "PIDPressure", Status: "True"}:               true,
 	}
-	if diff := cmp.Diff(roll.Watch{Conditions: defaults}, Default().Watch()); diff != "" {
-		t.Errorf("defaults (-want +got):\n%s", diff)
-	}
+	expect.Same(t, Default().Watch(), roll.Watch{Conditions: defaults}, "defaults")
 	d := mustParse(t, `conditions:
   - {type: Ready, status: Unknown, tolerate: 1h}
   - {type: KernelReady, status: "False", tolerate: 1h}

@@ -20,6 +20,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -85,9 +86,7 @@ func TestTheIntentSaysWhatItRestsOn(t *testing.T) {
 				return p
 			}
 			out := r.Act(t.Context(), o, now)
-			if out.Result != Acted || out.Cause != "KernelPanic" {
-				t.Fatalf("%+v", out)
-			}
+			must.That(t, out.Result == Acted && out.Cause == "KernelPanic", "%+v", out)
 			want := ledger.Action{Why: tt.why, Since: o.Since, Cause: "KernelPanic", Evidence: "file:///evidence/" + o.ID + "/"}
 			for when, got := range map[string]ledger.Action{"before the call": at, "after it": w.actions(t)[0]} {
 				if got.Why != want.Why || !got.Since.Equal(want.Since) || got.Cause != want.Cause || got.Evidence != want.Evidence {
@@ -111,9 +110,7 @@ func TestTheIntentRecordsWhatOutlivesTheInstance(t *testing.T) {
 	if out := w.remediator(t).Act(t.Context(), o, now); out.Result != Acted || o.Action != plan.Terminate {
 		t.Fatalf("%+v", out)
 	}
-	if !slices.Equal(before.Outlives, []string{"eni-1", "vol-1"}) {
-		t.Errorf("recorded %v", before.Outlives)
-	}
+	expect.That(t, slices.Equal(before.Outlives, []string{"eni-1", "vol-1"}), "recorded %v", before.Outlives)
 }
 
 func TestASecondDeliveryOfAnOrderDoesNothing(t *testing.T) {
@@ -217,25 +214,17 @@ func TestACallThatBrokeOffIsUnclear(t *testing.T) {
 			if out.Result != Unclear || out.Detail == "" || strings.Contains(out.Detail, "11111111-2222") {
 				t.Errorf("got %s: %s", out.Result, out.Detail)
 			}
-			if strings.Contains(out.Detail, "tries again") {
-				t.Errorf("it is never tried again, and a person is told: %s", out.Detail)
-			}
+			expect.That(t, !strings.Contains(out.Detail, "tries again"), "it is never tried again, and a person is told: %s", out.Detail)
 			got := w.actions(t)
-			if len(got) != 1 || got[0].Outcome != nil {
-				t.Errorf("the ledger holds %+v, want the intent left open", got)
-			}
-			if slices.Contains(w.events, "outcome") {
-				t.Errorf("an outcome was recorded: %v", w.events)
-			}
+			expect.That(t, len(got) == 1 && got[0].Outcome == nil, "the ledger holds %+v, want the intent left open", got)
+			expect.That(t, !slices.Contains(w.events, "outcome"), "an outcome was recorded: %v", w.events)
 			// There is no further act on it until a check has settled the first one.
 			for _, later := range []time.Duration{time.Second, 5 * time.Minute} {
 				if again := r.Act(t.Context(), o, now.Add(later)); again.Result != Refused || again.Reason != plan.ActionUnresolved {
 					t.Errorf("%s later: %s for %s", later, again.Result, again.Reason)
 				}
 			}
-			if len(w.calls) != 1 {
-				t.Errorf("%d calls, want 1", len(w.calls))
-			}
+			expect.That(t, len(w.calls) == 1, "%d calls, want 1", len(w.calls))
 		})
 	}
 }
@@ -288,9 +277,7 @@ func TestAFailedActIsTriedAgainLaterAndTheSameFailureIsNoNews(t *testing.T) {
 	if out := r.Act(t.Context(), o, now.Add(2*plan.RetryAfter)); out.Result != Acted || !out.News {
 		t.Errorf("at last: %+v", out)
 	}
-	if len(w.calls) != 3 {
-		t.Errorf("%d calls, want 3", len(w.calls))
-	}
+	expect.That(t, len(w.calls) == 3, "%d calls, want 3", len(w.calls))
 }
 
 func TestTheOutcomeIsRecordedAlsoWhenTheContextEndsDuringTheCall(t *testing.T) {
@@ -310,9 +297,7 @@ func TestTheOutcomeIsRecordedAlsoWhenTheContextEndsDuringTheCall(t *testing.T) {
 		}
 		w.remediator(t).Act(ctx, o, now)
 		got := w.actions(t)
-		if len(got) != 1 || got[0].Outcome == nil || got[0].Outcome.Result != tt.want {
-			t.Errorf("the ledger holds %+v, want %s", got, tt.want)
-		}
+		expect.That(t, len(got) == 1 && got[0].Outcome != nil && got[0].Outcome.Result == tt.want, "the ledger holds %+v, want %s", got, tt.want)
 	}
 }
 
@@ -398,13 +383,9 @@ func TestErrorsOfAReboot(t *testing.T) {
 			w.sending["reboot"] = func(context.Context) error { return tt.err }
 			r := w.remediator(t)
 			out := r.Act(t.Context(), o, now.Add(tt.after))
-			if out.Result != tt.result || out.News != tt.news || !strings.HasPrefix(out.Detail, tt.begins) {
-				t.Errorf("got %+v", out)
-			}
+			expect.That(t, out.Result == tt.result && out.News == tt.news && strings.HasPrefix(out.Detail, tt.begins), "got %+v", out)
 			got := w.actions(t)
-			if len(got) != 1 || (got[0].Outcome == nil) != (tt.result == Unclear) {
-				t.Errorf("the ledger holds %+v", got)
-			}
+			expect.That(t, len(got) == 1 && (got[0].Outcome == nil) == (tt.result == Unclear), "the ledger holds %+v", got)
 			// It is not rebooted a second time before a check has settled the first reboot.
 			again := r.Act(t.Context(), o, now.Add(tt.after+time.Second))
 			// The ladder skips a step that failed, but not one that was not yet possible.
@@ -412,9 +393,7 @@ func TestErrorsOfAReboot(t *testing.T) {
 			if strings.HasPrefix(tt.begins, ledger.NotYet) {
 				want = plan.ActionFailed
 			}
-			if again.Reason != want || len(w.sent) != 1 {
-				t.Errorf("again: %+v, sent %q", again, w.sent)
-			}
+			expect.That(t, again.Reason == want && len(w.sent) == 1, "again: %+v, sent %q", again, w.sent)
 		})
 	}
 }
@@ -426,9 +405,7 @@ func TestAnotherPlanTakesThePlaceOfThePlan(t *testing.T) {
 	w.permitted = policy.Notify
 	w.refused(t, w.remediator(t).Act(t.Context(), o, now), plan.ModeNotify, 0)
 	r, err := New(Options{Targets: w, EC2: w, Ledger: w.ledger, Policy: w.policySource, Why: w.why, Permitted: w.permitted, Plan: func(in plan.Input) plan.Plan {
-		if !in.Now.Equal(now) || len(in.Assessment.Findings) != 1 {
-			t.Errorf("the plan rests on %+v", in)
-		}
+		expect.That(t, in.Now.Equal(now) && len(in.Assessment.Findings) == 1, "the plan rests on %+v", in)
 		return plan.Plan{Orders: []plan.Order{o}}
 	}})
 	must.Succeed(t, err)

@@ -13,6 +13,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -58,9 +59,7 @@ func TestADrainTakesSeveralPassesOfOneOrder(t *testing.T) {
 			t.Errorf("minute %d: the ledger holds %+v", minute, got)
 		}
 	}
-	if len(slices.Compact(ids)) != 1 {
-		t.Errorf("the passes are of orders %v, want one", ids)
-	}
+	expect.That(t, len(slices.Compact(ids)) == 1, "the passes are of orders %v, want one", ids)
 }
 
 // A person may lift a cordon, their own or Rollcall's. A drain cordons a node that is not cordoned,
@@ -165,9 +164,7 @@ func TestADrainEndsWithItsTime(t *testing.T) {
 	if want := "unfinished: node node-1 was not empty 10 min after its drain began: 1 pod not to be evicted (default/db-0: Cannot evict pod as it would violate the pod's disruption budget.)"; out.Detail != want {
 		t.Errorf("detail\n got %s\nwant %s", out.Detail, want)
 	}
-	if out.Result != Failed || out.Reason != plan.DrainUnfinished || !out.News {
-		t.Errorf("when its time is over: %+v", out)
-	}
+	expect.That(t, out.Result == Failed && out.Reason == plan.DrainUnfinished && out.News, "when its time is over: %+v", out)
 	a, _ := w.state(t).Action(last.ID)
 	if a.Outcome == nil || a.Outcome.Result != ledger.Failed || !strings.HasPrefix(a.Outcome.Detail, ledger.Unfinished) || !a.Interrupted() {
 		t.Errorf("the ledger holds %+v", a)
@@ -275,18 +272,14 @@ func TestANodeThatComesBackDuringItsDrainIsGivenBack(t *testing.T) {
 		t.Fatalf("%+v", out)
 	}
 	o := w.orderAt(t, now.Add(2*time.Minute))
-	if o.Action != plan.Uncordon {
-		t.Fatalf("ordered %s", o.Action)
-	}
+	must.That(t, o.Action == plan.Uncordon, "ordered %s", o.Action)
 	if out := r.Act(t.Context(), o, now.Add(2*time.Minute)); out.Result != Acted || w.nodes[0].Unschedulable || w.nodes[0].CordonedBy != "" {
 		t.Errorf("%s: %s; the node is %+v", out.Result, out.Detail, w.nodes[0])
 	}
 	if p := w.check(t, now.Add(3*time.Minute)); len(p.Orders) != 0 {
 		t.Errorf("then ordered %+v", p.Orders)
 	}
-	if len(w.calls) != 0 {
-		t.Error("its instance was terminated")
-	}
+	expect.That(t, len(w.calls) == 0, "its instance was terminated")
 }
 
 // The order of a drain in progress may expire: the next check gives it again.
@@ -323,9 +316,7 @@ func TestATroubleOnALaterPassDoesNotEndTheDrain(t *testing.T) {
 			}
 			w.sending["drain"] = func(context.Context) error { return err }
 			out := w.pass(t, now.Add(time.Minute))
-			if out.Result != Ongoing || out.News || out.Detail == "" {
-				t.Errorf("got %+v", out)
-			}
+			expect.That(t, out.Result == Ongoing && !out.News && out.Detail != "", "got %+v", out)
 			out = w.pass(t, now.Add(11*time.Minute))
 			if out.Result != Failed || out.Reason != plan.DrainUnfinished || !strings.HasPrefix(out.Detail, ledger.Unfinished) {
 				t.Errorf("when its time is over: %+v", out)
@@ -365,9 +356,7 @@ func TestEvidenceIsKeptOncePerDrain(t *testing.T) {
 			t.Errorf("minute %d: %+v", minute, out)
 		}
 	}
-	if kept != 1 {
-		t.Errorf("kept %d times", kept)
-	}
+	expect.That(t, kept == 1, "kept %d times", kept)
 }
 
 // A dead container runtime stops no pods. They do not keep the node from being replaced.

@@ -17,6 +17,8 @@ import (
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 var nodes = schema.GroupResource{Resource: "nodes"}
@@ -102,9 +104,7 @@ func TestAMissingPermissionInTheClusterIsNamed(t *testing.T) {
 	w.sending["cordon"] = func(context.Context) error { return refusals()["forbidden"] }
 	out := w.remediator(t).Act(t.Context(), o, now)
 	for _, word := range []string{"patch", "nodes", "infra/rbac.yaml"} {
-		if !strings.Contains(out.Detail, word) {
-			t.Errorf("the detail does not say %q: %s", word, out.Detail)
-		}
+		expect.That(t, strings.Contains(out.Detail, word), "the detail does not say %q: %s", word, out.Detail)
 	}
 }
 
@@ -125,9 +125,7 @@ func TestACordonThatBrokeOffIsGoneOnWith(t *testing.T) {
 		t.Fatalf("%+v", out)
 	}
 	next := w.orderAt(t, now.Add(time.Minute))
-	if next.ID != o.ID {
-		t.Fatalf("the next check orders %s %s", next.Action, next.ID)
-	}
+	must.That(t, next.ID == o.ID, "the next check orders %s %s", next.Action, next.ID)
 	out := r.Act(t.Context(), next, now.Add(time.Minute))
 	if want := "node node-1 is cordoned, by order " + o.ID; out.Result != Acted || out.Detail != want {
 		t.Errorf("got %s: %s", out.Result, out.Detail)

@@ -12,6 +12,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -26,9 +27,7 @@ func in(t *testing.T, a plan.Action) (*world, plan.Order) {
 	t.Helper()
 	w := worlds[a](t)
 	o := w.order(t)
-	if o.Action != a {
-		t.Fatalf("the world orders %s, want %s", o.Action, a)
-	}
+	must.That(t, o.Action == a, "the world orders %s, want %s", o.Action, a)
 	return w, o
 }
 
@@ -62,9 +61,7 @@ func TestEachActIsOneCallBetweenItsIntentAndItsOutcome(t *testing.T) {
 			if events := sequence(a); !slices.Equal(w.events, events) {
 				t.Errorf("events %v, want %v", w.events, events)
 			}
-			if !slices.Equal(w.sent, []string{want.call}) || len(w.calls) != 0 {
-				t.Errorf("sent %q, want %q", w.sent, want.call)
-			}
+			expect.That(t, slices.Equal(w.sent, []string{want.call}) && len(w.calls) == 0, "sent %q, want %q", w.sent, want.call)
 			got := w.actions(t)[earlier:]
 			if len(got) != 1 || got[0].Outcome == nil || got[0].Outcome.Result != ledger.Done {
 				t.Fatalf("the ledger holds %+v, want the act and its outcome", got)
@@ -97,9 +94,7 @@ func TestAnUnreadyNodeIsCordonedThenDrainedThenItsInstanceEnds(t *testing.T) {
 		}
 	}
 	want := []string{"cordon node-1 uid-1 " + w.nodes[0].CordonedBy, "drain node-1 50", "drain node-1 50"}
-	if !slices.Equal(w.sent, want) || len(w.calls) != 1 {
-		t.Errorf("sent %q, %d terminations; want %q and one", w.sent, len(w.calls), want)
-	}
+	expect.That(t, slices.Equal(w.sent, want) && len(w.calls) == 1, "sent %q, %d terminations; want %q and one", w.sent, len(w.calls), want)
 	if want := []Result{Acted, Refused, Ongoing, Acted, Acted, Refused}; !slices.Equal(results, want) {
 		t.Errorf("results %v, want %v", results, want)
 	}
@@ -115,9 +110,7 @@ func TestTheCordonOfSomebodyElseIsLeftToThem(t *testing.T) {
 	if want := "node node-1 was cordoned already, and not by Rollcall, which will not uncordon it either"; out.Result != Acted || out.Detail != want {
 		t.Errorf("got %s: %s", out.Result, out.Detail)
 	}
-	if len(w.sent) != 0 || w.nodes[0].CordonedBy != "" {
-		t.Errorf("sent %q, the node says that %q cordoned it", w.sent, w.nodes[0].CordonedBy)
-	}
+	expect.That(t, len(w.sent) == 0 && w.nodes[0].CordonedBy == "", "sent %q, the node says that %q cordoned it", w.sent, w.nodes[0].CordonedBy)
 	// The node becomes Ready, and nothing follows: there is nothing to undo.
 	w.nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now}
 	if p := w.check(t, now.Add(time.Minute)); len(p.Orders) != 0 {
@@ -346,9 +339,7 @@ func TestAGroupGivesUpOneInstanceAtATime(t *testing.T) {
 			w.begin(t, a, tt.outcome)
 			out := w.remediator(t).Act(t.Context(), o, now.Add(2*time.Second))
 			if !tt.refused {
-				if out.Result != Acted {
-					t.Errorf("got %s for %s: %s", out.Result, out.Reason, out.Detail)
-				}
+				expect.That(t, out.Result == Acted, "got %s for %s: %s", out.Result, out.Reason, out.Detail)
 				return
 			}
 			w.refused(t, out, plan.OneAtATime, 1)
@@ -407,9 +398,7 @@ func TestEvidenceIsKeptBeforeTheIntentIsRecorded(t *testing.T) {
 			w, o := in(t, a)
 			r := w.remediator(t)
 			w.keeping = func(got plan.Order, seen Seen) (string, error) {
-				if got.ID != o.ID {
-					t.Errorf("the evidence is of order %s, want %s", got.ID, o.ID)
-				}
+				expect.That(t, got.ID == o.ID, "the evidence is of order %s, want %s", got.ID, o.ID)
 				if seen.Snapshot == nil || len(seen.Assessment.Findings) == 0 || len(seen.Plan.Orders) != 1 {
 					t.Errorf("the evidence lacks what the order rests on: %+v", seen)
 				}
@@ -419,9 +408,7 @@ func TestEvidenceIsKeptBeforeTheIntentIsRecorded(t *testing.T) {
 				t.Fatalf("%+v", out)
 			}
 			want := sequence(a)
-			if !slices.Equal(w.events, want) {
-				t.Errorf("events %v, want %v", w.events, want)
-			}
+			expect.That(t, slices.Equal(w.events, want), "events %v, want %v", w.events, want)
 		})
 	}
 }
@@ -473,15 +460,11 @@ func TestTheOutcomeTellsWhereTheEvidenceIsAndTheCause(t *testing.T) {
 	o := w.order(t)
 	w.diagnoses = map[roll.FindingKey]roll.Diagnosis{{Instance: target, Kind: roll.Unknown}: {Causes: []roll.Cause{{Code: "KernelPanic", Confidence: roll.Decisive, Cure: roll.CureReboot}}}}
 	w.keeping = func(_ plan.Order, s Seen) (string, error) {
-		if len(s.Diagnoses) != 1 {
-			t.Errorf("the evidence holds %d diagnoses", len(s.Diagnoses))
-		}
+		expect.That(t, len(s.Diagnoses) == 1, "the evidence holds %d diagnoses", len(s.Diagnoses))
 		return "s3://evidence/x/", nil
 	}
 	out := w.remediator(t).Act(t.Context(), o, now)
-	if out.Result != Acted || out.Evidence != "s3://evidence/x/" || out.Cause != "KernelPanic" {
-		t.Errorf("%+v", out)
-	}
+	expect.That(t, out.Result == Acted && out.Evidence == "s3://evidence/x/" && out.Cause == "KernelPanic", "%+v", out)
 }
 
 // The state of the target after the diagnosis decides, since the diagnosis takes time.
@@ -500,9 +483,7 @@ func TestWhatHappensDuringTheDiagnosisIsSeen(t *testing.T) {
 		o := w.order(t)
 		w.diagnosing = func() { tt.happen(w) }
 		out := w.remediator(t).Act(t.Context(), o, now)
-		if out.Result != Refused || out.Reason != tt.reason || len(w.calls) > 0 {
-			t.Errorf("%s: %+v", name, out)
-		}
+		expect.That(t, out.Result == Refused && out.Reason == tt.reason && len(w.calls) == 0, "%s: %+v", name, out)
 	}
 }
 
@@ -518,9 +499,7 @@ func TestTheCauseFoundBeforeTheActDecides(t *testing.T) {
 	} {
 		w := silent(t)
 		o := w.order(t)
-		if o.Action != plan.Reboot {
-			t.Fatalf("the order is to %s", o.Action)
-		}
+		must.That(t, o.Action == plan.Reboot, "the order is to %s", o.Action)
 		w.diagnoses = map[roll.FindingKey]roll.Diagnosis{key: {Causes: []roll.Cause{{Code: code, Confidence: roll.Decisive, Cure: tt.cure}}}}
 		if out := w.remediator(t).Act(t.Context(), o, now); out.Result != Refused || out.Reason != tt.reason || len(w.sent) > 0 {
 			t.Errorf("%s: %+v", code, out)
@@ -582,9 +561,7 @@ func TestTheIdempotentActThatWasDoneMeanwhileIsNotDoneAgain(t *testing.T) {
 	w.begin(t, intentOf(o, now), nil)
 	r := w.remediatorWith(t, &loudLedger{Ledger: w.ledger, world: w})
 	r.Targets = lookingThen{w, func() {
-		if err := w.ledger.Finish(context.Background(), cluster, o.ID, ledger.Outcome{Result: ledger.Done, At: now}); err != nil {
-			t.Error(err)
-		}
+		expect.Succeed(t, w.ledger.Finish(context.Background(), cluster, o.ID, ledger.Outcome{Result: ledger.Done, At: now}))
 	}}
 	w.refused(t, r.Act(t.Context(), o, now.Add(time.Second)), plan.AlreadyBegun, earlier+1)
 }

@@ -8,6 +8,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 const endsSilent = "ladders: {Unknown: [{do: tag}, {do: terminate}]}\n"
@@ -54,9 +55,7 @@ func TestTheEndOfASilentNodeTellsWhatItLeaves(t *testing.T) {
 	})
 	out := w.remediator(t).Act(t.Context(), w.order(t), now)
 	const want = "; volumes are still attached to it (vol-0abc, vol-0def), which the control plane detaches some minutes after it has removed the node; a pod waits until its node is removed (shop/db-0)"
-	if out.Result != Acted || !strings.HasSuffix(out.Detail, want) {
-		t.Errorf("%s: %s", out.Result, out.Detail)
-	}
+	expect.That(t, out.Result == Acted && strings.HasSuffix(out.Detail, want), "%s: %s", out.Result, out.Detail)
 }
 
 // Pods and volumes may be removed by force only if EC2 reports the machine as terminated.

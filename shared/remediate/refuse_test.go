@@ -12,6 +12,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -25,9 +26,7 @@ func (w *world) refused(t *testing.T, out Outcome, reason plan.Reason, intents i
 	if out.Result != Refused || out.Reason != reason {
 		t.Errorf("got %s for %q (%s), want refused for %q", out.Result, out.Reason, out.Detail, reason)
 	}
-	if out.Detail == "" {
-		t.Error("the refusal says nothing to a person")
-	}
+	expect.That(t, out.Detail != "", "the refusal says nothing to a person")
 	if got := len(w.actions(t)); got != intents {
 		t.Errorf("the ledger holds %d acts, want %d", got, intents)
 	}
@@ -370,9 +369,7 @@ func TestRefusesAndSendsNothing(t *testing.T) {
 				t.Errorf("detail\n got %s\nwant %s", out.Detail, tt.detail)
 			}
 			for _, e := range w.events {
-				if e == "intent" || e == "outcome" {
-					t.Errorf("a refusal wrote to the ledger: %v", w.events)
-				}
+				expect.That(t, e != "intent" && e != "outcome", "a refusal wrote to the ledger: %v", w.events)
 			}
 		})
 	}
@@ -411,9 +408,7 @@ func TestAnOrderEndsWithItsExpiry(t *testing.T) {
 		w := silentNode(t)
 		o := w.order(t)
 		out := w.remediator(t).Act(t.Context(), o, o.Expires.Add(tt.late))
-		if out.Result != tt.want {
-			t.Errorf("%s after its end: %s (%s), want %s", tt.late, out.Result, out.Detail, tt.want)
-		}
+		expect.That(t, out.Result == tt.want, "%s after its end: %s (%s), want %s", tt.late, out.Result, out.Detail, tt.want)
 		if tt.want == Acted {
 			continue
 		}
@@ -421,9 +416,7 @@ func TestAnOrderEndsWithItsExpiry(t *testing.T) {
 		if want := "the order of 2026-03-02T12:00:00Z expired at 2026-03-02T12:10:00Z; if the trouble lasts, a check will order again"; out.Detail != want {
 			t.Errorf("detail\n got %s\nwant %s", out.Detail, want)
 		}
-		if len(w.events) != 0 {
-			t.Errorf("an expired order is not worth a look: %v", w.events)
-		}
+		expect.That(t, len(w.events) == 0, "an expired order is not worth a look: %v", w.events)
 	}
 }
 
@@ -448,9 +441,7 @@ func TestRefusesATargetThatCannotBeReadWhole(t *testing.T) {
 			w.gaps = []roll.Gap{{Scope: roll.ScopeDetail, Detail: "not this one"}, {Scope: scope, Kind: kind, Detail: "what is missing"}}
 			out := w.remediator(t).Act(t.Context(), o, now)
 			w.refused(t, out, plan.TargetUnreadable, 0)
-			if out.Detail != "what is missing" {
-				t.Errorf("scope %d, %s: the refusal says %q, not what the gap says", scope, kind, out.Detail)
-			}
+			expect.That(t, out.Detail == "what is missing", "scope %d, %s: the refusal says %q, not what the gap says", scope, kind, out.Detail)
 		}
 	}
 }
@@ -590,7 +581,5 @@ func TestRefusesWhenTheContextIsOver(t *testing.T) {
 
 func TestALedgerThatForgetsIsRefused(t *testing.T) {
 	r, err := New(Options{Ledger: ledger.NewMemory()})
-	if r != nil || err == nil || !strings.Contains(err.Error(), "remediate needs a ledger that persists") {
-		t.Errorf("got %v, %v", r, err)
-	}
+	expect.That(t, r == nil && err != nil && strings.Contains(err.Error(), "remediate needs a ledger that persists"), "got %v, %v", r, err)
 }

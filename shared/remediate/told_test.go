@@ -4,11 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -48,9 +47,7 @@ func TestARefusalThatWasToldIsNoNews(t *testing.T) {
 				at := now.Add(time.Duration(i) * time.Minute)
 				out := w.remediator(t).Act(t.Context(), o, at)
 				w.refused(t, out, try.reason, 0)
-				if out.News != try.news {
-					t.Errorf("try %d: news %v, want %v", i, out.News, try.news)
-				}
+				expect.That(t, out.News == try.news, "try %d: news %v, want %v", i, out.News, try.news)
 				if !try.told || !out.News || out.Reason.Passing() {
 					continue
 				}
@@ -80,9 +77,7 @@ func TestARefusalIsNewsWhenTheLedgerCannotTell(t *testing.T) {
 	loud := &loudLedger{Ledger: w.ledger, world: w}
 	r := w.remediatorWith(t, loud)
 	must.Succeed(t, r.Told(t.Context(), out, now))
-	if !r.told(t.Context(), out) {
-		t.Error("what was told is forgotten")
-	}
+	expect.That(t, r.told(t.Context(), out), "what was told is forgotten")
 	if loud.readErr = errDisk; r.told(t.Context(), out) {
 		t.Error("without a ledger nobody knows that it was told")
 	}
@@ -109,7 +104,5 @@ func TestOnlyRefusalsAreRememberedAsTold(t *testing.T) {
 		},
 	}
 	tokyo := time.FixedZone("JST", 9*60*60)
-	if diff := cmp.Diff(want, refusal(o, plan.VerdictChanged, "it is well").Said(now.In(tokyo))); diff != "" {
-		t.Errorf("a refusal (-want +got):\n%s", diff)
-	}
+	expect.Same(t, refusal(o, plan.VerdictChanged, "it is well").Said(now.In(tokyo)), want, "a refusal")
 }

@@ -321,9 +321,7 @@ func (w *world) order(t *testing.T) plan.Order {
 func (w *world) orderAt(t *testing.T, at time.Time) plan.Order {
 	t.Helper()
 	p := w.check(t, at)
-	if len(p.Orders) != 1 {
-		t.Fatalf("the world gives %d orders, held %+v: a test needs exactly one", len(p.Orders), p.Held)
-	}
+	must.That(t, len(p.Orders) == 1, "the world gives %d orders, held %+v: a test needs exactly one", len(p.Orders), p.Held)
 	w.mark(p.Orders[0])
 	w.events, w.watched = nil, nil
 	return p.Orders[0]

@@ -1,6 +1,10 @@
 package awsauth
 
-import "testing"
+import (
+	"testing"
+
+	"rollcall/tests/harness/expect"
+)
 
 func TestCanonical(t *testing.T) {
 	const role = "arn:aws:iam::111122223333:role/node"
@@ -16,9 +20,7 @@ func TestCanonical(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := Canonical(tc.arn)
-			if err != nil || got != tc.want {
-				t.Errorf("Canonical(%q) = %q, %v, want %q", tc.arn, got, err, tc.want)
-			}
+			expect.That(t, err == nil && got == tc.want, "Canonical(%q) = %q, %v, want %q", tc.arn, got, err, tc.want)
 		})
 	}
 }

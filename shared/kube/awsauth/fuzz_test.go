@@ -11,6 +11,9 @@ import (
 	"github.com/sirupsen/logrus"
 	"sigs.k8s.io/aws-iam-authenticator/pkg/config"
 	"sigs.k8s.io/aws-iam-authenticator/pkg/mapper/configmap"
+
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // asRejected decodes one entry as the authenticator does.
@@ -59,14 +62,10 @@ func FuzzParse(f *testing.F) {
 		if got.Unparseable != "" && len(got.Roles)+len(got.Rejected) > 0 {
 			t.Errorf("unparseable, and yet: %+v", got)
 		}
-		if len(kept) != len(got.Roles) {
-			t.Fatalf("%d mappings, the authenticator has %d", len(got.Roles), len(kept))
-		}
+		must.That(t, len(kept) == len(got.Roles), "%d mappings, the authenticator has %d", len(got.Roles), len(kept))
 		index := map[int]bool{}
 		for _, r := range got.Rejected {
-			if r.Index < 0 || index[r.Index] || r.Why == "" {
-				t.Errorf("rejected %+v", r)
-			}
+			expect.That(t, r.Index >= 0 && !index[r.Index] && r.Why != "", "rejected %+v", r)
 			index[r.Index] = true
 			if m := asRejected(t, text, r.Index); m.Validate() == nil || !strings.HasPrefix(r.Why, "it is not a mapping but ") && !strings.HasPrefix(r.Why, shortened(m.Validate().Error())) {
 				t.Errorf("rejected %+v, the authenticator: %v", r, m.Validate())
@@ -74,9 +73,7 @@ func FuzzParse(f *testing.F) {
 		}
 		effective := map[string]config.RoleMapping{} // as the authenticator's saveMap
 		for i, m := range got.Roles {
-			if index[m.Index] || m.Index < i || m.Index >= len(got.Roles)+len(got.Rejected) {
-				t.Errorf("index %d of mapping %d", m.Index, i)
-			}
+			expect.That(t, !index[m.Index] && m.Index >= i && m.Index < len(got.Roles)+len(got.Rejected), "index %d of mapping %d", m.Index, i)
 			index[m.Index] = true
 			if m.ARN != kept[i].RoleARN || m.Username != kept[i].Username || !cmp.Equal(m.Groups, kept[i].Groups) {
 				t.Errorf("mapping %+v, the authenticator has %+v", m, kept[i])
@@ -93,9 +90,7 @@ func FuzzParse(f *testing.F) {
 			}
 			delete(effective, m.Canonical)
 		}
-		if len(effective) > 0 {
-			t.Errorf("not effective: %v", effective)
-		}
+		expect.That(t, len(effective) == 0, "not effective: %v", effective)
 		users, _, _, _ := configmap.ParseMap(map[string]string{"mapUsers": text})
 		var want []string
 		for _, u := range users {

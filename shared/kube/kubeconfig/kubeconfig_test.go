@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -73,9 +74,7 @@ func TestAContextThatNamesNoCluster(t *testing.T) {
 func TestTheFilesOfKubectl(t *testing.T) {
 	t.Setenv("KUBECONFIG", written(t, file)+string(filepath.ListSeparator)+written(t, strings.ReplaceAll(strings.ReplaceAll(file, "name: shop", "name: other"), "current-context: shop", "")))
 	names, err := Names("")
-	if err != nil || strings.Join(names, " ") != "by-arn by-host kind media other shop" {
-		t.Errorf("%v, %v", names, err)
-	}
+	expect.That(t, err == nil && strings.Join(names, " ") == "by-arn by-host kind media other shop", "%v, %v", names, err)
 	if c, err := Read("", ""); err != nil || c.Cluster != "shop" {
 		t.Errorf("%+v, %v", c, err)
 	}

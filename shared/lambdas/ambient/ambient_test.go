@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"rollcall/shared/report/metric"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/logtest"
 )
 
@@ -40,7 +41,5 @@ func TestMetricsThatCannotBeWrittenAreALine(t *testing.T) {
 	a := around(logtest.Broken{})
 	a.Log = logtest.Log(&kept)
 	a.Count(metric.Sample{Of: metric.Sweeps, Value: 1})
-	if len(kept) != 1 || kept[0].Message != "metrics not written" {
-		t.Errorf("logged %v", kept)
-	}
+	expect.That(t, len(kept) == 1 && kept[0].Message == "metrics not written", "logged %v", kept)
 }

@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/lambdas/ambient"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -53,9 +54,7 @@ func handle(t *testing.T, m two, order string) (string, error) {
 	h := Approver{Ambient: ambient.Ambient{Clock: func() time.Time { return now }, Log: slog.New(slog.NewJSONHandler(&log, nil)), Metrics: &bytes.Buffer{}}, Ledger: m}
 	ctx := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{InvokedFunctionArn: "arn:aws:lambda:eu-west-1:111122223333:function:rollcall-approve"})
 	answer, err := h.Handle(ctx, Request{Order: order})
-	if strings.Contains(log.String(), "secret") {
-		t.Errorf("the log holds what somebody typed: %s", &log)
-	}
+	expect.That(t, !strings.Contains(log.String(), "secret"), "the log holds what somebody typed: %s", &log)
 	return answer, err
 }
 

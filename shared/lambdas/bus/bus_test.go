@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"rollcall/shared/report/emit"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -54,9 +55,7 @@ func TestEventsGoInBatchesOfTen(t *testing.T) {
 	for _, b := range r.batches {
 		sizes = append(sizes, fmt.Sprint(len(b.Entries)))
 	}
-	if strings.Join(sizes, " ") != "10 10 3" {
-		t.Errorf("batches of %v", sizes)
-	}
+	expect.That(t, strings.Join(sizes, " ") == "10 10 3", "batches of %v", sizes)
 	if entry := r.batches[2].Entries[2]; aws.ToString(entry.Detail) != `{"n":22}` || aws.ToString(entry.Source) != "rollcall" || aws.ToString(entry.DetailType) != "Check Completed" || aws.ToString(entry.EventBusName) != "default" {
 		t.Errorf("the last entry is %+v", entry)
 	}
@@ -66,9 +65,7 @@ func TestEventsTellOfWhatTheyAreAbout(t *testing.T) {
 	r := &region{}
 	about := []string{"arn:aws:ec2:eu-west-1:111122223333:instance/i-0a1b2c3d4e5f60718"}
 	must.Succeed(t, New(r, "default").Put(t.Context(), []emit.Event{{DetailType: emit.ActionTaken, Detail: map[string]any{}, Resources: about}}))
-	if got := r.batches[0].Entries[0].Resources; !slices.Equal(got, about) {
-		t.Errorf("resources %q", got)
-	}
+	expect.List(t, r.batches[0].Entries[0].Resources, about, "resources")
 }
 
 // A call takes 256 KB of entries in total. An entry that is too large by itself is left for
@@ -85,18 +82,12 @@ func TestEventsGoInBatchesThatFit(t *testing.T) {
 	for _, b := range r.batches {
 		sizes = append(sizes, len(b.Entries))
 	}
-	if !slices.Equal(sizes, []int{2, 1, 1, 2}) {
-		t.Errorf("batches of %v", sizes)
-	}
+	expect.That(t, slices.Equal(sizes, []int{2, 1, 1, 2}), "batches of %v", sizes)
 	exact := types.PutEventsRequestEntry{Source: aws.String("rollcall"), DetailType: aws.String("x"), Detail: aws.String(strings.Repeat("x", eventBytes/2-9))}
 	over := exact
 	over.Detail = aws.String(*exact.Detail + "x")
-	if n := batch([]types.PutEventsRequestEntry{exact, exact}); n != 2 {
-		t.Errorf("two that fit exactly go in batches of %d", n)
-	}
-	if n := batch([]types.PutEventsRequestEntry{exact, over}); n != 1 {
-		t.Errorf("two that are a byte too large go in batches of %d", n)
-	}
+	expect.Equal(t, batch([]types.PutEventsRequestEntry{exact, exact}), 2, "two that fit exactly go in batches of")
+	expect.Equal(t, batch([]types.PutEventsRequestEntry{exact, over}), 1, "two that are a byte too large go in batches of")
 }
 
 func TestEventsThatAreRefusedAreTriedOnceMore(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 type parameter struct {
@@ -98,9 +99,7 @@ func TestAPolicyThatIsGoneIsUnreadable(t *testing.T) {
 			t.Errorf("%s: read with %v, want an error that names the parameter", name, err)
 		}
 		doc, mode, err := s.Usable(t.Context(), policy.Remediate, now, time.Minute)
-		if doc == nil || mode != policy.Observe || err == nil {
-			t.Errorf("%s: mode %s, %v, want observe", name, mode, err)
-		}
+		expect.That(t, doc != nil && mode == policy.Observe && err != nil, "%s: mode %s, %v, want observe", name, mode, err)
 		if missing := gone.err != nil; errors.Is(err, ErrNoPolicy) != missing || missing && !strings.Contains(err.Error(), "mode: observe") {
 			t.Errorf("%s: %v, says that there is no parameter: %v", name, err, !missing)
 		}
@@ -170,9 +169,7 @@ func TestUnderAPolicyThatNeverWasNothingIsActedOn(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if m.writes != 1 {
-		t.Errorf("recorded %d times", m.writes)
-	}
+	expect.That(t, m.writes == 1, "recorded %d times", m.writes)
 	p.err = &types.ParameterNotFound{}
 	s = NewPolicyStore(p, Settings{PolicyParameter: "/rollcall/policy"}).Remembering(m)
 	if _, mode, err := s.Usable(t.Context(), policy.Remediate, now, time.Minute); mode != policy.Observe || !errors.Is(err, ErrNoPolicy) {

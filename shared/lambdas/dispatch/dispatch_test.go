@@ -15,6 +15,7 @@ import (
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -53,9 +54,7 @@ func TestAScheduleIsMadeOnceAndDeletesItself(t *testing.T) {
 			t.Errorf("call %d: made %v, %v", i, made, err)
 		}
 	}
-	if r.calls != 1 {
-		t.Errorf("%d calls: what this process made it need not ask for again", r.calls)
-	}
+	expect.That(t, r.calls == 1, "%d calls: what this process made it need not ask for again", r.calls)
 	// Another process finds the existing schedule, which is as good.
 	if made, err := NewSchedules(r, "rollcall", "q", "r").At(t.Context(), check); err != nil || made {
 		t.Errorf("made %v, %v", made, err)

@@ -17,6 +17,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -56,9 +57,7 @@ func TestALookKeepsTheOtherLimits(t *testing.T) {
 	s = newStage()
 	r := s.runner(policy.Remediate)
 	r.Why = func(_ context.Context, _ *roll.Snapshot, findings []roll.Finding, _ ledger.State, record bool) (map[roll.FindingKey]roll.Diagnosis, run.Keep) {
-		if record {
-			t.Error("a look keeps nothing")
-		}
+		expect.That(t, !record, "a look keeps nothing")
 		return map[roll.FindingKey]roll.Diagnosis{findings[0].Key(): {Causes: []roll.Cause{{Code: "KubeletRestartedDuringStartup", Confidence: roll.Decisive, Cure: roll.CureWait}}}}, nil
 	}
 	if c := r.Look(t.Context(), "demo", "", now); len(c.Plan.Orders) != 0 || c.Plan.Held[0].Reason != plan.CausePasses {
@@ -84,9 +83,7 @@ func TestALookTakesItsMemoryFromElsewhere(t *testing.T) {
 	s := newStage()
 	r := s.runner(policy.Remediate)
 	r.Ledger, r.Memory = nil, func(snapshot *roll.Snapshot) ledger.State {
-		if snapshot.Cluster.ID != cluster {
-			t.Errorf("asked of %s", snapshot.Cluster.ID)
-		}
+		expect.That(t, snapshot.Cluster.ID == cluster, "asked of %s", snapshot.Cluster.ID)
 		return ledger.State{}
 	}
 	if c := r.Look(t.Context(), "demo", "", now); len(c.Plan.Orders) != 1 || len(c.Faults) != 0 {

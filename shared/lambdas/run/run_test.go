@@ -16,6 +16,7 @@ import (
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -106,16 +107,12 @@ func TestAnInstanceThatAListingLeftOutIsLookedUp(t *testing.T) {
 		if n := len(c.Assessment.Findings); n != tt.found || !slices.Contains(s.events, "look up "+string(sick)) {
 			t.Errorf("%s: %d findings, want %d; %q", name, n, tt.found, s.events)
 		}
-		if ended := len(c.Plan.Changes.Drop.Findings) > 0; ended != (tt.found == 0) {
-			t.Errorf("%s: its finding ended: %v", name, ended)
-		}
+		expect.Equal(t, len(c.Plan.Changes.Drop.Findings) > 0, tt.found == 0, "%s: its finding ended", name)
 	}
 	s := newStage()
 	s.omits, s.gaps = &there, []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapThrottled, Detail: "throttled"}}
 	s.runner(policy.Remediate).Check(t.Context(), "demo", now)
-	if slices.Contains(s.events, "look up "+string(sick)) {
-		t.Error("a listing that failed is looked up piece by piece")
-	}
+	expect.That(t, !slices.Contains(s.events, "look up "+string(sick)), "a listing that failed is looked up piece by piece")
 }
 
 func (s *stage) Left(_ context.Context, _ *roll.Snapshot, subjects []roll.InstanceID) {
@@ -223,9 +220,7 @@ func TestOfTwoChecksAtOnceOneTellsAndOrders(t *testing.T) {
 				n++
 			}
 		}
-		if n != 1 {
-			t.Errorf("%q %d times: %q", what, n, s.events)
-		}
+		expect.That(t, n == 1, "%q %d times: %q", what, n, s.events)
 	}
 }
 
@@ -250,12 +245,8 @@ func TestRemembersThenMarksThenExplainsThenActs(t *testing.T) {
 	c := s.runner(policy.Remediate).Check(t.Context(), "demo", now)
 	want := []string{"read demo", "ask " + string(sick), "raise the notices", "tag " + string(sick), "publish terminate", "remember the notice", "act " + string(sick), "publish terminated"}
 	got := slices.DeleteFunc(slices.Clone(s.events), func(e string) bool { return e == "record" })
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if !c.Complete() || len(c.Outcomes) != 1 {
-		t.Errorf("faults %q, outcomes %+v", c.Faults, c.Outcomes)
-	}
+	expect.That(t, slices.Equal(got, want), "got %q, want %q", got, want)
+	expect.That(t, c.Complete() && len(c.Outcomes) == 1, "faults %q, outcomes %+v", c.Faults, c.Outcomes)
 }
 
 func TestRecordsBeforeAnythingElseIsWritten(t *testing.T) {
@@ -265,9 +256,7 @@ func TestRecordsBeforeAnythingElseIsWritten(t *testing.T) {
 	first := slices.IndexFunc(s.events, func(e string) bool {
 		return strings.HasPrefix(e, "record") || strings.HasPrefix(e, "tag") || strings.HasPrefix(e, "publish")
 	})
-	if s.events[first] != "record" {
-		t.Errorf("the first write is %q: %q", s.events[first], s.events)
-	}
+	expect.That(t, s.events[first] == "record", "the first write is %q: %q", s.events[first], s.events)
 }
 
 func TestObserveWritesNothingButItsLedger(t *testing.T) {
@@ -302,21 +291,15 @@ func TestWhatFailsStopsWhatRestsOnIt(t *testing.T) {
 		}
 		s.fail[tt.fail] = true
 		c := s.runner(policy.Remediate).Check(t.Context(), "demo", now)
-		if c.Complete() {
-			t.Errorf("%s failed, and the check calls itself complete", tt.fail)
-		}
+		expect.That(t, !c.Complete(), "%s failed, and the check calls itself complete", tt.fail)
 		did := func(verb string) bool {
 			return slices.ContainsFunc(s.events, func(e string) bool { return strings.HasPrefix(e, verb) })
 		}
 		for _, verb := range tt.without {
-			if did(verb) {
-				t.Errorf("%s failed, and still it did %q: %q", tt.fail, verb, s.events)
-			}
+			expect.That(t, !did(verb), "%s failed, and still it did %q: %q", tt.fail, verb, s.events)
 		}
 		for _, verb := range tt.with {
-			if !did(verb) {
-				t.Errorf("%s failed, and it did not even %q: %q", tt.fail, verb, s.events)
-			}
+			expect.That(t, did(verb), "%s failed, and it did not even %q: %q", tt.fail, verb, s.events)
 		}
 	}
 }
@@ -332,9 +315,7 @@ func TestAnActOfWhichNobodyCouldBeToldWaitsUntilTheyAre(t *testing.T) {
 	s.fail, s.events = map[string]bool{}, nil
 	c = r.Check(t.Context(), "demo", now.Add(time.Minute))
 	said, did := slices.Index(s.events, "publish terminate"), slices.Index(s.events, "act "+string(sick))
-	if said < 0 || did < said || !c.Complete() {
-		t.Errorf("the next check did %q, faults %q", s.events, c.Faults)
-	}
+	expect.That(t, said >= 0 && did >= said && c.Complete(), "the next check did %q, faults %q", s.events, c.Faults)
 }
 
 // A reported order that is tried again is not reported again.
@@ -367,9 +348,7 @@ func TestANoticeThatWasNotSentIsSentByTheNextCheck(t *testing.T) {
 			published++
 		}
 	}
-	if published != 1 {
-		t.Errorf("published %d times after the failure, want once: %q", published, s.events)
-	}
+	expect.That(t, published == 1, "published %d times after the failure, want once: %q", published, s.events)
 }
 
 func TestAnActIsNeverTimedBeforeItsCheck(t *testing.T) {
@@ -382,9 +361,7 @@ func TestAnActIsNeverTimedBeforeItsCheck(t *testing.T) {
 	})
 	r.Clock = func() time.Time { return now.Add(-time.Hour) }
 	r.Check(t.Context(), "demo", now)
-	if !at.Equal(now) {
-		t.Errorf("acted at %s, the check was at %s", at, now)
-	}
+	expect.That(t, at.Equal(now), "acted at %s, the check was at %s", at, now)
 }
 
 type actor func(plan.Order, time.Time) remediate.Outcome
@@ -452,9 +429,7 @@ func TestAClusterThatCannotBeJudgedIsToldOnceAndItsEndOnce(t *testing.T) {
 		t.Errorf("the end was told %d times: %q", len(over), got)
 	}
 	state, err := s.Ledger.Read(t.Context(), cluster)
-	if err != nil || state.Trouble != nil {
-		t.Errorf("%v: the ledger still holds %+v", err, state.Trouble)
-	}
+	expect.That(t, err == nil && state.Trouble == nil, "%v: the ledger still holds %+v", err, state.Trouble)
 }
 
 func TestAnAlarmThatWasNotSentIsSentByTheNextCheck(t *testing.T) {
@@ -507,17 +482,13 @@ func TestANoticeThatIsOverIsToldOnceAndForgotten(t *testing.T) {
 	}
 	s.fail = map[string]bool{}
 	got = s.checks(t, r, 13, 40)
-	if !slices.Equal(has(got, "publish"), []string{"13"}) || !slices.Equal(has(got, "forget the notice"), []string{"13"}) {
-		t.Errorf("%q", got)
-	}
+	expect.That(t, slices.Equal(has(got, "publish"), []string{"13"}) && slices.Equal(has(got, "forget the notice"), []string{"13"}), "%q", got)
 	first, last := s.said[0].Attributes, s.said[len(s.said)-1].Attributes
 	if first.Cluster != last.Cluster || first.Group != last.Group || first.Kind != last.Kind || last.Action != "resolved" {
 		t.Errorf("the notice carried %+v, its end %+v", first, last)
 	}
 	state, err := s.Ledger.Read(t.Context(), cluster)
-	if err != nil || len(state.Notices) != 0 {
-		t.Errorf("%v: the ledger still holds %+v", err, state.Notices)
-	}
+	expect.That(t, err == nil && len(state.Notices) == 0, "%v: the ledger still holds %+v", err, state.Notices)
 }
 
 func TestOnlyOutcomesWorthAWordAreTold(t *testing.T) {
@@ -602,15 +573,11 @@ func TestAnotherPlanTakesThePlaceOfThePlan(t *testing.T) {
 	s.well = true
 	r := s.runner(policy.Remediate)
 	r.Plan = func(in plan.Input) plan.Plan {
-		if len(in.Assessment.Findings) != 0 || in.Snapshot == nil || !in.Now.Equal(now) {
-			t.Errorf("the plan rests on %+v", in)
-		}
+		expect.That(t, len(in.Assessment.Findings) == 0 && in.Snapshot != nil && in.Now.Equal(now), "the plan rests on %+v", in)
 		return plan.Plan{Orders: []plan.Order{{ID: "3f9a0c5d7e1b2468", ClusterID: cluster, Instance: "i-00000000000000002", Action: plan.Terminate}}}
 	}
 	c := r.Check(t.Context(), "demo", now)
-	if len(c.Outcomes) != 1 || c.Outcomes[0].Order.Instance != "i-00000000000000002" {
-		t.Errorf("outcomes %+v, events %v", c.Outcomes, s.events)
-	}
+	expect.That(t, len(c.Outcomes) == 1 && c.Outcomes[0].Order.Instance == "i-00000000000000002", "outcomes %+v, events %v", c.Outcomes, s.events)
 	if c := r.Look(t.Context(), "demo", "", now); len(c.Plan.Orders) != 1 || len(c.Outcomes) != 0 {
 		t.Errorf("a look shows %+v, and did %+v", c.Plan.Orders, c.Outcomes)
 	}

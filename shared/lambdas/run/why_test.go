@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -82,9 +83,7 @@ func TestTheEvidenceIsKeptBeforeTheNoticeThatLinksIt(t *testing.T) {
 		t.Errorf("document %+v", d.Findings)
 	}
 	state, _ := s.Ledger.Read(t.Context(), cluster)
-	if got := state.Findings[why].Evidence; got != kept {
-		t.Errorf("the ledger remembers %q", got)
-	}
+	expect.Equal(t, state.Findings[why].Evidence, kept, "the ledger remembers")
 	s.events = nil
 	if again := s.diagnosing(policy.Notify, unmapped).Check(t.Context(), "demo", now.Add(5*time.Minute)); again.Evidence != "" || slices.Contains(s.events, "keep") {
 		t.Errorf("it is kept once more: %q", s.events)
@@ -124,9 +123,7 @@ func TestEvidenceThatCannotBeKeptIsAFaultAndHoldsNothingElseUp(t *testing.T) {
 		t.Errorf("faults %q, %d notices", c.Faults, len(s.said))
 	}
 	state, _ := s.Ledger.Read(t.Context(), cluster)
-	if got := state.Findings[why].Evidence; got != "" {
-		t.Errorf("the ledger remembers %q", got)
-	}
+	expect.Equal(t, state.Findings[why].Evidence, "", "the ledger remembers")
 }
 
 func TestWhereItWasKeptMustBeRemembered(t *testing.T) {

@@ -27,6 +27,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/logtest"
 	"rollcall/tests/harness/must"
 )
@@ -157,9 +158,7 @@ func TestDeadlinesAreThoseOfTheInstance(t *testing.T) {
 		if _, err := a.handler().Handle(t.Context(), logtest.Batch(event(id, "running"))); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(a.dues("demo"), " "); got != want {
-			t.Errorf("checks at %s, want %s", got, want)
-		}
+		expect.Equal(t, strings.Join(a.dues("demo"), " "), want, "checks at")
 	}
 }
 
@@ -170,9 +169,7 @@ func TestAnInstanceThatWentBringsOneCheck(t *testing.T) {
 		if _, err := a.handler().Handle(t.Context(), logtest.Batch(event(id, state))); err != nil {
 			t.Fatal(err)
 		}
-		if got := a.dues("demo"); !slices.Equal(got, []string{"12:06"}) {
-			t.Errorf("%s: checks at %v", state, got)
-		}
+		expect.List(t, a.dues("demo"), []string{"12:06"}, "%s: checks at", state)
 	}
 }
 
@@ -181,9 +178,7 @@ func TestWhatIsNotOursIsAnOutcome(t *testing.T) {
 	other := a.launch(1, now)
 	badName := a.launch(2, now, "kubernetes.io/cluster/not a name", "owned")
 	r, err := a.handler().Handle(t.Context(), logtest.Batch(event(other, "running"), event(badName, "running"), event("i-00000000000000fff", "running"), event(other, "pending"), "{", `{"version":"0"}`))
-	if err != nil || len(r.BatchItemFailures) != 0 || len(a.scheduled) != 0 {
-		t.Errorf("%+v, %v, %v", r, err, a.scheduled)
-	}
+	expect.That(t, err == nil && len(r.BatchItemFailures) == 0 && len(a.scheduled) == 0, "%+v, %v, %v", r, err, a.scheduled)
 }
 
 func TestOnlyInstancesOfTheWantedVPCs(t *testing.T) {
@@ -216,9 +211,7 @@ func TestOnlyWhatARetryMayHelpComesAgain(t *testing.T) {
 		bodies = append(bodies, event(a.launch(n, now, claim, "owned"), "running"))
 	}
 	r, err = a.handler().Handle(t.Context(), logtest.Batch(bodies...))
-	if err != nil || len(r.BatchItemFailures) != 100 || failures(r)[0] != "m-200" {
-		t.Errorf("%d failures, %v", len(r.BatchItemFailures), err)
-	}
+	expect.That(t, err == nil && len(r.BatchItemFailures) == 100 && failures(r)[0] == "m-200", "%d failures, %v", len(r.BatchItemFailures), err)
 	if got := a.dues("demo"); len(got) != 2 {
 		t.Errorf("checks at %v: the first 200 instances were looked up", got)
 	}
@@ -263,9 +256,7 @@ func burst(tb testing.TB, n, size int) *account {
 
 func TestABurstCostsFewCallsAndFewChecks(t *testing.T) {
 	a := burst(t, 5000, batchSize(t))
-	if a.describes > 100 {
-		t.Errorf("%d calls of DescribeInstances, want at most 100", a.describes)
-	}
+	expect.That(t, a.describes <= 100, "%d calls of DescribeInstances, want at most 100", a.describes)
 	if got := a.dues("demo"); !slices.Equal(got, []string{"12:05", "12:06", "12:15", "12:16"}) {
 		t.Errorf("checks at %v, want at most two for the warning and two for the deadline", got)
 	}
@@ -287,9 +278,7 @@ func batchSize(tb testing.TB) int {
 	tb.Helper()
 	data := must.Read(tb, "../../../template.yaml")
 	_, after, ok := bytes.Cut(data, []byte("StateChangeFunction:\n"))
-	if !ok {
-		tb.Fatal("the template has no StateChangeFunction")
-	}
+	must.That(tb, ok, "the template has no StateChangeFunction")
 	_, after, ok = bytes.Cut(after, []byte("BatchSize: "))
 	var size int
 	if _, err := fmt.Sscan(string(after[:min(len(after), 10)]), &size); !ok || err != nil || size < 1 {
@@ -405,9 +394,7 @@ func TestWhatEC2AnnouncesIsRemembered(t *testing.T) {
 		"other": {{Instance: roll.InstanceID(two), Event: roll.SpotRebalance}: time.Date(2026, 3, 10, 11, 59, 20, 0, time.UTC)},
 	} {
 		s, err := a.memory.Read(t.Context(), roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: name})
-		if err != nil || !maps.Equal(s.Spot, want) {
-			t.Errorf("%s: %v, %v, want %v", name, s.Spot, err, want)
-		}
+		expect.That(t, err == nil && maps.Equal(s.Spot, want), "%s: %v, %v, want %v", name, s.Spot, err, want)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/observe/apistats"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -117,13 +118,9 @@ func TestOneMessagePerClusterForTheMinuteThatHasBegun(t *testing.T) {
 	for range 2 { // the same twice: the queue drops repeated content
 		must.Succeed(t, r.sweep(t, swept))
 		want := []string{`{"cluster":"a","due":"2026-03-10T12:20:00Z"}`, `{"cluster":"b","due":"2026-03-10T12:20:00Z"}`, `{"cluster":"c","due":"2026-03-10T12:20:00Z"}`}
-		if !slices.Equal(r.sent, want) {
-			t.Errorf("sent %q", r.sent)
-		}
+		expect.That(t, slices.Equal(r.sent, want), "sent %q", r.sent)
 	}
-	if r.tagCalls != 0 {
-		t.Error("tags are looked up once an hour")
-	}
+	expect.That(t, r.tagCalls == 0, "tags are looked up once an hour")
 }
 
 func TestOnceAnHourAlsoClustersThatOnlyTagsKnow(t *testing.T) {
@@ -153,9 +150,7 @@ func TestSweepsAreCountedByThePlannedTime(t *testing.T) {
 			count[n]++
 		}
 	}
-	if count["large"] != 12 || count["gone"] != 2 {
-		t.Errorf("in two hours: %v, want 12 large and 2 gone", count)
-	}
+	expect.That(t, count["large"] == 12 && count["gone"] == 2, "in two hours: %v, want 12 large and 2 gone", count)
 }
 
 func TestOnlyClustersOfTheWantedVPCs(t *testing.T) {
@@ -190,9 +185,7 @@ func TestALargeClusterIsSweptLessOften(t *testing.T) {
 			count[n]++
 		}
 	}
-	if count["small"] != 24 || count["large"] != 8 || count["huge"] != 2 {
-		t.Errorf("in two hours: %v, want 24 small, 8 large, 2 huge", count)
-	}
+	expect.That(t, count["small"] == 24 && count["large"] == 8 && count["huge"] == 2, "in two hours: %v, want 24 small, 8 large, 2 huge", count)
 	r.failing = map[string]bool{"sizes": true}
 	if err := r.sweep(t, swept); err != nil || len(r.sent) != 3 {
 		t.Errorf("sizes unreadable: sent %v, %v, want every cluster", names(r.sent), err)

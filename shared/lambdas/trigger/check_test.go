@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"rollcall/shared/lambdas/trigger"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
@@ -20,24 +22,16 @@ func TestEncodesACheckToTheSameBytes(t *testing.T) {
 		noon.Add(5 * time.Minute).In(time.FixedZone("", 5*3600+1800)),
 	} {
 		c := trigger.Check{Cluster: "demo", Due: due}
-		if got := string(c.Encode()); got != want {
-			t.Errorf("%s: got %s, want %s", due, got, want)
-		}
-		if name := c.ScheduleName(); name != (trigger.Check{Cluster: "demo", Due: noon.Add(5 * time.Minute)}).ScheduleName() {
-			t.Errorf("%s: schedule %s", due, name)
-		}
-		if at := c.ScheduleExpression(); at != "at(2026-03-10T12:05:00)" {
-			t.Errorf("%s: %s", due, at)
-		}
+		expect.Equal(t, string(c.Encode()), want, "%s", due)
+		expect.Equal(t, c.ScheduleName(), (trigger.Check{Cluster: "demo", Due: noon.Add(5 * time.Minute)}).ScheduleName(), "%s: schedule", due)
+		expect.Equal(t, c.ScheduleExpression(), "at(2026-03-10T12:05:00)", "%s", due)
 	}
 }
 
 func TestReadsTheSampleOfACheck(t *testing.T) {
 	r := sample(t, "check.json")[0]
 	c, err := trigger.ParseCheck([]byte(r.Body))
-	if err != nil || c != (trigger.Check{Cluster: "demo", Due: noon.Add(5 * time.Minute)}) {
-		t.Fatalf("%+v, %v", c, err)
-	}
+	must.That(t, err == nil && c == (trigger.Check{Cluster: "demo", Due: noon.Add(5 * time.Minute)}), "%+v, %v", c, err)
 	if string(c.Encode()) != r.Body || r.Attributes["MessageGroupId"] != c.Group() || r.Attributes["MessageDeduplicationId"] != contentID(r.Body) {
 		t.Errorf("%+v is not how %s is sent", r, c.Encode())
 	}
@@ -70,14 +64,10 @@ func TestReadsChecksStrictly(t *testing.T) {
 			c, err := trigger.ParseCheck([]byte(tt.body))
 			bounded(t, err)
 			if tt.want == "" {
-				if err != nil {
-					t.Error(err)
-				}
+				expect.Succeed(t, err)
 				return
 			}
-			if err == nil || err.Error() != malformed+tt.want || c != (trigger.Check{}) {
-				t.Errorf("got  %v\nwant %s%s", err, malformed, tt.want)
-			}
+			expect.That(t, err != nil && err.Error() == malformed+tt.want && c == (trigger.Check{}), "got  %v\nwant %s%s", err, malformed, tt.want)
 		})
 	}
 }
@@ -125,9 +115,7 @@ func TestSchedulesAreSharedByClusterAndMinuteOnly(t *testing.T) {
 		for minute := range 3000 {
 			c := trigger.Check{Cluster: cluster, Due: noon.Add(time.Duration(minute) * time.Minute)}
 			name := c.ScheduleName()
-			if !scheduleForm.MatchString(name) {
-				t.Fatalf("%q is no name for a schedule", name)
-			}
+			must.That(t, scheduleForm.MatchString(name), "%q is no name for a schedule", name)
 			if other, ok := names[name]; ok {
 				t.Fatalf("%s and %s are both named %s", other, c.Encode(), name)
 			}
@@ -148,9 +136,7 @@ func TestStale(t *testing.T) {
 	for after, want := range map[time.Duration]bool{
 		-time.Hour: false, 0: false, 10 * time.Minute: false, 10*time.Minute + time.Nanosecond: true, time.Hour: true,
 	} {
-		if got := c.Stale(noon.Add(after), 10*time.Minute); got != want {
-			t.Errorf("%s after it was due: stale %t", after, got)
-		}
+		expect.Equal(t, c.Stale(noon.Add(after), 10*time.Minute), want, "%s after it was due: stale", after)
 	}
 }
 
@@ -186,13 +172,9 @@ func TestDeadlines(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			at := func(minutes float64) time.Time { return noon.Add(m(minutes)[0]) }
 			got := trigger.Deadlines(at(tt.launch), m(tt.warn)[0], m(tt.deadline)[0], at(tt.now))
-			if len(got) != len(tt.want) {
-				t.Fatalf("got %v", got)
-			}
+			must.That(t, len(got) == len(tt.want), "got %v", got)
 			for i, want := range tt.want {
-				if !got[i].Equal(noon.Add(want)) {
-					t.Errorf("got %v, want %v after noon", got, tt.want)
-				}
+				expect.That(t, got[i].Equal(noon.Add(want)), "got %v, want %v after noon", got, tt.want)
 			}
 		})
 	}
@@ -211,18 +193,14 @@ func TestDeadlinesLieAheadAndAreNeverEarly(t *testing.T) {
 		for _, moment := range []time.Time{launch.Add(warn), launch.Add(deadline)} {
 			covered := false
 			for _, at := range got {
-				if at.Before(trigger.Soonest(now)) || at.Sub(now) < 10*time.Second || trigger.DueAt(at) != at {
-					t.Fatalf("%s at %s", at, now)
-				}
+				must.That(t, !at.Before(trigger.Soonest(now)) && at.Sub(now) >= 10*time.Second && trigger.DueAt(at) == at, "%s at %s", at, now)
 				late := at.Sub(moment)
 				if now.After(moment) {
 					late = at.Sub(now)
 				}
 				covered = covered || !at.Before(moment) && late < 2*time.Minute
 			}
-			if !covered {
-				t.Fatalf("nothing looks at %s: %v at %s", moment, got, now)
-			}
+			must.That(t, covered, "nothing looks at %s: %v at %s", moment, got, now)
 		}
 	}
 }
@@ -235,16 +213,12 @@ func FuzzParseCheck(f *testing.F) {
 		c, err := trigger.ParseCheck(body)
 		bounded(t, err)
 		if err != nil {
-			if c != (trigger.Check{}) {
-				t.Errorf("%+v with %v", c, err)
-			}
+			expect.That(t, c == (trigger.Check{}), "%+v with %v", c, err)
 			return
 		}
 		encoded := c.Encode()
 		again, err := trigger.ParseCheck(encoded)
-		if err != nil || again != c || string(again.Encode()) != string(encoded) {
-			t.Errorf("%+v became %+v, %v", c, again, err)
-		}
+		expect.That(t, err == nil && again == c && string(again.Encode()) == string(encoded), "%+v became %+v, %v", c, again, err)
 		if !scheduleForm.MatchString(c.ScheduleName()) || !groupForm.MatchString(c.Group()) || !trigger.ValidCluster(c.Cluster) {
 			t.Errorf("%+v: schedule %q, group %q", c, c.ScheduleName(), c.Group())
 		}

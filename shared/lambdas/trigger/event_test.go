@@ -12,6 +12,8 @@ import (
 
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 var home = trigger.Home{Account: "111122223333", Region: "eu-west-1"}
@@ -22,9 +24,7 @@ func TestReadsTheSamplesOfEvents(t *testing.T) {
 	} {
 		for _, r := range sample(t, "statechange-"+string(state)+".json") {
 			got, ignored, err := trigger.ParseEvent([]byte(r.Body), home)
-			if err != nil || ignored != "" {
-				t.Fatalf("%s: %v %v", state, ignored, err)
-			}
+			must.That(t, err == nil && ignored == "", "%s: %v %v", state, ignored, err)
 			if got.State != state || got.Account != home.Account || got.Region != home.Region || got.ID == "" ||
 				len(got.Instances) != 1 || got.At.IsZero() || got.At.Location() != time.UTC {
 				t.Errorf("%s: %+v", state, got)
@@ -38,9 +38,7 @@ func TestReadsTheSamplesOfEvents(t *testing.T) {
 	} {
 		got, _, _ := trigger.ParseEvent([]byte(sample(t, name)[0].Body), home)
 		want.ID, want.Account, want.Region = got.ID, home.Account, home.Region
-		if got.ID == "" || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %+v, want %+v", name, got, want)
-		}
+		expect.That(t, got.ID != "" && reflect.DeepEqual(got, want), "%s: got %+v, want %+v", name, got, want)
 	}
 }
 
@@ -60,19 +58,13 @@ func TestReadsTheMixedSample(t *testing.T) {
 		"running",
 	}
 	records := sample(t, "statechange-mixed.json")
-	if len(records) != len(want) {
-		t.Fatalf("%d records, want %d", len(records), len(want))
-	}
+	must.That(t, len(records) == len(want), "%d records, want %d", len(records), len(want))
 	for i, r := range records {
-		if got := outcome(trigger.ParseEvent([]byte(r.Body), home)); got != want[i] {
-			t.Errorf("record %d: got %s, want %s", i, got, want[i])
-		}
+		expect.Equal(t, outcome(trigger.ParseEvent([]byte(r.Body), home)), want[i], "record %d", i)
 	}
 	a, _, _ := trigger.ParseEvent([]byte(records[0].Body), home)
 	b, _, _ := trigger.ParseEvent([]byte(records[1].Body), home)
-	if !reflect.DeepEqual(a, b) {
-		t.Errorf("two deliveries of an event differ: %+v, %+v", a, b)
-	}
+	expect.That(t, reflect.DeepEqual(a, b), "two deliveries of an event differ: %+v, %+v", a, b)
 }
 
 func outcome(e trigger.Event, r trigger.Reason, err error) string {
@@ -201,9 +193,7 @@ func FuzzParseEvent(f *testing.F) {
 		bounded(t, err)
 		switch {
 		case err != nil || ignored != "":
-			if (err != nil) == (ignored != "") || e.ID != "" || e.Instances != nil {
-				t.Errorf("%+v %v with %v", e, ignored, err)
-			}
+			expect.That(t, (err != nil) != (ignored != "") && e.ID == "" && e.Instances == nil, "%+v %v with %v", e, ignored, err)
 		case len(e.Instances) == 0 || e.At.IsZero() || e.State != "" && e.Spot != "":
 			t.Errorf("%+v", e)
 		}
@@ -217,13 +207,9 @@ func bounded(t *testing.T, err error) {
 		return
 	}
 	var malformed *trigger.Malformed
-	if !errors.As(err, &malformed) || len(malformed.Faults) == 0 || len(malformed.Faults) > 20 {
-		t.Errorf("%v", err)
-	}
+	expect.That(t, errors.As(err, &malformed) && len(malformed.Faults) > 0 && len(malformed.Faults) <= 20, "%v", err)
 	text := err.Error()
-	if len(text) > 3000 {
-		t.Errorf("an error of %d bytes: %s", len(text), text)
-	}
+	expect.That(t, len(text) <= 3000, "an error of %d bytes: %s", len(text), text)
 	for _, r := range text {
 		if r < ' ' || r > '~' {
 			t.Errorf("%q in %q", r, text)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -32,18 +33,14 @@ func sample(t testing.TB, name string) []record {
 	if err := json.Unmarshal(data, &batch); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	if len(batch.Records) == 0 {
-		t.Fatalf("%s holds no records", name)
-	}
+	must.That(t, len(batch.Records) > 0, "%s holds no records", name)
 	return batch.Records
 }
 
 func samples(t testing.TB, pattern string) []string {
 	t.Helper()
 	files, err := filepath.Glob("../../../events/" + pattern)
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%v %v", files, err)
-	}
+	must.That(t, err == nil && len(files) > 0, "%v %v", files, err)
 	for i, f := range files {
 		files[i] = filepath.Base(f)
 	}
@@ -65,9 +62,7 @@ func TestSamplesAreBatchesAsLambdaSendsThem(t *testing.T) {
 			seen[r.MessageID] = true
 			fifo := strings.HasSuffix(r.EventSourceARN, ".fifo")
 			for _, attribute := range []string{"MessageGroupId", "MessageDeduplicationId", "SequenceNumber"} {
-				if (r.Attributes[attribute] != "") != fifo {
-					t.Errorf("%s, record %d: %s %q", name, i, attribute, r.Attributes[attribute])
-				}
+				expect.That(t, (r.Attributes[attribute] != "") == fifo, "%s, record %d: %s %q", name, i, attribute, r.Attributes[attribute])
 			}
 		}
 	}
@@ -77,9 +72,7 @@ func TestSampleSweepIsAnInvocationByTheScheduler(t *testing.T) {
 	data := must.Read(t, "../../../events/sweep.json")
 	var e map[string]any
 	must.Succeed(t, json.Unmarshal(data, &e))
-	if e["source"] != "aws.scheduler" || e["detail-type"] != "Scheduled Event" || e["detail"] != "{}" {
-		t.Errorf("%v", e)
-	}
+	expect.That(t, e["source"] == "aws.scheduler" && e["detail-type"] == "Scheduled Event" && e["detail"] == "{}", "%v", e)
 }
 
 func contentID(body string) string {

@@ -8,6 +8,7 @@ import (
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -27,13 +28,9 @@ func TestReadsTheSamplesOfOrders(t *testing.T) {
 	for name, want := range map[string]plan.Order{"order.json": order(), "order-drain.json": sampleDrain(), "order-nodeclaim.json": sampleClaim()} {
 		r := sample(t, name)[0]
 		got, err := trigger.ParseOrder([]byte(r.Body))
-		if err != nil || got != want {
-			t.Fatalf("%s: %+v, %v", name, got, err)
-		}
+		must.That(t, err == nil && got == want, "%s: %+v, %v", name, got, err)
 		body, err := trigger.EncodeOrder(got)
-		if err != nil || string(body) != r.Body {
-			t.Errorf("%s, %v", body, err)
-		}
+		expect.That(t, err == nil && string(body) == r.Body, "%s, %v", body, err)
 		if r.Attributes["MessageGroupId"] != trigger.OrderGroup(got) || r.Attributes["MessageDeduplicationId"] != trigger.OrderDeduplicationID(got) {
 			t.Errorf("%v: group %s, deduplication id %s", r.Attributes, trigger.OrderGroup(got), trigger.OrderDeduplicationID(got))
 		}
@@ -70,9 +67,7 @@ func TestAnOrderArrivesAsItWasSent(t *testing.T) {
 	must.Succeed(t, err)
 	o.FirstSeen = o.FirstSeen.UTC()
 	o.Why = strings.ReplaceAll(o.Why, "\uFFFF", "\uFFFD") // SQS refuses it
-	if got != o {
-		t.Errorf("got %+v, want %+v", got, o)
-	}
+	expect.That(t, got == o, "got %+v, want %+v", got, o)
 }
 
 // acting returns an order for the act, with the fields that it needs.
@@ -123,9 +118,7 @@ func TestReadsOrdersOnlyAsTheyAreWritten(t *testing.T) {
 		"a wrong value":      {strings.Replace(good, `"terminate"`, `"explode"`, 1), `action: unknown: "explode"`},
 	} {
 		got, err := trigger.ParseOrder([]byte(tt.body))
-		if err == nil || err.Error() != "malformed order: "+tt.want || got != (plan.Order{}) {
-			t.Errorf("%s: got  %v\nwant %s", name, err, tt.want)
-		}
+		expect.That(t, err != nil && err.Error() == "malformed order: "+tt.want && got == (plan.Order{}), "%s: got  %v\nwant %s", name, err, tt.want)
 	}
 }
 
@@ -187,12 +180,8 @@ func TestAnOrderGivenAgainIsNotTakenForADuplicate(t *testing.T) {
 	other := first
 	other.ID = "0000000000000001"
 	id := trigger.OrderDeduplicationID(first)
-	if id != "3f9a0c5d7e1b2468-20260310T1217Z" || !groupForm.MatchString(id) {
-		t.Errorf("%s", id)
-	}
-	if got := trigger.OrderDeduplicationID(second); got != id {
-		t.Errorf("a second delivery within the minute has %s", got)
-	}
+	expect.That(t, id == "3f9a0c5d7e1b2468-20260310T1217Z" && groupForm.MatchString(id), "%s", id)
+	expect.Equal(t, trigger.OrderDeduplicationID(second), id, "a second delivery within the minute has")
 	for _, o := range []plan.Order{later, other} {
 		if got := trigger.OrderDeduplicationID(o); got == id {
 			t.Errorf("%+v would be dropped", o)
@@ -209,9 +198,7 @@ func FuzzParseOrder(f *testing.F) {
 		o, err := trigger.ParseOrder(body)
 		bounded(t, err)
 		if err != nil {
-			if o != (plan.Order{}) {
-				t.Errorf("%+v with %v", o, err)
-			}
+			expect.That(t, o == (plan.Order{}), "%+v with %v", o, err)
 			return
 		}
 		if again, err := trigger.EncodeOrder(o); err != nil || string(again) != strings.TrimSpace(string(body)) {
