@@ -16,12 +16,11 @@ func bootstrapCases() []Case {
 		broken("bootstrap-sh-on-al2023", "The user data still calls /etc/eks/bootstrap.sh, which AL2023 images do not have.",
 			from(docAL2023, "https://github.com/awslabs/amazon-eks-ami/issues/1885", "https://github.com/awslabs/amazon-eks-ami/issues/2426"), texted(own, "UserDataWrongFormat", bootstrapData("--apiserver-endpoint "+Endpoint+" --b64-cluster-ca "+CA))),
 		misleading("bootstrap-sh-beside-a-nodeconfig", "The user data calls bootstrap.sh in vain and has a NodeConfig too, with which nodeadm joins. The role has no access entry.",
-			from("https://github.com/awslabs/amazon-eks-ami/issues/1701", docNodeadm), func(b *Bundle) *verdict {
-				m := b.Unregistered(own)
+			from("https://github.com/awslabs/amazon-eks-ami/issues/1701", docNodeadm), unjoined(own, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, multipart(part(shellPart, "#!/bin/bash\n/etc/eks/bootstrap.sh "+Cluster+" || true\n"), part(nodeConfigPart, nodeConfig(Cluster, CA))))
 				b.unmap(own)
 				return unregistered(m, "NodeRoleNotMapped")
-			}),
+			})),
 		broken("nodeconfig-on-al2", "A NodeConfig for nodeadm on an AL2 image, which has no nodeadm: nothing runs there.",
 			from(docNodeadm, docTemplates), texted(Reports, "UserDataWrongFormat", nodeadmData(Cluster, CA))),
 		broken("toml-on-al2023", "Settings for Bottlerocket on an AL2023 image.",
@@ -57,22 +56,17 @@ func bootstrapCases() []Case {
 		broken("template-without-user-data", "A launch template with an AMI of its own and no user data: EKS adds none then, and nothing joins.",
 			from(docTemplates, repostNodeGroup), texted(own, "UserDataEmpty", "")),
 		broken("user-data-over-16-kilobytes", "EC2 takes 16 KB of user data at most; this has grown beyond.",
-			from(docUserData), func(b *Bundle) *verdict {
-				m := b.Unregistered(Batch)
-				b.retext(m, multipart(part(shellPart, "#!/bin/bash\n"+strings.Repeat("# allowed: 192.0.2.0/24\n", 720)), part(nodeConfigPart, nodeConfig(Cluster, CA))))
-				return unregistered(m, "UserDataTooLarge")
-			}),
+			from(docUserData), texted(Batch, "UserDataTooLarge", multipart(part(shellPart, "#!/bin/bash\n"+strings.Repeat("# allowed: 192.0.2.0/24\n", 720)), part(nodeConfigPart, nodeConfig(Cluster, CA))))),
 		misleading("user-data-in-base64-twice", "The user data was encoded twice. nodeadm decodes what is left, so nothing is proven.",
 			from("https://github.com/canonical/cloud-init/issues/3712", "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/configprovider/userdata.go"), texted(own, "", base64.StdEncoding.EncodeToString([]byte(nodeadmData(Cluster, CA))))),
 		broken("user-data-in-base64-twice-for-another-cluster", "Behind the second base64 stands the name of another cluster.",
 			from("https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/configprovider/userdata.go", docTemplates), texted(own, "UserDataClusterMismatch", base64.StdEncoding.EncodeToString([]byte(nodeadmData("payments-staging", CA))))),
 		misleading("user-data-in-gzip", "The user data is compressed, which cloud-init and nodeadm undo. The role has no access entry.",
-			from("https://github.com/awslabs/amazon-eks-ami/issues/1734", docCloudInit), func(b *Bundle) *verdict {
-				m := b.Unregistered(own)
+			from("https://github.com/awslabs/amazon-eks-ami/issues/1734", docCloudInit), unjoined(own, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, zipped(nodeadmData(Cluster, CA)))
 				b.unmap(own)
 				return unregistered(m, "NodeRoleNotMapped")
-			}),
+			})),
 		broken("private-cluster-without-arguments", "The endpoint is private, the subnet has no way out and no endpoint of the EKS API, and bootstrap.sh is not told what it would have to ask there.",
 			from(docPrivate, "https://github.com/aws/containers-roadmap/issues/745"), func(b *Bundle) *verdict {
 				m := b.privately(Reports)
@@ -86,20 +80,18 @@ func bootstrapCases() []Case {
 				return unregistered(m, "NodeRoleNotMapped")
 			}),
 		broken("taints-in-flag-and-file", "A taint in the kubelet's flags hides those in its file, so Karpenter's own never comes; before 1.3 Karpenter waits for it for ever.",
-			from("https://github.com/aws/karpenter-provider-aws/issues/7486", docNodeClasses), func(b *Bundle) *verdict {
-				m := b.untainted()
+			from("https://github.com/aws/karpenter-provider-aws/issues/7486", docNodeClasses), on((*Bundle).untainted, func(b *Bundle, m *Machine) *verdict {
 				b.UserData[m.ID] = strings.Replace(karpenterData(Batch), "    flags:\n", "    flags:\n    - --register-with-taints=dedicated=batch:NoSchedule\n", 1)
 				b.taint(m, "dedicated", "NoSchedule")
 				return finds(m, "Uninitialized", "UserDataTaintConflict", "StartupTaintMissing")
-			}),
+			})),
 		broken("custom-image-without-the-startup-taint", "Family Custom, and the kubelet's flags do not name karpenter.sh/unregistered; Karpenter before 1.3 refuses the node.",
-			from("https://github.com/kubernetes-sigs/karpenter/issues/1635", "https://github.com/aws/karpenter-provider-aws/issues/6821", docNodeClasses), func(b *Bundle) *verdict {
-				m := b.untainted()
+			from("https://github.com/kubernetes-sigs/karpenter/issues/1635", "https://github.com/aws/karpenter-provider-aws/issues/6821", docNodeClasses), on((*Bundle).untainted, func(b *Bundle, m *Machine) *verdict {
 				b.UserData[m.ID] = nodeadmData(Cluster, CA)
 				class := b.NodeClasses[len(b.NodeClasses)-1]["spec"].(object)
 				class["amiFamily"], class["userData"] = "Custom", b.UserData[m.ID]
 				return finds(m, "Uninitialized", "StartupTaintMissing")
-			}),
+			})),
 		misleading("startup-taint-missing-since-karpenter-1-3", "Karpenter tells of the missing taint and goes on all the same; what the node lacks is the CNI, whose pod crashes.",
 			from("https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/lifecycle/registration.go", docNodeClaims), func(b *Bundle) *verdict {
 				m := b.cniWaits(Batch)
@@ -165,11 +157,10 @@ func quotingCases() []Case {
 		broken("flags-with-quotes-that-reach-the-kubelet", "The quotes are escaped once for each hand they go through, and one stays: the label's value begins with a quote, which the kubelet refuses.",
 			from("https://github.com/kubernetes/kubernetes/pull/109263", "https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html"), flagged("UserDataMalformedFlags", `'--node-labels=team=\\\"reports\\\" --max-pods=58'`)).of(quotedFlags),
 		misleading("flags-with-quotes-in-quotes", "Quotes in quotes look odd and were seen to work, so they are a hint. Nothing else is shown.",
-			from("https://github.com/awslabs/amazon-eks-ami/issues/67", "https://github.com/aws/karpenter-provider-aws/issues/6456"), func(b *Bundle) *verdict {
-				m := b.Unregistered(Reports)
+			from("https://github.com/awslabs/amazon-eks-ami/issues/67", "https://github.com/aws/karpenter-provider-aws/issues/6456"), unjoined(Reports, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, kubeletFlags(`'--node-labels="team=reports,tier=night" --max-pods=58'`))
 				return unregistered(m, "").suggests("UserDataMalformedFlags")
-			}).of(quotedFlags),
+			})).of(quotedFlags),
 		misleading("flags-with-quotes-in-quotes-and-no-route", "The same odd quotes, and a subnet without a way to an endpoint that is public only: the route is the cause.",
 			from("https://github.com/awslabs/amazon-eks-ami/issues/67", docEndpoint), func(b *Bundle) *verdict {
 				b.endpoint(true, false)
@@ -180,8 +171,7 @@ func quotingCases() []Case {
 				return unregistered(m, "ApiEndpointUnreachable", "VpcEndpointMissing").suggests("UserDataMalformedFlags")
 			}).of(quotedFlags),
 		well("flags-with-quotes-in-quotes-on-nodes-that-work", "Two nodes joined with quotes in quotes and are Ready.",
-			from("https://github.com/awslabs/amazon-eks-ami/issues/179", "https://github.com/terraform-aws-modules/terraform-aws-eks/pull/1082"), func(b *Bundle) *verdict {
-				m := b.Unregistered(Reports)
+			from("https://github.com/awslabs/amazon-eks-ami/issues/179", "https://github.com/terraform-aws-modules/terraform-aws-eks/pull/1082"), unjoined(Reports, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, kubeletFlags(`'--node-labels="team=reports,tier=night" --max-pods=58'`))
 				other := b.Another(m)
 				text := b.UserData[m.ID]
@@ -189,25 +179,22 @@ func quotingCases() []Case {
 				b.Join(other, 37*time.Minute)
 				b.UserData[m.ID] = text
 				return nothing()
-			}).of(quotedFlags),
+			})).of(quotedFlags),
 		misleading("karpenters-own-quotes", "Karpenter itself puts the labels in quotes in its NodeConfig. The role of the instance does not trust EC2.",
-			from("https://github.com/aws/karpenter-provider-aws/issues/7486", docNodeRole), func(b *Bundle) *verdict {
-				m := b.Unregistered(Batch)
+			from("https://github.com/aws/karpenter-provider-aws/issues/7486", docNodeRole), unjoined(Batch, func(b *Bundle, m *Machine) *verdict {
 				b.find(b.Roles, "RoleName", Batch.Role)["AssumeRolePolicyDocument"] = trust("eks-nodegroup.amazonaws.com")
 				return unregistered(m, "RoleTrustInvalid")
-			}).of(quotedFlags),
+			})).of(quotedFlags),
 		broken("startup-taint-quoted-twice-and-refused", "User data of a custom AMI gives Karpenter's taint in quotes within quotes, the node came without it, and Karpenter before 1.3 refuses such a node: the quotes are to be changed.",
-			from(docNodeClasses, "https://github.com/kubernetes-sigs/karpenter/issues/1828", "https://github.com/awslabs/amazon-eks-ami/issues/179"), func(b *Bundle) *verdict {
-				m := b.untainted()
+			from(docNodeClasses, "https://github.com/kubernetes-sigs/karpenter/issues/1828", "https://github.com/awslabs/amazon-eks-ami/issues/179"), on((*Bundle).untainted, func(b *Bundle, m *Machine) *verdict {
 				b.custom(m, nestedTaint)
 				return finds(m, "Uninitialized", "UserDataMalformedFlags", "StartupTaintMissing")
-			}).of(quotedFlags),
+			})).of(quotedFlags),
 		misleading("startup-taint-quoted-once-and-refused", "The taint is written as it should be, and Karpenter before 1.3 refuses the node all the same: nothing is wrong with the flags.",
-			from(docNodeClasses, "https://github.com/kubernetes-sigs/karpenter/issues/1828"), func(b *Bundle) *verdict {
-				m := b.untainted()
+			from(docNodeClasses, "https://github.com/kubernetes-sigs/karpenter/issues/1828"), on((*Bundle).untainted, func(b *Bundle, m *Machine) *verdict {
 				b.custom(m, "'--register-with-taints=karpenter.sh/unregistered=:NoExecute'")
 				return finds(m, "Uninitialized", "StartupTaintMissing").rulesOut("UserDataMalformedFlags")
-			}).of(quotedFlags),
+			})).of(quotedFlags),
 		misleading("startup-taint-quoted-twice-since-karpenter-1-3", "The same quotes, and Karpenter tells that the taint was missing and goes on. What the node lacks is the CNI, whose pod crashes.",
 			from("https://github.com/kubernetes-sigs/karpenter/pull/1991", docNodeClasses), func(b *Bundle) *verdict {
 				m := b.joined(Batch, 26*time.Minute)

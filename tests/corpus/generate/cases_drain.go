@@ -12,36 +12,32 @@ const (
 func drainCases() []Case {
 	return []Case{
 		broken("drain-of-a-pod-not-to-be-disrupted", "A job's pod is annotated as not to be disrupted, and the NodePool has no terminationGracePeriod: the drain waits until the pod ends.",
-			from(docDisruption, docDrain), func(b *Bundle) *verdict {
-				m := b.draining()
+			from(docDisruption, docDrain), on((*Bundle).draining, func(b *Bundle, m *Machine) *verdict {
 				b.podOf(m, "etl")["metadata"].(object)["annotations"] = object{"karpenter.sh/do-not-disrupt": "true"}
 				return b.stuck(m, "DrainBlocked").says("etl", "do-not-disrupt=true")
-			}),
+			})),
 		broken("drain-of-a-pod-with-two-budgets", "Two PodDisruptionBudgets select the same pod. Both allow a disruption, and the eviction API refuses all the same.",
-			from(docEvictions, "https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary-controllers-and-selectors"), func(b *Bundle) *verdict {
-				m := b.draining()
+			from(docEvictions, "https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary-controllers-and-selectors"), on((*Bundle).draining, func(b *Bundle, m *Machine) *verdict {
 				b.podOf(m, "web")
 				b.budget("web", 3, 1)
 				b.budget("web", 3, 2)
 				b.Budgets[1]["metadata"].(object)["name"] = "web-too"
 				return b.stuck(m, "DrainBlocked").says("several PodDisruptionBudgets", "shop/web-too")
-			}),
+			})),
 		broken("drain-of-a-pod-with-a-budget-of-zero", "A PodDisruptionBudget with maxUnavailable 0 never allows a disruption, with however many replicas.",
-			from("https://kubernetes.io/docs/tasks/run-application/configure-pdb/", docDrain), func(b *Bundle) *verdict {
-				m := b.draining()
+			from("https://kubernetes.io/docs/tasks/run-application/configure-pdb/", docDrain), on((*Bundle).draining, func(b *Bundle, m *Machine) *verdict {
 				b.podOf(m, "web")
 				b.budget("web", 5, 5)
 				b.Budgets[0]["spec"].(object)["maxUnavailable"] = 0
 				delete(b.Budgets[0]["spec"].(object), "minAvailable")
 				return b.stuck(m, "DrainBlocked").says("shop/web", "5 healthy of 5")
-			}),
+			})),
 		broken("drain-of-a-pod-with-a-grace-period-of-a-day", "The pod was evicted and is Terminating. Its terminationGracePeriodSeconds is a day, and Karpenter waits for it.",
-			from(docWaiting), func(b *Bundle) *verdict {
-				m := b.draining()
+			from(docWaiting), on((*Bundle).draining, func(b *Bundle, m *Machine) *verdict {
 				p := b.podOf(m, "queue")["metadata"].(object)
 				p["deletionTimestamp"], p["deletionGracePeriodSeconds"] = b.kubeTime(-22*time.Hour), 86400
 				return b.stuck(m, "DrainBlocked").says("queue", "Terminating")
-			}),
+			})),
 		misleading("drain-waits-for-volumes-of-a-hanging-pod", "A pod is Terminating long after its grace period. The drain does not wait for it any more, but its volume stays attached.",
 			from(docWaiting, docTermination), func(b *Bundle) *verdict {
 				m := b.removed(2*time.Hour, true)
@@ -54,30 +50,27 @@ func drainCases() []Case {
 				return b.stuck(m, "VolumesAttached").rulesOut("DrainBlocked")
 			}),
 		misleading("drain-past-a-pod-that-tolerates-it", "The budget of a pod allows nothing, but the pod tolerates every taint, so that Karpenter leaves it where it is. It waits for another pod, whose annotation is the reason.",
-			from(docWaiting), func(b *Bundle) *verdict {
-				m := b.draining()
+			from(docWaiting), on((*Bundle).draining, func(b *Bundle, m *Machine) *verdict {
 				b.podOf(m, "agent")["spec"].(object)["tolerations"] = []object{{"operator": "Exists"}}
 				b.budget("agent", 1, 1)
 				b.podOf(m, "etl")["metadata"].(object)["annotations"] = object{"karpenter.sh/do-not-disrupt": "true"}
 				return b.stuck(m, "DrainBlocked").says("etl").saysNot("agent")
-			}),
+			})),
 		misleading("drain-past-a-pod-that-is-not-ready", "A budget has just as many healthy pods as it needs, and the pod on this node is not one of them: it may be evicted. The drain waits for another pod, with an annotation.",
-			from(docEvictions, "https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy"), func(b *Bundle) *verdict {
-				m := b.draining()
+			from(docEvictions, "https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy"), on((*Bundle).draining, func(b *Bundle, m *Machine) *verdict {
 				b.podOf(m, "web")["status"].(object)["conditions"] = []object{{"type": "Ready", "status": "False"}}
 				b.budget("web", 2, 2)
 				b.podOf(m, "etl")["metadata"].(object)["annotations"] = object{"karpenter.sh/do-not-disrupt": "true"}
 				return b.stuck(m, "DrainBlocked").says("etl").saysNot("shop/web ")
-			}),
+			})),
 		misleading("drain-of-a-pod-whose-annotation-is-over", "The annotation of a pod protected it for the first four hours, which are over, and nothing else is known to keep it: the annotation is not the reason.",
-			from(docWaiting), func(b *Bundle) *verdict {
-				m := b.draining()
+			from(docWaiting), on((*Bundle).draining, func(b *Bundle, m *Machine) *verdict {
 				p := b.podOf(m, "etl")
 				p["metadata"].(object)["annotations"] = object{"karpenter.sh/do-not-disrupt": "4h"}
 				p["status"].(object)["startTime"] = b.kubeTime(5 * time.Hour)
 				b.budget("another", 2, 1)
 				return b.stuck(m, "").suggests("DrainBlocked").saysNot("do-not-disrupt")
-			}),
+			})),
 	}
 }
 

@@ -62,31 +62,27 @@ func fellowCases() []Case {
 				return unregistered(b.Unregistered(Workers), "").suggests("DhcpOptionsWrong")
 			}),
 		misleading("network-acl-that-another-node-passes", "By the subnet's network ACL no HTTPS gets out. A node of the group in that subnet is Ready, and reports through it: what is captured of the ACL is not the whole truth.",
-			from(docACLs), func(b *Bundle) *verdict {
-				m := shut(b)
+			from(docACLs), on(shut, func(b *Bundle, m *Machine) *verdict {
 				fellow(b, m, 3*time.Hour).moved()
 				return unregistered(m, "").suggests("NaclBlocksApi")
-			}),
+			})),
 		broken("network-acl-and-a-node-in-another-subnet", "The same ACL. The group's other node is in another subnet, with another ACL, and speaks for nothing.",
-			from(docACLs), func(b *Bundle) *verdict {
-				m := shut(b)
+			from(docACLs), on(shut, func(b *Bundle, m *Machine) *verdict {
 				fellow(b, m, 3*time.Hour)
 				return unregistered(m, "NaclBlocksApi")
-			}),
+			})),
 		misleading("role-unmapped-with-which-another-has-joined-since", "The role is in no store. Another instance with it joined ten minutes ago, after this one was launched: then it was mapped, and this one did not come either.",
-			from(docAccessEntries, repostJoin), func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			from(docAccessEntries, repostJoin), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.unmap(BatchGroup)
 				fellow(b, m, 12*time.Minute)
 				return unregistered(m, "").suggests("NodeRoleNotMapped")
-			}),
+			})),
 		broken("role-unmapped-with-which-another-joined-before", "The same, and the other instance joined a day before: the mapping was removed since, and its token is good for a while.",
-			from(docAccessEntries, repostJoin), func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			from(docAccessEntries, repostJoin), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.unmap(BatchGroup)
 				fellow(b, m, day)
 				return unregistered(m, "NodeRoleNotMapped")
-			}),
+			})),
 		broken("nat-gateway-in-its-own-private-subnet", "The NAT gateway stands in the very subnet that it is to serve: the default route leads its packets back to it.",
 			from(docNAT), func(b *Bundle) *verdict {
 				b.endpoint(true, false)

@@ -73,11 +73,10 @@ func flappingCases() []Case {
 				return finds(m, "Flapping", "").suggests("KernelPanic").orders()
 			}),
 		misleading("not-ready-after-a-kill", "The kernel killed a process for lack of memory, and a kubelet that reports says that it has no network: memory is a hint, and puts the symptom in doubt.",
-			from(docWatcher, docNodeStatus), func(b *Bundle) *verdict {
-				m := worker(b)
+			from(docWatcher, docNodeStatus), on(worker, func(b *Bundle, m *Machine) *verdict {
 				b.notReady(m, "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized", 20*time.Minute)
 				b.nodeEvent(m, "kubelet", "SystemOOM", strings.ReplaceAll(oom, "#", "1"), "Warning", 22*time.Minute, 1)
 				return finds(m, "NotReady", "").suggests("OutOfMemory", "CniNotReady")
-			}),
+			})),
 	}
 }

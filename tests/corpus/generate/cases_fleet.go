@@ -56,14 +56,13 @@ func fleetCases() []Case {
 				return unregistered(m, "ReplacementRepeats").holds("")
 			}),
 		broken("replacements-fail-alike-for-a-role", "Karpenter launches again and again for a pool whose role is mapped nowhere, and says that registration is unhealthy.",
-			from(docNodePools, "https://github.com/aws/karpenter-provider-aws/issues/6303"), func(b *Bundle) *verdict {
-				m := b.Unregistered(Batch)
+			from(docNodePools, "https://github.com/aws/karpenter-provider-aws/issues/6303"), unjoined(Batch, func(b *Bundle, m *Machine) *verdict {
 				b.unmap(Batch)
 				b.replaced(Batch)
 				conditions := b.poolOf(Batch)["status"].(object)["conditions"].([]object)
 				conditions[1] = object{"type": "NodeRegistrationHealthy", "status": "False", "reason": "RegistrationFailed", "message": "Failed to register node", "lastTransitionTime": b.kubeTime(20 * time.Minute)}
 				return unregistered(m, "NodeRoleNotMapped", "ReplacementRepeats")
-			}),
+			})),
 		misleading("new-template-version-does-not-join", "Both failing instances have version 4 of the template and its new AMI, and the nodes that work have version 3: a strong hint, and no proof.",
 			from(docTemplates, "https://github.com/aws/karpenter-provider-aws/issues/6084", "https://github.com/awslabs/amazon-eks-ami/issues/1412"), func(b *Bundle) *verdict {
 				b.template(Workers)["DefaultVersion"] = false
@@ -76,11 +75,10 @@ func fleetCases() []Case {
 				return v.and(other, "Unregistered", "").suggests("LaunchTemplateDrift")
 			}),
 		broken("webhook-without-endpoints", "A webhook with failurePolicy Fail is asked about each new node, and its service has no endpoint: the API server refuses the node.",
-			from("https://github.com/projectcapsule/capsule/issues/642", "https://github.com/kyverno/kyverno/issues/11122", "https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/"), func(b *Bundle) *verdict {
-				m := b.Unregistered(Workers)
+			from("https://github.com/projectcapsule/capsule/issues/642", "https://github.com/kyverno/kyverno/issues/11122", "https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/"), unjoined(Workers, func(b *Bundle, m *Machine) *verdict {
 				b.webhook("Fail", "nodes", 0)
 				return unregistered(m, "AdmissionWebhookBlocks")
-			}),
+			})),
 		misleading("webhook-that-is-ignored-if-it-fails", "The same webhook with failurePolicy Ignore is no obstacle. The cluster's security group admits others only.",
 			from("https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/", docFirewall), func(b *Bundle) *verdict {
 				b.endpoint(false, true)
@@ -90,11 +88,10 @@ func fleetCases() []Case {
 				return unregistered(m, "SecurityGroupBlocksApi")
 			}),
 		misleading("webhook-about-pods", "A webhook without endpoints that is asked about pods alone keeps no node away. No cause is shown.",
-			from("https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/"), func(b *Bundle) *verdict {
-				m := b.Unregistered(Workers)
+			from("https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/"), unjoined(Workers, func(b *Bundle, m *Machine) *verdict {
 				b.webhook("Fail", "pods", 0)
 				return unregistered(m, "")
-			}),
+			})),
 		well("webhook-that-answers", "A webhook about nodes with failurePolicy Fail, whose service has two ready endpoints.",
 			from("https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/"), func(b *Bundle) *verdict {
 				b.webhook("Fail", "nodes", 2)
@@ -108,13 +105,12 @@ func fleetCases() []Case {
 				return finds(m, "Orphaned", "OwnerGone")
 			}),
 		broken("node-group-is-gone", "The instance's tags name a node group and an Auto Scaling group that do not exist any more.",
-			from(docNodegroupIssue, "https://docs.aws.amazon.com/eks/latest/userguide/delete-managed-node-group.html"), func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			from(docNodegroupIssue, "https://docs.aws.amazon.com/eks/latest/userguide/delete-managed-node-group.html"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.NodeGroups = without(b.NodeGroups, "nodegroupName", BatchGroup.Name)
 				b.ScalingGroups = without(b.ScalingGroups, "AutoScalingGroupName", BatchGroup.ASG())
 				b.Members = without(b.Members, "InstanceId", m.ID)
 				return unregistered(m, "OwnerGone")
-			}),
+			})),
 		broken("two-of-a-group-with-an-unmapped-role", "Two instances of an Auto Scaling group of one's own that never had a node, and their role has no access entry: only their user data shows that they are meant to be nodes.",
 			from(docAccessEntries, repostJoin), func(b *Bundle) *verdict {
 				b.access("API")
@@ -130,30 +126,27 @@ func fleetCases() []Case {
 				return unregistered(m, "NodeRoleNotMapped").and(other, "Unregistered", "NodeRoleNotMapped").holds("SharedCause").incomplete()
 			}),
 		broken("two-of-a-group-with-user-data-for-another-system", "Two instances of an Auto Scaling group of one's own call bootstrap.sh on AL2023: the template is at fault, and a third would fare no better.",
-			from(docAL2023, docTemplates), func(b *Bundle) *verdict {
-				m := b.Unregistered(Edge)
+			from(docAL2023, docTemplates), unjoined(Edge, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, bootstrapData(""))
 				return unregistered(m, "UserDataWrongFormat").and(b.Another(m), "Unregistered", "UserDataWrongFormat").holds("SharedCause")
-			}),
+			})),
 		broken("two-of-a-group-aside-from-every-route", "Two instances of an Auto Scaling group of one's own came into a subnet that has no way out.",
 			from(docEndpoint, docNetwork), func(b *Bundle) *verdict { return twoAside(b, Edge) }),
 		broken("two-of-a-group-without-an-instance-profile", "The launch template of an Auto Scaling group of one's own names no instance profile, and two instances came from it.",
-			from(docNodeRole, docTroubleshooting), func(b *Bundle) *verdict {
-				m := b.Unregistered(Edge)
+			from(docNodeRole, docTroubleshooting), unjoined(Edge, func(b *Bundle, m *Machine) *verdict {
 				other := b.Another(m)
 				for _, each := range []*Machine{m, other} {
 					delete(each.Instance, "IamInstanceProfile")
 				}
 				delete(b.template(Edge)["LaunchTemplateData"].(object), "IamInstanceProfile")
 				return unregistered(m, "InstanceProfileMissing").and(other, "Unregistered", "InstanceProfileMissing").holds("SharedCause")
-			}),
+			})),
 		broken("node-group-says-it-is-unwell", "The node group reports that its instances do not join, and nothing tells why, the console least.",
-			from(docNodegroupIssue, repostNodeGroup), func(b *Bundle) *verdict {
-				m := b.Unregistered(Workers)
+			from(docNodegroupIssue, repostNodeGroup), unjoined(Workers, func(b *Bundle, m *Machine) *verdict {
 				b.Console[m.ID] = console(booted()...)
 				b.unhealthyGroup(m, "NodeCreationFailure", "Instances failed to join the kubernetes cluster")
 				return unregistered(m, "NodeGroupUnhealthy")
-			}),
+			})),
 	}
 }
 

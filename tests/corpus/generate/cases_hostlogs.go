@@ -42,57 +42,50 @@ const space, inodes = "11959212", "1220509"
 func hostLogCases() []Case {
 	return []Case{
 		broken("df-shows-a-full-disk", "The kubelet is silent and nothing is on the console; the host still answers, and its disk is full.",
-			from(docDf, docRunCommand), func(b *Bundle) *verdict {
-				m := silentWorker(b)
+			from(docDf, docRunCommand), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
 				b.Console[m.ID] = console(booted()...)
 				b.logs(m, "0", inodes)
 				return finds(m, "Unknown", "DiskFull", "KubeletSilent").says("the disk at / is full")
-			}),
+			})),
 		broken("df-shows-no-inodes", "containerd is down, half of the disk is free, and the disk can hold no more files.",
-			from(docDf, "https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#eviction-signals"), func(b *Bundle) *verdict {
-				m := worker(b)
+			from(docDf, "https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#eviction-signals"), on(worker, func(b *Bundle, m *Machine) *verdict {
 				b.notReady(m, runtimeDown, 20*time.Minute)
 				b.logs(m, space, "0")
 				return finds(m, "NotReady", "DiskFull").says("can hold no more files")
-			}),
+			})),
 		broken("kubelet-log-of-a-silent-console", "Nobody captured the console; the kubelet's own log shows that it exits because of a flag.",
-			from("https://github.com/awslabs/amazon-eks-ami/issues/1398", docRunCommand), func(b *Bundle) *verdict {
-				m := b.Unregistered(Reports)
+			from("https://github.com/awslabs/amazon-eks-ami/issues/1398", docRunCommand), unjoined(Reports, func(b *Bundle, m *Machine) *verdict {
 				b.logs(m, space, inodes, section{"kubelet", []string{
 					"systemd[1]: Started Kubernetes Kubelet.",
 					`kubelet[2857]: E0310 11:31:04.199967    2857 run.go:74] "command failed" err="failed to parse kubelet flag: unknown flag: --container-runtime"`,
 					"systemd[1]: kubelet.service: Failed with result 'exit-code'.",
 				}})
 				return unregistered(m, "CloudInitFailed").says("the kubelet log", "unknown flag: --container-runtime")
-			}),
+			})),
 		broken("kernel-log-of-a-silent-node", "The console is from the boot, days ago; the kernel's log of the last hours shows the kill that came before the silence.",
-			from("https://docs.kernel.org/admin-guide/sysctl/vm.html", docRunCommand), func(b *Bundle) *verdict {
-				m := silentWorker(b)
+			from("https://docs.kernel.org/admin-guide/sysctl/vm.html", docRunCommand), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
 				b.Console[m.ID] = console(booted()...)
 				b.logs(m, space, inodes, section{"kernel", []string{"kernel: Out of memory: Killed process 4821 (java) total-vm:9216004kB, anon-rss:7340112kB"}})
 				return finds(m, "Unknown", "OutOfMemory", "KubeletSilent", "MemoryPressurePreceded").says("the kernel log")
-			}),
+			})),
 		misleading("volume-of-a-pod-that-is-full", "The kubelet's log quotes a pod whose volume is full; the node's own disk has space.",
-			from(docDf, "https://kubernetes.io/docs/concepts/storage/persistent-volumes/"), func(b *Bundle) *verdict {
-				m := silentWorker(b)
+			from(docDf, "https://kubernetes.io/docs/concepts/storage/persistent-volumes/"), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
 				b.Console[m.ID] = console(booted()...)
 				b.logs(m, space, inodes, section{"kubelet", []string{`kubelet[2857]: E0310 11:31:04.199967    2857 remote_runtime.go:343] "ExecSync failed" err="write /data/wal/0001: no space left on device"`}})
 				return finds(m, "Unknown", "", "KubeletSilent").misses("DiskFull")
-			}),
+			})),
 		misleading("tail-of-a-boot-that-ended", "The ends of the logs show the end of the boot and no failure, which may be in what they lack: nothing is ruled out.",
-			from(docRunCommand), func(b *Bundle) *verdict {
-				m := b.Unregistered(Workers)
+			from(docRunCommand), unjoined(Workers, func(b *Bundle, m *Machine) *verdict {
 				b.logs(m, space, inodes, section{"cloud-init", []string{"cloud-init[1990]: Cloud-init v. 22.2.2 finished at Tue, 10 Mar 2026 11:30:12 +0000. Datasource DataSourceEc2.  Up 21.80 seconds"}})
 				return unregistered(m, "").misses("CloudInitFailed", "NodeadmFailed", "DiskFull")
-			}),
+			})),
 		misleading("logs-from-before-the-silence", "The host printed its logs an hour before its node went silent; the disk that was full then may be empty since.",
-			from(docRunCommand), func(b *Bundle) *verdict {
-				m := silentWorker(b)
+			from(docRunCommand), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
 				b.Console[m.ID] = console(booted()...)
 				b.logs(m, "0", inodes)
 				file := "host-logs/" + m.ID + ".txt"
 				b.raw[file] = strings.Replace(b.raw[file], b.At.Add(-2*time.Minute).Format(time.RFC3339), b.At.Add(-2*time.Hour).Format(time.RFC3339), 1)
 				return finds(m, "Unknown", "", "KubeletSilent").misses("DiskFull")
-			}),
+			})),
 	}
 }

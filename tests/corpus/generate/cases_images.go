@@ -11,11 +11,10 @@ func imageCases() []Case {
 	arm := []string{"https://github.com/eksctl-io/eksctl/issues/2558", "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-types.html"}
 	return []Case{
 		misleading("arm64-and-the-role-unmapped", "The first arm64 instances do not join. AMI and instance agree, or EC2 had not launched them; their role is mapped nowhere.",
-			append(arm, docAccessEntries), func(b *Bundle) *verdict {
-				m := b.Unregistered(Arm)
+			append(arm, docAccessEntries), unjoined(Arm, func(b *Bundle, m *Machine) *verdict {
 				b.unmap(Arm)
 				return unregistered(m, "NodeRoleNotMapped").rulesOut("ArchitectureMismatch")
-			}).of(onARM),
+			})).of(onARM),
 		misleading("arm64-and-no-route", "arm64 again; the new group got a subnet without a way to the endpoint.",
 			append(arm, docEndpoint), func(b *Bundle) *verdict {
 				b.endpoint(true, false)
@@ -32,11 +31,10 @@ func imageCases() []Case {
 				return unregistered(m, "UserDataClusterMismatch").rulesOut("ArchitectureMismatch").holds("NotClaimed")
 			}).of(onARM),
 		well("arm64-nodes-that-work", "An arm64 node beside those of the other architecture.",
-			arm, func(b *Bundle) *verdict {
-				m := b.Unregistered(Arm)
+			arm, unjoined(Arm, func(b *Bundle, m *Machine) *verdict {
 				b.Join(m, 38*time.Minute)
 				return nothing()
-			}).of(onARM),
+			})).of(onARM),
 		broken("user-data-fetches-a-binary-for-amd64", "AMI and instance are arm64, but the user data fetches a binary for amd64 before nodeadm, and the kernel refuses it.",
 			from("https://github.com/awslabs/amazon-eks-ami/issues/1412", "https://github.com/aquasecurity/kube-bench/issues/671"), func(b *Bundle) *verdict {
 				g := Arm
@@ -58,11 +56,10 @@ func imageCases() []Case {
 				return unregistered(m, "AmiWithoutKubernetes")
 			}),
 		misleading("eks-image-with-a-short-console", "An image of EKS whose console, an hour old, ends before nodeadm runs: absence proves nothing.",
-			from("https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html"), func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			from("https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.Console[m.ID] = console()
 				return unregistered(m, "")
-			}),
+			})),
 		broken("kubelet-newer-than-the-control-plane", "The AMI is for 1.36 and the cluster is at 1.35: a kubelet must not be newer than its API server.",
 			from(docSkew, docTroubleshooting), func(b *Bundle) *verdict {
 				g := BatchGroup
@@ -78,17 +75,15 @@ func imageCases() []Case {
 				return finds(m, "NotReady", "KubeletVersionSkew")
 			}),
 		well("al2-three-minors-older", "AL2 images end at 1.32, and three minors is within the skew of 1.35: old, and it works.",
-			from(docAL2, docSkew), func(b *Bundle) *verdict {
-				m := b.Unregistered(Reports)
+			from(docAL2, docSkew), unjoined(Reports, func(b *Bundle, m *Machine) *verdict {
 				b.Join(m, 38*time.Minute)
 				return nothing()
-			}),
+			})),
 		misleading("al2-that-does-not-join", "AL2 is worth a hint, but 1.32 joins 1.35; this instance's profile has no role.",
-			from(docAL2, docSkew), func(b *Bundle) *verdict {
-				m := b.Unregistered(Reports)
+			from(docAL2, docSkew), unjoined(Reports, func(b *Bundle, m *Machine) *verdict {
 				b.find(b.Profiles, "InstanceProfileName", Reports.Profile())["Roles"] = []object{}
 				return unregistered(m, "InstanceProfileMissing").suggests("AmiFamilyUnsupported")
-			}),
+			})),
 		broken("kubelet-1-35-on-cgroup-v1", "An AL2 image of the company's own with kubelet 1.35, which does not start on cgroup v1 unless failCgroupV1 is off.",
 			from("https://github.com/kubernetes/test-infra/pull/36215", "https://github.com/NVIDIA/OpenShell/pull/360", "https://kubernetes.io/docs/concepts/architecture/cgroups/"), func(b *Bundle) *verdict {
 				g := Reports
@@ -101,8 +96,7 @@ func imageCases() []Case {
 				return unregistered(m, "AmiFamilyUnsupported")
 			}),
 		broken("cloud-init-crashed", "cloud-init ends in a traceback while it runs the user data, and nothing behind it runs.",
-			from("https://docs.cloud-init.io/en/latest/howto/debugging.html", "https://github.com/awslabs/amazon-eks-ami/issues/2426"), func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			from("https://docs.cloud-init.io/en/latest/howto/debugging.html", "https://github.com/awslabs/amazon-eks-ami/issues/2426"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.Console[m.ID] = console(
 					"[   10.120331] cloud-init[1720]: 2026-03-10 11:20:58,110 - util.py[WARNING]: failed stage init",
 					"[   10.124018] cloud-init[1720]: Traceback (most recent call last):",
@@ -111,7 +105,7 @@ func imageCases() []Case {
 					"[FAILED] Failed to start cloud-init.service - Initial cloud-init job (metadata service crawler).",
 					"[DEPEND] Dependency failed for cloud-config.service - Apply the settings specified in cloud-config.")
 				return unregistered(m, "CloudInitFailed")
-			}),
+			})),
 		broken("nodeadm-may-not-execute", "A hardened image forbids nodeadm to run, which only the console tells.",
 			from("https://github.com/awslabs/amazon-eks-ami/issues/2123", "https://github.com/awslabs/amazon-eks-ami/issues/2426"), func(b *Bundle) *verdict {
 				g := BatchGroup
@@ -136,8 +130,7 @@ func imageCases() []Case {
 				return unregistered(m, "UserDataUnparseable", "NodeadmFailed")
 			}),
 		misleading("console-with-harmless-failures", "Units that have nothing to do with the node fail on the console, and nodeadm did its work. The security group lets nothing out.",
-			from(docFirewall, "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-console.html"), func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			from(docFirewall, "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-console.html"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.Console[m.ID] = console(slices.Concat([]string{
 					"[FAILED] Failed to start amazon-ssm-agent-telemetry.service - Company telemetry.",
 					"[FAILED] Failed to start systemd-hwdb-update.service - Rebuild Hardware Database.",
@@ -146,7 +139,7 @@ func imageCases() []Case {
 				b.behind(m, nil, []object{})
 				b.admit(fromGroup("-1", 0, batchGroup))
 				return unregistered(m, "SecurityGroupBlocksApi")
-			}),
+			})),
 	}
 }
 
@@ -196,17 +189,15 @@ func ownImageCases() []Case {
 		misleading("own-ami-that-completes-the-nodeconfig", "The NodeConfig has no service CIDR, and nodeadm fails later, for what EC2 says: the AMI completed it.",
 			from(validation, provider), says(half, "", retries, fatal("operation error EC2: DescribeInstances, exceeded maximum number of attempts, 30"), config)),
 		misleading("own-ami-without-user-data-and-no-console", "A node group whose launch template has an AMI of its own and no user data, and nobody captured the console: the AMI may know its cluster.",
-			from(docTemplates, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html"), func(b *Bundle) *verdict {
-				m := b.Unregistered(own)
+			from(docTemplates, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html"), unjoined(own, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, "")
 				return unregistered(m, "").suggests("UserDataEmpty")
-			}),
+			})),
 		broken("own-ami-without-user-data-and-an-empty-console", "The same, and the console is empty: EKS adds nothing to the template, and nothing shows that the AMI joins by itself.",
-			from(docTemplates, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html"), func(b *Bundle) *verdict {
-				m := b.Unregistered(own)
+			from(docTemplates, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html"), unjoined(own, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, "")
 				b.Console[m.ID] = ""
 				return unregistered(m, "UserDataEmpty")
-			}),
+			})),
 	}
 }

@@ -18,19 +18,17 @@ func mappingCases() []Case {
 	}
 	return []Case{
 		broken("aws-auth-is-no-yaml", "A tab crept into mapRoles: the authenticator then knows no role mapping at all.",
-			from(authenticator, docAwsAuth), func(b *Bundle) *verdict {
-				m := b.Unregistered(Edge)
+			from(authenticator, docAwsAuth), unjoined(Edge, func(b *Bundle, m *Machine) *verdict {
 				b.RawMapRoles = strings.Join(b.MapRoles, "") + "- rolearn: arn:aws:iam::" + Account + ":role/Auditor\n\tusername: auditor\n  groups: [auditors\n"
 				return unregistered(m, "AwsAuthUnparseable", "NodeRoleNotMapped")
-			}),
+			})),
 		misleading("aws-auth-with-one-invalid-entry", "One entry lacks its ARN: the authenticator drops that entry and keeps the node's. The launch template has no instance profile.",
-			from(authenticator, docNodeRole), func(b *Bundle) *verdict {
-				m := b.Unregistered(Edge)
+			from(authenticator, docNodeRole), unjoined(Edge, func(b *Bundle, m *Machine) *verdict {
 				b.MapRoles = append([]string{"- username: nobody\n  groups:\n  - system:masters\n"}, b.MapRoles...)
 				delete(m.Instance, "IamInstanceProfile")
 				delete(b.template(Edge)["LaunchTemplateData"].(object), "IamInstanceProfile")
 				return unregistered(m, "InstanceProfileMissing")
-			}),
+			})),
 		broken("aws-auth-arn-with-a-path", "The ARN in aws-auth has the role's path in it, and the authenticator compares without.",
 			from(docTroubleshooting, "https://github.com/kubernetes-sigs/aws-iam-authenticator/issues/268", "https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2221"), func(b *Bundle) *verdict {
 				g := Edge
@@ -60,24 +58,18 @@ func mappingCases() []Case {
 		broken("aws-auth-with-the-wrong-username", "The username lacks the prefix system:node:, so the node authorizer does not take its bearer for a node.",
 			from("https://kubernetes.io/docs/reference/access-authn-authz/node/", docAwsAuth), remapped("AwsAuthWrongUsername", mapRole(arn, `"{{EC2PrivateDNSName}}"`, "system:bootstrappers", "system:nodes"))),
 		misleading("aws-auth-with-the-session-name", "system:node:{{SessionName}} is right where nodes are named by their instance ids. Whether they are is not in sight, so nothing is proven.",
-			from(authenticator, "https://github.com/aws/karpenter-provider-aws/issues/7508"), func(b *Bundle) *verdict {
-				m := b.Unregistered(Edge)
+			from(authenticator, "https://github.com/aws/karpenter-provider-aws/issues/7508"), unjoined(Edge, func(b *Bundle, m *Machine) *verdict {
 				b.remap(Edge, bySession)
 				return unregistered(m, "")
-			}),
+			})),
 		broken("named-by-id-and-mapped-by-dns-name", "A feature gate of nodeadm names the node after its instance id, and aws-auth makes it known by its private DNS name: the API server lets it register under the latter alone.",
-			from(nodeadmNames, "https://kubernetes.io/docs/reference/access-authn-authz/node/"), func(b *Bundle) *verdict {
-				m := b.Unregistered(Edge)
-				b.retext(m, multipart(part(nodeConfigPart, nodeConfig(Cluster, CA)+idNames)))
-				return unregistered(m, "AwsAuthWrongUsername")
-			}),
+			from(nodeadmNames, "https://kubernetes.io/docs/reference/access-authn-authz/node/"), texted(Edge, "AwsAuthWrongUsername", multipart(part(nodeConfigPart, nodeConfig(Cluster, CA)+idNames)))),
 		misleading("named-by-id-and-mapped-by-session", "The same feature gate, and aws-auth makes the node known by its session, which is named after the instance id. No cause is shown.",
-			from(nodeadmNames, authenticator), func(b *Bundle) *verdict {
-				m := b.Unregistered(Edge)
+			from(nodeadmNames, authenticator), unjoined(Edge, func(b *Bundle, m *Machine) *verdict {
 				b.remap(Edge, bySession)
 				b.retext(m, multipart(part(nodeConfigPart, nodeConfig(Cluster, CA)+idNames)))
 				return unregistered(m, "").rulesOut("AwsAuthWrongUsername")
-			}),
+			})),
 		broken("named-by-id-with-an-entry-by-dns-name", "Bottlerocket is told to name the node after its instance id, and the role's access entry of the type EC2_LINUX makes it known by its private DNS name.",
 			from(bottlerocketNames, docCreateEntry), func(b *Bundle) *verdict {
 				g := BatchGroup
@@ -99,17 +91,15 @@ func mappingCases() []Case {
 		broken("aws-auth-names-the-role-twice", "The role is mapped for nodes and, further down and in other letters, for operators: letters do not count, and the last one wins.",
 			from("https://github.com/kubernetes-sigs/aws-iam-authenticator/issues/271", authenticator), remapped("AwsAuthDuplicateRole", mapNode(arn), mapRole("arn:aws:iam::"+Account+":role/Payments-Edge-Node", "operator", "system:masters"))),
 		misleading("aws-auth-names-the-role-twice-nodes-last", "The role is mapped twice, and the last mapping is the one for nodes: it wins, and it is right. No cause is shown.",
-			from("https://github.com/kubernetes-sigs/aws-iam-authenticator/issues/271", authenticator), func(b *Bundle) *verdict {
-				m := b.Unregistered(Edge)
+			from("https://github.com/kubernetes-sigs/aws-iam-authenticator/issues/271", authenticator), unjoined(Edge, func(b *Bundle, m *Machine) *verdict {
 				b.remap(Edge, mapRole(arn, "operator", "system:masters"), mapNode(arn))
 				return unregistered(m, "")
-			}),
+			})),
 		misleading("aws-auth-wrong-and-the-entry-right", "aws-auth has the role with the wrong groups, but the role has an access entry, and that alone counts. No cause is shown.",
-			from(docAuthMode, docAccessEntries), func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			from(docAuthMode, docAccessEntries), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.MapRoles = append(b.MapRoles, mapRole(BatchGroup.RoleARN(), "batch", "system:masters"))
 				return unregistered(m, "").rulesOut("NodeRoleNotMapped")
-			}),
+			})),
 	}
 }
 

@@ -86,12 +86,11 @@ printf '[Service]\nEnvironmentFile=/etc/environment\n' > /etc/systemd/system/kub
 				return unregistered(m, "NodeRoleNotMapped")
 			}),
 		broken("security-group-lets-no-https-out", "The nodes' security group lets out DNS and nothing else.",
-			from(docFirewall, repostNodeGroup), func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			from(docFirewall, repostNodeGroup), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.behind(m, []object{fromGroup("-1", 0, clusterGroup)}, []object{toEverybody("udp", 53), toEverybody("tcp", 53)})
 				b.admit(fromGroup("tcp", 443, batchGroup))
 				return unregistered(m, "SecurityGroupBlocksApi")
-			}),
+			})),
 		broken("cluster-security-group-admits-others-only", "The nodes have a security group of their own, and the cluster's admits only its members and the legacy nodes.",
 			from(docFirewall, repostJoin), func(b *Bundle) *verdict {
 				b.endpoint(false, true)
@@ -181,11 +180,10 @@ printf '[Service]\nEnvironmentFile=/etc/environment\n' > /etc/systemd/system/kub
 				return unregistered(b.Unregistered(BatchGroup), "").suggests("DhcpOptionsWrong")
 			}),
 		broken("instance-in-another-vpc", "The template's subnet belongs to a VPC that the cluster is not in.",
-			from(docNetwork, repostJoin), func(b *Bundle) *verdict {
-				m := b.Unregistered(Edge)
+			from(docNetwork, repostJoin), unjoined(Edge, func(b *Bundle, m *Machine) *verdict {
 				b.elsewhere(m)
 				return unregistered(m, "WrongVpc", "SecurityGroupBlocksApi")
-			}),
+			})),
 		broken("instance-without-the-clusters-tag", "The cloud controller left its taint on a self-managed node that has no tag kubernetes.io/cluster/payments. It finds the instance by the node's provider ID, whatever its tags: the missing tag is a hint.",
 			from(docTroubleshooting, "https://github.com/kubernetes/cloud-provider-aws/blob/master/pkg/providers/v1/instances_v2.go"), func(b *Bundle) *verdict {
 				m := b.joined(Edge, 26*time.Minute)
@@ -282,11 +280,10 @@ func reachCases() []Case {
 				return finds(m, "Unknown", "AccessEntryWrongType", "KubeletSilent")
 			}),
 		misleading("silent-and-the-role-mapped-as-ever", "A node fell silent whose role is mapped as it should be; another role of the account has no entry, which no node needs.",
-			from(docAuthMode), func(b *Bundle) *verdict {
-				m := silentWorker(b)
+			from(docAuthMode), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
 				b.controller()
 				return finds(m, "Unknown", "KubeletSilent").rulesOut("NodeRoleNotMapped", "AccessEntryWrongType")
-			}),
+			})),
 		broken("all-silent-since-a-rule-was-removed", "The cluster's security group no longer admits the group of these nodes: they were fine for days and fell silent together.",
 			from(docFirewall, docNodes), func(b *Bundle) *verdict {
 				b.endpoint(false, true)
@@ -314,33 +311,29 @@ func reachCases() []Case {
 				return finds(m, "Uninitialized", "CniNotReady").rulesOut("SubnetIpsExhausted")
 			}),
 		broken("cni-may-not-assign-ipv6-addresses", "EC2 refuses the CNI ec2:AssignIpv6Addresses, which AmazonEKS_CNI_Policy does not have: the CNI says so by an event.",
-			from(awsNode+"iam-policy.md", "https://docs.aws.amazon.com/eks/latest/userguide/cni-iam-role.html"), func(b *Bundle) *verdict {
-				m := starting(b)
+			from(awsNode+"iam-policy.md", "https://docs.aws.amazon.com/eks/latest/userguide/cni-iam-role.html"), on(starting, func(b *Bundle, m *Machine) *verdict {
 				p := b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
 				b.podEvent(p, "MissingIAMPermissions", "Unauthorized operation: failed to call ec2:AssignIpv6Addresses due to missing permissions. Please refer https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/iam-policy.md to attach relevant policy to IAM role", 2*time.Minute, 5)
 				return finds(m, "Uninitialized", "RolePoliciesMissing", "CniNotReady")
-			}),
+			})),
 		misleading("another-pod-may-not-call-ec2", "A pod of an application says that it may not call EC2; the CNI says nothing of the kind, and the node lacks it.",
-			from(awsNode+"iam-policy.md"), func(b *Bundle) *verdict {
-				m := starting(b)
+			from(awsNode+"iam-policy.md"), on(starting, func(b *Bundle, m *Machine) *verdict {
 				b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
 				p := b.pod(m, "inventory", "CrashLoopBackOff", "back-off 5m0s restarting failed container=inventory")
 				b.podEvent(p, "Failed", "UnauthorizedOperation: You are not authorized to perform ec2:DescribeSubnets", 2*time.Minute, 5)
 				return finds(m, "Uninitialized", "CniNotReady")
-			}),
+			})),
 		misleading("condition-that-happens-again", "The monitoring agent's condition stands alone on a Ready node, and its event came again minutes ago: it is not over.",
-			from(docNodeHealth), func(b *Bundle) *verdict {
-				m := worker(b)
+			from(docNodeHealth), on(worker, func(b *Bundle, m *Machine) *verdict {
 				b.says(m, "KernelReady", "False", "ForkFailedOutOfPID", "Fork failed", 2*time.Hour)
 				b.nodeEvent(m, "eks-node-monitoring-agent", "ForkFailedOutOfPID", "Fork failed", "Warning", 3*time.Minute, 9)
 				return finds(m, "ConditionFailed", "").suggests("MonitoringConditionLatched")
-			}),
+			})),
 		misleading("condition-whose-events-were-not-captured", "The monitoring agent's condition stands alone on a Ready node; whether it happened again is in events that nobody captured.",
-			from(docNodeHealth), func(b *Bundle) *verdict {
-				m := worker(b)
+			from(docNodeHealth), on(worker, func(b *Bundle, m *Machine) *verdict {
 				b.says(m, "KernelReady", "False", "ForkFailedOutOfPID", "Fork failed", 2*time.Hour)
 				b.Lacks("k8s-events.json")
 				return finds(m, "ConditionFailed", "").suggests("MonitoringConditionLatched")
-			}),
+			})),
 	}
 }

@@ -172,21 +172,19 @@ func pluginCases() []Case {
 				return finds(m, "Uninitialized", "CniNotReady").rulesOut("AdmissionWebhookBlocks")
 			}),
 		broken("memory-ran-out-and-the-status-check-fails", "The kubelet's last events tell of too little memory. EC2's check of the instance fails minutes later, for the same reason.",
-			from("https://github.com/aws/karpenter-provider-aws/issues/6670", docStatusChecks), func(b *Bundle) *verdict {
-				m := silentWorker(b)
+			from("https://github.com/aws/karpenter-provider-aws/issues/6670", docStatusChecks), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
 				b.nodeEvent(m, "kubelet", "NodeHasInsufficientMemory", "Node "+m.Name()+" status is now: NodeHasInsufficientMemory", "Normal", 50*time.Minute, 1)
 				b.nodeEvent(m, "kubelet", "SystemOOM", "System OOM encountered, victim process: java, pid: 20417", "Warning", 48*time.Minute, 1)
 				b.impaired(m, "InstanceStatus", 42*time.Minute)
 				return finds(m, "Unknown", "MemoryPressurePreceded", "OutOfMemory", "InstanceStatusImpaired", "KubeletSilent").
 					and(m, "Impaired", "MemoryPressurePreceded", "OutOfMemory", "InstanceStatusImpaired")
-			}).of(silence),
+			})).of(silence),
 		misleading("role-no-longer-mapped-and-the-status-check-fails", "The role of a silent node is in no store, and EC2's check of the instance fails: a role that is not mapped is no reason for that.",
-			from(docAuthMode, docStatusChecks), func(b *Bundle) *verdict {
-				m := silentWorker(b)
+			from(docAuthMode, docStatusChecks), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
 				b.unmap(Workers)
 				b.impaired(m, "InstanceStatus", 42*time.Minute)
 				return finds(m, "Unknown", "InstanceStatusImpaired").suggests("NodeRoleNotMapped", "KubeletSilent").and(m, "Impaired", "InstanceStatusImpaired")
-			}),
+			})),
 		misleading("nodeadm-fails-behind-resolvers-of-its-own", "The VPC's DHCP options name the company's resolvers, and nodeadm failed on the instance: that the resolvers are why is likely, and not proven.",
 			from("https://docs.aws.amazon.com/vpc/latest/userguide/VPC_DHCP_Options.html", docTroubleshooting), func(b *Bundle) *verdict {
 				b.RemoveAll()
@@ -196,11 +194,10 @@ func pluginCases() []Case {
 				return unregistered(m, "").suggests("DhcpOptionsWrong", "NodeadmFailed")
 			}),
 		broken("nodeadm-fails-behind-amazons-resolver", "The same failure, and the VPC has Amazon's resolver: what nodeadm says is all that is known.",
-			from(docTroubleshooting), func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			from(docTroubleshooting), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.Console[m.ID] = console("[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config.")
 				return unregistered(m, "NodeadmFailed").rulesOut("DhcpOptionsWrong")
-			}),
+			})),
 	}
 }
 

@@ -82,37 +82,33 @@ func readerCases() []Case {
 	}
 	return []Case{
 		misleading("mime-part-of-a-script-without-an-empty-line", "A script follows its MIME header without an empty line. cloud-init takes the first line that is none of a header for the body, and runs it: AL2 joins with that. DNS is off.",
-			from(docFeedParser, docTemplates, docNetwork), func(b *Bundle) *verdict {
-				m := b.Unregistered(Reports)
+			from(docFeedParser, docTemplates, docNetwork), unjoined(Reports, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, multipart(shell))
 				b.Attributes[vpc] = dns(false, true)
 				return unregistered(m, "DnsDisabled").rulesOut("UserDataUnparseable")
-			}),
+			})),
 		misleading("mime-document-without-an-empty-line", "The same in the header of the whole document. The role is mapped nowhere.",
-			from(docFeedParser, docTemplates), func(b *Bundle) *verdict {
-				m := b.Unregistered(Reports)
+			from(docFeedParser, docTemplates), unjoined(Reports, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, strings.Replace(multipart(shell), "\n\n--//", "\n--//", 1))
 				b.unmap(Reports)
 				return unregistered(m, "NodeRoleNotMapped").rulesOut("UserDataUnparseable")
-			}),
+			})),
 		broken("mime-part-of-a-script-without-an-empty-line-for-nodeadm", "Such a script beside the NodeConfig on AL2023: nodeadm's parser rejects the document.",
 			from("https://github.com/awslabs/amazon-eks-ami/issues/2318"), texted(own, "UserDataUnparseable", multipart(shell, part(nodeConfigPart, nodeConfig(Cluster, CA))))),
 		broken("mime-part-whose-script-looks-like-a-header", "The first line of the script has a colon before any blank, and is lost to the header; the second joins another cluster.",
-			from(docFeedParser), func(b *Bundle) *verdict {
-				m := b.Unregistered(Reports)
+			from(docFeedParser), unjoined(Reports, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, multipart("Content-Type: "+shellPart+"\nteam:payments\n#!/bin/bash\n/etc/eks/bootstrap.sh payments-staging --apiserver-endpoint https://B1B2C3D4E5F60718293A4B5C6D7E8F90.gr7.eu-west-1.eks.amazonaws.com --b64-cluster-ca "+OtherCA+"\n"))
 				return unregistered(m, "UserDataClusterMismatch").holds("NotClaimed")
-			}),
+			})),
 
 		broken("script-without-its-first-line", "The script that calls bootstrap.sh lacks #! and stands in no MIME part: cloud-init does not know what it is, and passes it over.",
 			from(docCloudInit, docTemplates), texted(Reports, "UserDataUnparseable", "set -o xtrace\n"+join)),
 		broken("script-without-its-first-line-that-cloud-init-names", "The same, and cloud-init says so on the console.",
-			from(docCloudInit), func(b *Bundle) *verdict {
-				m := b.Unregistered(Reports)
+			from(docCloudInit), unjoined(Reports, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, "set -o xtrace\n"+join)
 				b.prints(m, "[   12.104112] cloud-init[1502]: 2026-03-10 11:20:58,110 - __init__.py[WARNING]: Unhandled non-multipart (text/x-not-multipart) userdata: 'b'set -o xtrace'...'")
 				return unregistered(m, "UserDataUnparseable", "CloudInitFailed")
-			}),
+			})),
 		misleading("text-that-joins-nothing", "User data of AL2 that is a note and no script; what joins may be on the AMI of the company's own. The role is mapped nowhere.",
 			from(docCloudInit, docAccessEntries), func(b *Bundle) *verdict {
 				g := Reports
@@ -125,63 +121,55 @@ func readerCases() []Case {
 		broken("script-without-its-first-line-in-a-mime-part", "A MIME part says that it is a script, and lacks #!: cloud-init writes it to a file and cannot run that.",
 			from(docCloudInit, "https://github.com/canonical/cloud-init/blob/main/cloudinit/subp.py"), texted(Reports, "UserDataUnparseable", multipart("Content-Type: "+shellPart+"\n\nset -o xtrace\n"+join))),
 		misleading("cloud-config-that-joins", "No script, but a cloud-config that runs bootstrap.sh: cloud-init knows its first line. The role is mapped nowhere.",
-			from(docCloudInit, docAccessEntries), func(b *Bundle) *verdict {
-				m := b.Unregistered(Reports)
+			from(docCloudInit, docAccessEntries), unjoined(Reports, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, "#cloud-config\nruncmd:\n- "+join)
 				b.unmap(Reports)
 				return unregistered(m, "NodeRoleNotMapped").rulesOut("UserDataUnparseable", "UserDataWrongFormat")
-			}),
+			})),
 
 		broken("bottlerocket-with-a-number-for-a-text", "settings.kernel.sysctl takes texts, also for numbers: early-boot-config refuses all settings.",
 			from(docSettings, "https://github.com/aws/karpenter-provider-aws/issues/2423"), texted(rocket, "UserDataUnparseable", bottlerocketData(Cluster)+"\n[settings.kernel.sysctl]\n\"net.core.somaxconn\" = 4096\n")),
 		broken("bottlerocket-refuses-a-setting", "The settings have one that this version does not know, and the console says that the API refused them.",
-			from(docRocketBoot), func(b *Bundle) *verdict {
-				m := b.Unregistered(rocket)
+			from(docRocketBoot), unjoined(rocket, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, bottlerocketData(Cluster)+"\n[settings.kernel]\nlockdwon = \"none\"\n")
 				b.Console[m.ID] = "Welcome to Bottlerocket OS 1.55.0 (aws-k8s-1.35)!\n[    8.684272] early-boot-config[1650]: Error PATCHing '/settings?tx=bottlerocket-launch': Status 400 when PATCHing /settings?tx=bottlerocket-launch: Json deserialize error: unknown field `lockdwon`, expected one of `lockdown`, `modules`, `sysctl` at line 1 column 81\n"
 				return unregistered(m, "UserDataUnparseable", "CloudInitFailed")
-			}),
+			})),
 		misleading("bottlerocket-that-waits-for-its-metadata", "early-boot-config fails on the metadata service, and refuses no setting: the user data is right. Only that it failed is proven.",
-			from(docRocketBoot), func(b *Bundle) *verdict {
-				m := b.Unregistered(rocket)
+			from(docRocketBoot), unjoined(rocket, func(b *Bundle, m *Machine) *verdict {
 				b.Console[m.ID] = "Welcome to Bottlerocket OS 1.55.0 (aws-k8s-1.35)!\n[    8.684272] early-boot-config[1650]: Error retrieving user data: IMDS request failed: timed out\n"
 				return unregistered(m, "CloudInitFailed")
-			}),
+			})),
 		misleading("bottlerocket-with-a-number-for-a-number", "settings.kubernetes.max-pods is a number, and written as one. DNS is off.",
-			from(docBottlerocket, docNetwork), func(b *Bundle) *verdict {
-				m := b.Unregistered(rocket)
+			from(docBottlerocket, docNetwork), unjoined(rocket, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, strings.Replace(bottlerocketData(Cluster), "cluster-dns-ip", "max-pods = 58\ncluster-dns-ip", 1)+"\n[settings.kernel.sysctl]\n\"net.core.somaxconn\" = \"4096\"\n")
 				b.Attributes[vpc] = dns(false, true)
 				return unregistered(m, "DnsDisabled").rulesOut("UserDataUnparseable")
-			}),
+			})),
 
 		broken("nodeadm-may-not-describe-its-instance", "The role has no policy for nodes, and nodeadm says that EC2 refused it DescribeInstances: the call came through, and the role lets it do nothing.",
-			from(docInitPolicy, "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/api/status.go"), func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			from(docInitPolicy, "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/api/status.go"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.Policies[BatchGroup.Role] = policies("AmazonSSMManagedInstanceCore")
 				refused(b, m, "EC2: DescribeInstances", "UnauthorizedOperation")
 				return unregistered(m, "RolePoliciesMissing", "NodeadmFailed")
-			}),
+			})),
 		broken("nodeadm-may-not-describe-its-cluster", "A NodeConfig without an endpoint makes nodeadm ask EKS for it, which refuses: the role has the policy of the registry alone.",
-			from(docInitPolicy), func(b *Bundle) *verdict {
-				m := b.Unregistered(own)
+			from(docInitPolicy), unjoined(own, func(b *Bundle, m *Machine) *verdict {
 				b.Policies[own.Role] = policies("AmazonEC2ContainerRegistryPullOnly")
 				refused(b, m, "EKS: DescribeCluster", "AccessDeniedException")
 				return unregistered(m, "RolePoliciesMissing", "NodeadmFailed")
-			}),
+			})),
 		misleading("nodeadm-may-not-describe-its-instance-with-the-policy", "EC2 refuses DescribeInstances, and the role has AmazonEKSWorkerNodePolicy: something above the role denies it, such as a policy of the organization.",
-			from(docInitPolicy, "https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_policies_scps.html"), func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			from(docInitPolicy, "https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_policies_scps.html"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				refused(b, m, "EC2: DescribeInstances", "UnauthorizedOperation")
 				return unregistered(m, "NodeadmFailed").rulesOut("RolePoliciesMissing")
-			}),
+			})),
 		misleading("script-may-not-describe-a-volume", "A script of the user data may not describe volumes, and nodeadm does its work: the role lacks a policy, and that is no reason.",
-			from(docInitPolicy), func(b *Bundle) *verdict {
-				m := b.Unregistered(own)
+			from(docInitPolicy), unjoined(own, func(b *Bundle, m *Machine) *verdict {
 				b.Policies[own.Role] = policies("AmazonEC2ContainerRegistryPullOnly")
 				b.Console[m.ID] = console(append([]string{"[   12.101200] cloud-init[1321]: An error occurred (UnauthorizedOperation) when calling the DescribeVolumes operation: You are not authorized to perform this operation."}, joined()...)...)
 				return unregistered(m, "").suggests("RolePoliciesMissing")
-			}),
+			})),
 
 		misleading("windows-script-without-a-way-to-eks", "The API server is private, no route leads out, and there is no endpoint of EKS. EKS's script for Windows is given neither endpoint nor authority and has to ask EKS for both: likely, since its source is not published.",
 			from(docPrivate, docWindowsAMI, "https://github.com/eksctl-io/eksctl/issues/4130"), func(b *Bundle) *verdict {
@@ -231,11 +219,10 @@ func readerCases() []Case {
 			}),
 
 		broken("private-endpoint-of-ec2-without-its-name", "A subnet without a way out, and the endpoint of EC2 has its private DNS off: nodeadm asks a public address, and nothing answers.",
-			from(docPrivateDNS, "https://github.com/awslabs/amazon-eks-ami/issues/2436"), func(b *Bundle) *verdict {
-				m := nameless(b)
+			from(docPrivateDNS, "https://github.com/awslabs/amazon-eks-ami/issues/2436"), on(nameless, func(b *Bundle, m *Machine) *verdict {
 				silentEC2(b, m)
 				return unregistered(m, "VpcEndpointMissing", "NodeadmFailed").says("private DNS is off")
-			}),
+			})),
 		misleading("private-endpoint-of-ec2-perhaps-under-a-name-of-its-own", "The same, and nothing says that EC2 does not answer: a hosted zone of the team's own may give the name to the endpoint.",
 			from(docPrivateDNS), func(b *Bundle) *verdict {
 				return unregistered(nameless(b), "").suggests("VpcEndpointMissing")
@@ -264,11 +251,10 @@ func readerCases() []Case {
 			}),
 
 		broken("another-name-for-this-endpoint", "The user data of a group of one's own names payments-staging, with the endpoint and the authority of this cluster: a token for another name gets nobody in here.",
-			from(docTroubleshooting, docAuthMode), func(b *Bundle) *verdict {
-				m := b.Unregistered(lone)
+			from(docTroubleshooting, docAuthMode), unjoined(lone, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, nodeadmData("payments-staging", CA))
 				return unregistered(m, "UserDataClusterMismatch").holds("NotClaimed")
-			}),
+			})),
 		broken("name-in-other-letters-in-a-group-of-ones-own", "The same of a name that differs in its letters' case alone, on AL2.",
 			from(docTroubleshooting, repostJoin), func(b *Bundle) *verdict {
 				g := lone
@@ -278,11 +264,10 @@ func readerCases() []Case {
 				return unregistered(m, "UserDataClusterMismatch").holds("NotClaimed")
 			}),
 		well("another-name-and-another-endpoint", "An instance with this cluster's tag among others joins payments-staging at its own endpoint: it is not for this cluster.",
-			from(docUserData), func(b *Bundle) *verdict {
-				m := b.Unregistered(lone)
+			from(docUserData), unjoined(lone, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, strings.Replace(nodeadmData("payments-staging", OtherCA), "A1B2C3D4", "B1B2C3D4", 1))
 				return nothing()
-			}),
+			})),
 		well("another-name-and-the-endpoint-without-authority", "bootstrap.sh uses an endpoint only together with an authority: without it, it asks EKS for those of payments-staging.",
 			from(docUserData, docAL2), func(b *Bundle) *verdict {
 				g := lone
@@ -324,10 +309,9 @@ func readerCases() []Case {
 			}),
 
 		misleading("group-without-its-template-and-a-silent-node", "The launch template of the group is gone, so nothing new is launched; that is not why one of its nodes went silent.",
-			from(docNodegroupIssue, docNodes), func(b *Bundle) *verdict {
-				m := silentWorker(b)
+			from(docNodegroupIssue, docNodes), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
 				b.unhealthyGroup(m, "Ec2LaunchTemplateNotFound", "The launch template lt-0e2b0000000000000 was not found")
 				return finds(m, "Unknown", "KubeletSilent", "NodeGroupUnhealthy").and(groupOf(m), "Unlaunched", "LaunchTemplateInvalid")
-			}),
+			})),
 	}
 }

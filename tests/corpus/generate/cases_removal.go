@@ -42,13 +42,12 @@ func removalCases() []Case {
 				return b.stuck(m, "VolumesAttached")
 			}),
 		broken("deleting-with-a-foreign-finalizer", "A node of a node group was deleted, and a finalizer that is not Karpenter's keeps it: its controller was removed.",
-			from(docFinalizers, "https://ranchermanager.docs.rancher.com/"), func(b *Bundle) *verdict {
-				m := worker(b)
+			from(docFinalizers, "https://ranchermanager.docs.rancher.com/"), on(worker, func(b *Bundle, m *Machine) *verdict {
 				b.deleted(m.Node, 3*time.Hour, "wrangler.cattle.io/node")
 				v := finds(m, "Stuck", "FinalizerHeld")
 				v.last().Instance = "node/" + m.Name()
 				return v.rulesOut("DrainBlocked").orders()
-			}),
+			})),
 		broken("deleting-nodeclaim-without-a-node", "A NodeClaim was deleted, its instance is terminated, and no Node is left: Karpenter was removed before it let go of the NodeClaim.",
 			from(docClaimLifecycle), func(b *Bundle) *verdict {
 				m := b.Launch(Sick, "10.0.41.21", "a", Batch, 5*time.Hour)

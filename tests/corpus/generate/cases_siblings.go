@@ -79,15 +79,14 @@ func siblingCases() []Case {
 				return unregistered(m, "NodeRoleNotMapped").and(other, "Unregistered", "NodeRoleNotMapped", "UserDataWrongFormat").holds("SharedCause")
 			}),
 		broken("one-of-two-of-a-template-without-its-user-data", "Two instances that somebody launched from one version of a template, whose user data is for another system. The user data of the second was not captured.",
-			from(docAL2023, docTemplates), func(b *Bundle) *verdict {
-				m := b.Unregistered(Edge)
+			from(docAL2023, docTemplates), unjoined(Edge, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, bootstrapData(""))
 				other := b.Another(m)
 				delete(b.UserData, other.ID)
 				alone(b, m)
 				alone(b, other)
 				return unregistered(m, "UserDataWrongFormat").and(other, "Unregistered", "").holds("SharedCause").incomplete()
-			}),
+			})),
 		broken("one-of-two-with-a-role-in-common-without-its-user-data", "The role of the first is mapped to nothing. A second one, of another group and template, has that role, and nobody knows what it is meant for: if it is a node, it has the same trouble.",
 			join, func(b *Bundle) *verdict {
 				b.access("API")
@@ -114,18 +113,16 @@ func siblingCases() []Case {
 				return finds(panicked(b), "Unknown", "KernelPanic", "KubeletSilent").orders("reboot").incomplete()
 			}),
 		misleading("role-unmapped-beside-a-stranger", "The role of the first is mapped to nothing, and what else could not be read has nothing in common with it: the cause is not shared, and lies outside all the same.",
-			join, func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			join, unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.unmap(BatchGroup)
 				stranger(b)
 				return unregistered(m, "NodeRoleNotMapped").holds("CauseOutside").incomplete()
-			}),
+			})),
 		misleading("node-deleted-and-its-kubelet-goes-on", "Somebody deleted the Node. The instance is up, and its kubelet renews the lease: it is not simply unregistered.",
-			from(docNodes, "https://kubernetes.io/docs/concepts/architecture/leases/"), func(b *Bundle) *verdict {
-				m := worker(b)
+			from(docNodes, "https://kubernetes.io/docs/concepts/architecture/leases/"), on(worker, func(b *Bundle, m *Machine) *verdict {
 				nodeless(b, m)
 				return unregistered(m, "").holds("Conflicting")
-			}),
+			})),
 		misleading("no-node-and-its-nodeclaim-is-initialized", "Karpenter has the NodeClaim initialized, and there is no such Node: one of the two is wrong.",
 			from(docNodeClaims), func(b *Bundle) *verdict {
 				m := b.joined(Batch, 3*day)
@@ -134,11 +131,10 @@ func siblingCases() []Case {
 				return unregistered(m, "").holds("Conflicting")
 			}),
 		misleading("node-deleted-and-its-kubelet-is-silent", "The Node was deleted, and the lease is three quarters of an hour old: nothing speaks for the kubelet, so the instance is unregistered. Why, nothing tells.",
-			from(docNodes, "https://kubernetes.io/docs/concepts/architecture/leases/"), func(b *Bundle) *verdict {
-				m := silentWorker(b)
+			from(docNodes, "https://kubernetes.io/docs/concepts/architecture/leases/"), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
 				nodeless(b, m)
 				return unregistered(m, "")
-			}),
+			})),
 		misleading("no-node-and-its-nodeclaim-never-was-initialized", "The NodeClaim says that the node never came: that is no contradiction.",
 			from(docNodeClaims), func(b *Bundle) *verdict {
 				return unregistered(b.Unregistered(Batch), "")
@@ -168,11 +164,10 @@ func siblingCases() []Case {
 				return unregistered(m, "").holds("ProtectionUnknown").incomplete()
 			}),
 		misleading("silent-and-its-instance-is-not-listed", "EC2 does not list the instance of a silent node. That it has no instance profile is not known of it, nor anything else.",
-			from(docNodes), func(b *Bundle) *verdict {
-				m := silentWorker(b)
+			from(docNodes), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
 				unlisted(b, m)
 				return finds(m, "Unknown", "KubeletSilent").misses("InstanceProfileMissing", "NodeRoleNotMapped").orders()
-			}),
+			})),
 		misleading("never-ready-and-its-instance-is-not-listed", "The same of a node that waits for its CNI.",
 			from(docNodes), func(b *Bundle) *verdict {
 				m := b.cniWaits(BatchGroup)

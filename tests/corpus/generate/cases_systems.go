@@ -55,30 +55,27 @@ func systemCases() []Case {
 	}
 	return []Case{
 		broken("windows-for-another-cluster", "EKS's script is given the name of another cluster, and no endpoint: it asks EKS for that cluster's and joins it.",
-			from(docWindowsUD), func(b *Bundle) *verdict {
-				m := b.Unregistered(windowsGroup)
+			from(docWindowsUD), unjoined(windowsGroup, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, windowsData("-EKSClusterName payments-staging"))
 				return unregistered(m, "UserDataClusterMismatch").holds("NotClaimed")
-			}),
+			})),
 		broken("windows-given-a-nodeconfig", "A Windows image in a node group whose template was written for AL2023: EC2Launch looks for PowerShell.",
 			from(docWindowsUD, docNodeadm), texted(windowsGroup, "UserDataWrongFormat", nodeadmData(Cluster, CA))),
 		broken("windows-user-data-in-base64-twice", "What EC2 returns is base64 once more: EC2Launch looks for <powershell> in it, and there is none.",
 			from("https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html", "https://github.com/eksctl-io/eksctl/issues/4101"), twice(windowsGroup, windowsData("-EKSClusterName "+Cluster))),
 		misleading("windows-user-data-as-the-command-prints-it", "The file of the user data holds base64, as the AWS CLI prints it; the template shows that it was encoded once. The role is mapped nowhere.",
-			from("https://docs.aws.amazon.com/cli/latest/reference/ec2/describe-instance-attribute.html"), func(b *Bundle) *verdict {
-				m := b.Unregistered(windowsGroup)
+			from("https://docs.aws.amazon.com/cli/latest/reference/ec2/describe-instance-attribute.html"), unjoined(windowsGroup, func(b *Bundle, m *Machine) *verdict {
 				b.UserData[m.ID] = base64.StdEncoding.EncodeToString([]byte(b.UserData[m.ID]))
 				b.unmap(windowsGroup)
 				return unregistered(m, "NodeRoleNotMapped").rulesOut("UserDataWrongFormat")
-			}),
+			})),
 		broken("bottlerocket-user-data-in-base64-twice", "The same of Bottlerocket, which reads the base64 as TOML.",
 			from(docRocketUD), twice(rocket, settings)),
 		broken("windows-role-unmapped", "The role of the Windows nodes has no access entry; everything else about them is as it should be.",
-			from(docWindows, docAccessEntries), func(b *Bundle) *verdict {
-				m := b.Unregistered(windowsGroup)
+			from(docWindows, docAccessEntries), unjoined(windowsGroup, func(b *Bundle, m *Machine) *verdict {
 				b.unmap(windowsGroup)
 				return unregistered(m, "NodeRoleNotMapped")
-			}),
+			})),
 		misleading("windows-role-mapped-as-linux", "aws-auth maps the role of the Windows nodes without eks:kube-proxy-windows, which their kube-proxy needs and their kubelet does not. No HTTPS goes out.",
 			from(docWindows, docFirewall), func(b *Bundle) *verdict {
 				g := windowsGroup
@@ -121,28 +118,22 @@ func systemCases() []Case {
 			}),
 
 		broken("bottlerocket-given-a-script", "Bottlerocket has no shell: it reads its user data as TOML settings, and a script is none.",
-			from(docRocketUD, docBottlerocket), func(b *Bundle) *verdict {
-				m := b.Unregistered(rocket)
+			from(docRocketUD, docBottlerocket), unjoined(rocket, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, bootstrapData(""))
 				return unregistered(m, "UserDataWrongFormat", "UserDataUnparseable")
-			}),
+			})),
 		broken("bottlerocket-with-a-table-twice", "The settings were put together from two files, each with its table [settings.kubernetes]: a table may be defined once.",
 			from(docRocketUD, "https://toml.io/en/v1.0.0#table"), texted(rocket, "UserDataUnparseable", settings+"\n[settings.kubernetes]\nmax-pods = 58\n")),
 		broken("bottlerocket-without-its-authority", "The settings name the cluster and its API server, and lack the certificate authority, which nothing on the host knows.",
 			from(docBottlerocket), texted(rocket, "UserDataUnparseable", strings.Replace(settings, "cluster-certificate", "# cluster-certificate", 1))),
 		broken("bottlerocket-for-another-authority", "The settings name this cluster with the certificate authority of another.",
-			from(docBottlerocket), func(b *Bundle) *verdict {
-				m := b.Unregistered(rocket)
-				b.retext(m, strings.Replace(settings, CA, OtherCA, 1))
-				return unregistered(m, "UserDataClusterMismatch")
-			}),
+			from(docBottlerocket), texted(rocket, "UserDataClusterMismatch", strings.Replace(settings, CA, OtherCA, 1))),
 		misleading("bottlerocket-with-further-settings", "Settings of the kernel, of a host container and of metrics beside those of Kubernetes, all of them right. The role is mapped nowhere.",
-			from(docRocketUD, docAccessEntries), func(b *Bundle) *verdict {
-				m := b.Unregistered(rocket)
+			from(docRocketUD, docAccessEntries), unjoined(rocket, func(b *Bundle, m *Machine) *verdict {
 				b.retext(m, settings+"\n[settings.kernel.sysctl]\n\"vm.max_map_count\" = \"262144\"\n\n[settings.host-containers.admin]\nenabled = true\n\n[settings.metrics]\nsend-metrics = false\n")
 				b.unmap(rocket)
 				return unregistered(m, "NodeRoleNotMapped").rulesOut("UserDataUnparseable", "UserDataWrongFormat")
-			}),
+			})),
 		misleading("bottlerocket-with-the-settings-of-eks", "Only the settings of EKS's own, of a managed node group without a template of one's own. The VPC has no DNS.",
 			from(docBottlerocket, docNetwork), func(b *Bundle) *verdict {
 				g := BatchGroup
@@ -153,12 +144,11 @@ func systemCases() []Case {
 			}),
 
 		broken("ipv6-role-unmapped", "A cluster of IPv6: who a node is has nothing to do with its address.",
-			from(docIPv6, docAccessEntries), func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			from(docIPv6, docAccessEntries), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.unmap(BatchGroup)
 				six(b)
 				return unregistered(m, "NodeRoleNotMapped")
-			}),
+			})),
 		broken("ipv6-cni-may-not-describe-its-type", "A cluster of IPv6: the policy of the CNI was written by hand and lacks ec2:DescribeInstanceTypes. The CNI says so by an event.",
 			from(docIPv6, docCNIRole), func(b *Bundle) *verdict {
 				m := b.cniWaits(BatchGroup)

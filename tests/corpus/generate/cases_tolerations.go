@@ -23,22 +23,19 @@ func tolerationCases() []Case {
 	const off, selected = "does not tolerate", "selects other nodes"
 	return []Case{
 		broken("own-startup-taint-that-no-agent-tolerates", "The node pool declares a startup taint of the company's own, and the DaemonSet whose pods should remove it does not tolerate it: it gets no pod on the node.",
-			from(docNodePools, sets, starting), func(b *Bundle) *verdict {
-				m := warming(b)
+			from(docNodePools, sets, starting), on(warming, func(b *Bundle, m *Machine) *verdict {
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved").says("kube-system/warmer", "do not tolerate it").saysNot("kube-proxy")
-			}),
+			})),
 		broken("own-startup-taint-tolerated-with-another-effect", "The DaemonSet tolerates the taint's key with NoExecute, and the taint has NoSchedule.",
-			from(docNodePools, taints), func(b *Bundle) *verdict {
-				m := warming(b)
+			from(docNodePools, taints), on(warming, func(b *Bundle, m *Machine) *verdict {
 				b.lastSet()["tolerations"] = []object{{"key": ownTaint, "operator": "Exists", "effect": "NoExecute"}}
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved").says("kube-system/warmer", "do not tolerate it").saysNot("kube-proxy")
-			}),
+			})),
 		broken("own-startup-taint-whose-agent-selects-other-nodes", "The DaemonSet tolerates the taint by its key, and selects nodes with a label that this one has not got.",
-			from(docNodePools, sets), func(b *Bundle) *verdict {
-				m := warming(b)
+			from(docNodePools, sets), on(warming, func(b *Bundle, m *Machine) *verdict {
 				b.lastSet()["tolerations"], b.lastSet()["nodeSelector"] = []object{byKey}, object{"example.com/warm": "true"}
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved").says("kube-system/warmer", selected, "example.com/warm=true").saysNot(off, "do not tolerate")
-			}),
+			})),
 		broken("startup-taint-whose-driver-does-not-tolerate-another", "The EBS CSI driver removes its own taint, and does not tolerate a lasting one of the node group: it gets no pod on the node.",
 			from(driver, sets), func(b *Bundle) *verdict {
 				m := b.tainted(Workers, ebsTaint)
@@ -58,30 +55,26 @@ func tolerationCases() []Case {
 
 		// What must not be taken for it.
 		broken("own-startup-taint-and-its-agent-runs", "The DaemonSet tolerates the taint by its key, and its pod on the node is ready. The taint stays for another reason.",
-			from(docNodePools), func(b *Bundle) *verdict {
-				m := warming(b)
+			from(docNodePools), on(warming, func(b *Bundle, m *Machine) *verdict {
 				b.lastSet()["tolerations"] = []object{byKey}
 				b.pod(m, "warmer", "", "")
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved").says("kube-system/warmer", "is ready").saysNot(off, "do not tolerate", selected)
-			}),
+			})),
 		broken("own-startup-taint-and-an-agent-for-other-nodes", "The one DaemonSet that does not tolerate the taint is for nodes with another label: it would have no pod on this one without the taint.",
-			from(docNodePools, sets), func(b *Bundle) *verdict {
-				m := warming(b)
+			from(docNodePools, sets), on(warming, func(b *Bundle, m *Machine) *verdict {
 				b.lastSet()["nodeSelector"] = object{"example.com/accelerator": "gpu"}
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved").saysNot("warmer")
-			}),
+			})),
 		broken("own-startup-taint-put-on-after-its-agent-started", "The DaemonSet does not tolerate the taint, and has a pod on the node from before.",
-			from(docNodePools, taints), func(b *Bundle) *verdict {
-				m := warming(b)
+			from(docNodePools, taints), on(warming, func(b *Bundle, m *Machine) *verdict {
 				b.pod(m, "warmer", "", "")
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved").saysNot("warmer")
-			}),
+			})),
 		broken("own-startup-taint-and-no-daemonset-captured", "Nobody captured the DaemonSets: who does not tolerate the taint is unknown.",
-			from(docNodePools), func(b *Bundle) *verdict {
-				m := warming(b)
+			from(docNodePools), on(warming, func(b *Bundle, m *Machine) *verdict {
 				b.DaemonSets = nil
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved").saysNot("warmer", "tolerate")
-			}),
+			})),
 		broken("network-plugin-that-tolerates-everything-and-has-no-pod", "The VPC CNI's DaemonSet, as it is installed, tolerates every taint. Why it has no pod on the node is not in sight.",
 			from(sets, docTroubleshooting), func(b *Bundle) *verdict {
 				m := b.cniWaits(Workers)

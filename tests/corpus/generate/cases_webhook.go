@@ -23,11 +23,10 @@ func webhookCases() []Case {
 	}
 	return []Case{
 		broken("webhook-without-endpoints-and-karpenters-taint", "A webhook without endpoints must approve each change of a node, so Karpenter cannot take its taint off. That the taint is there says nothing of Karpenter or the node.",
-			from(admission, registration), func(b *Bundle) *verdict {
-				m := waits(b)
+			from(admission, registration), on(waits, func(b *Bundle, m *Machine) *verdict {
 				b.webhook("Fail", "nodes", 0)
 				return finds(m, "Uninitialized", "AdmissionWebhookBlocks", "CniNotReady").suggests("StartupTaintNotRemoved").holds("")
-			}),
+			})),
 		broken("webhook-without-endpoints-and-the-cloud-providers-taint", "The same webhook, and the cloud controller cannot take its taint off a node that its network plugin did not make ready.",
 			from(admission, "https://kubernetes.io/docs/reference/labels-annotations-taints/#node-cloudprovider-kubernetes-io-uninitialized"), func(b *Bundle) *verdict {
 				m := b.cniWaits(Workers)
@@ -36,30 +35,26 @@ func webhookCases() []Case {
 				return finds(m, "Uninitialized", "AdmissionWebhookBlocks", "CniNotReady").suggests("StartupTaintNotRemoved").holds("")
 			}),
 		misleading("webhook-that-perhaps-is-asked-and-karpenters-taint", "The webhook asks about some nodes by their labels. Whether this one is among them is not certain, nor is why the taint remains.",
-			from(admission, "https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-objectselector"), func(b *Bundle) *verdict {
-				m := waits(b)
+			from(admission, "https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-objectselector"), on(waits, func(b *Bundle, m *Machine) *verdict {
 				b.webhook("Fail", "nodes", 0)
 				b.Validating[len(b.Validating)-1]["webhooks"].([]object)[0]["objectSelector"] = object{"matchLabels": object{"capsule.clastix.io/tenant": "oil"}}
 				return finds(m, "Uninitialized", "").suggests("AdmissionWebhookBlocks", "StartupTaintNotRemoved", "CniNotReady").orders()
-			}),
+			})),
 		misleading("webhook-not-captured-and-karpenters-taint", "Nobody captured the webhooks of the cluster: what keeps the taint on the node is open.",
-			from(admission, registration), func(b *Bundle) *verdict {
-				m := waits(b)
+			from(admission, registration), on(waits, func(b *Bundle, m *Machine) *verdict {
 				b.Lacks("webhooks.json", "endpointslices.json")
 				return finds(m, "Uninitialized", "").suggests("StartupTaintNotRemoved", "CniNotReady").misses("AdmissionWebhookBlocks")
-			}),
+			})),
 		misleading("webhook-that-answers-and-karpenters-taint", "The webhook has endpoints: Karpenter leaves its taint on the node for another reason.",
-			from(admission, registration), func(b *Bundle) *verdict {
-				m := waits(b)
+			from(admission, registration), on(waits, func(b *Bundle, m *Machine) *verdict {
 				b.webhook("Fail", "nodes", 2)
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved", "CniNotReady").rulesOut("AdmissionWebhookBlocks")
-			}),
+			})),
 		misleading("webhook-that-is-ignored-and-karpenters-taint", "The webhook has no endpoints, and its failurePolicy is Ignore: it keeps nobody from changing a node.",
-			from(admission, registration), func(b *Bundle) *verdict {
-				m := waits(b)
+			from(admission, registration), on(waits, func(b *Bundle, m *Machine) *verdict {
 				b.webhook("Ignore", "nodes", 0)
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved", "CniNotReady").rulesOut("AdmissionWebhookBlocks")
-			}),
+			})),
 		misleading("webhooks-not-captured-and-the-node-was-changed", "The node is Ready, and its taint not-ready is gone: the node controller could change it since. The EBS driver leaves its own taint on, whatever webhooks there are.",
 			from(conditions, "https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/install.md"), func(b *Bundle) *verdict {
 				m := b.tainted(Workers, ebsTaint)

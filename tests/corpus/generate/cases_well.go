@@ -46,13 +46,12 @@ func wellCases() []Case {
 				return nothing()
 			}),
 		well("going-away", "The group scales in: an instance is shutting down, and its node is silent and about to go.",
-			from("https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-lifecycle.html"), func(b *Bundle) *verdict {
-				m := worker(b)
+			from("https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-lifecycle.html"), on(worker, func(b *Bundle, m *Machine) *verdict {
 				b.silent(m, time.Minute)
 				m.Instance["State"], m.Status["InstanceState"] = object{"Code": 32, "Name": "shutting-down"}, object{"Code": 32, "Name": "shutting-down"}
 				m.Member["LifecycleState"] = "Terminating"
 				return nothing()
-			}),
+			})),
 		well("waiting-in-a-warm-pool", "An instance of the self-managed group runs in its warm pool until it is needed.",
 			from("https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-warm-pools.html"), func(b *Bundle) *verdict {
 				m := b.Launch(Sick, "10.0.41.21", "a", Legacy, 3*time.Hour)
@@ -71,16 +70,14 @@ func wellCases() []Case {
 				return nothing()
 			}),
 		misleading("gone-and-its-node-left-behind", "EC2 has terminated the instance and its Node is still there. That is the finding; it has no cause in the bundle but the silence.",
-			from(docNodes, "https://github.com/kubernetes/cloud-provider-aws"), func(b *Bundle) *verdict {
-				m := silentWorker(b)
+			from(docNodes, "https://github.com/kubernetes/cloud-provider-aws"), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
 				m.Instance["State"] = object{"Code": 48, "Name": "terminated"}
 				b.Statuses = without(b.Statuses, "InstanceId", m.ID)
 				b.Members = without(b.Members, "InstanceId", m.ID)
 				return finds(m, "Ghost", "", "KubeletSilent")
-			}),
+			})),
 		misleading("back-and-forth", "A node that is days old left Ready and came back six times within the hour. It is Ready now, and nothing tells why it flaps.",
-			from("https://github.com/kubernetes/kubernetes/issues/109965", "https://github.com/awslabs/amazon-eks-ami/issues/1228"), func(b *Bundle) *verdict {
-				m := worker(b)
+			from("https://github.com/kubernetes/kubernetes/issues/109965", "https://github.com/awslabs/amazon-eks-ami/issues/1228"), on(worker, func(b *Bundle, m *Machine) *verdict {
 				b.says(m, "Ready", "True", "KubeletReady", "kubelet is posting ready status", 4*time.Minute)
 				var flips []string
 				for _, d := range []time.Duration{52, 43, 34, 25, 14, 4} {
@@ -89,10 +86,9 @@ func wellCases() []Case {
 				b.remembered(m, "MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available", 5*day, time.Minute)
 				b.Ledger["nodes"].(object)[m.Name()].(object)["readyFlips"] = flips
 				return finds(m, "Flapping", "").orders()
-			}),
+			})),
 		misleading("nothing-else-was-captured", "Only the three files that must exist: the instance is unregistered, and every question about why is open.",
-			from(docTroubleshooting), func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			from(docTroubleshooting), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				for name := range b.Files() {
 					switch name {
 					case "at.txt", "cluster.json", "instances.json", "nodes.json":
@@ -101,26 +97,23 @@ func wellCases() []Case {
 					}
 				}
 				return unregistered(m, "").misses("NodeRoleNotMapped", "UserDataClusterMismatch", "SecurityGroupBlocksApi", "NaclBlocksApi", "DnsDisabled")
-			}),
+			})),
 		misleading("roles-may-not-be-read", "Whoever captured this may not read IAM, and the mapping that looks missing may be that of another role.",
-			from(docNodeRole, docAccessEntries), func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			from(docNodeRole, docAccessEntries), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.unmap(BatchGroup)
 				b.Lacks("instance-profiles.json", "roles.json", "attached-policies.json", "nodegroups.json")
 				return unregistered(m, "").misses("NodeRoleNotMapped", "RoleTrustInvalid")
-			}),
+			})),
 		misleading("access-entries-may-not-be-read", "aws-auth does not have the role, and the access entries, one of which may, were not captured.",
-			from(docAuthMode), func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			from(docAuthMode), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.Lacks("access-entries.json")
 				return unregistered(m, "").misses("NodeRoleNotMapped")
-			}),
+			})),
 		misleading("network-acls-may-not-be-read", "Everything about the network but its ACLs was captured and is fine; whether an ACL is in the way stays open.",
-			from("https://docs.aws.amazon.com/vpc/latest/userguide/vpc-network-acls.html"), func(b *Bundle) *verdict {
-				m := b.Unregistered(BatchGroup)
+			from("https://docs.aws.amazon.com/vpc/latest/userguide/vpc-network-acls.html"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.Lacks("network-acls.json")
 				return unregistered(m, "").misses("NaclBlocksApi")
-			}),
+			})),
 	}
 }
 
@@ -148,22 +141,19 @@ func absenceCases() []Case {
 	}
 	return []Case{
 		broken("old-role-of-the-pool-unmapped", "The EC2NodeClass got another role, and the access entry of the old one was deleted. The node that still has the old role went silent; a newer one of the pool is well, with the new role.",
-			append(mapping, "https://karpenter.sh/docs/concepts/nodeclasses/#specrole"), func(b *Bundle) *verdict {
-				m := unmapped(b)
+			append(mapping, "https://karpenter.sh/docs/concepts/nodeclasses/#specrole"), on(unmapped, func(b *Bundle, m *Machine) *verdict {
 				moved(b, newer(b), Workers)
 				return finds(m, "Unknown", "NodeRoleNotMapped", "KubeletSilent").holds("")
-			}),
+			})),
 		misleading("unmapped-role-with-which-another-of-the-pool-works", "The node went silent, and its role has no access entry; another node of the pool has the same role and reports, so the cluster knows the role still, or the entry was deleted a moment ago.",
-			mapping, func(b *Bundle) *verdict {
-				m := unmapped(b)
+			mapping, on(unmapped, func(b *Bundle, m *Machine) *verdict {
 				newer(b)
 				return finds(m, "Unknown", "").suggests("NodeRoleNotMapped", "KubeletSilent")
-			}),
+			})),
 		misleading("unmapped-role-with-which-another-group-works", "The node is the only one of its group, and its role has no access entry; a node of another group has the same role and reports.",
-			mapping, func(b *Bundle) *verdict {
-				m := unmapped(b)
+			mapping, on(unmapped, func(b *Bundle, m *Machine) *verdict {
 				moved(b, b.healthy.worker, Batch)
 				return finds(m, "Unknown", "").suggests("NodeRoleNotMapped", "KubeletSilent")
-			}),
+			})),
 	}
 }

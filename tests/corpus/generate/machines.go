@@ -137,6 +137,16 @@ func (b *Bundle) Unregistered(g Group) *Machine {
 	return m
 }
 
+// unjoined builds a case about an instance of a group that should be a node and is not.
+func unjoined(g Group, build func(*Bundle, *Machine) *verdict) func(*Bundle) *verdict {
+	return on(func(b *Bundle) *Machine { return b.Unregistered(g) }, build)
+}
+
+// on builds a case about a machine that is added to the account first.
+func on(add func(*Bundle) *Machine, build func(*Bundle, *Machine) *verdict) func(*Bundle) *verdict {
+	return func(b *Bundle) *verdict { return build(b, add(b)) }
+}
+
 // Another launches a second instance like a sick one.
 func (b *Bundle) Another(m *Machine) *Machine {
 	other := b.Launch(SickToo, "10.0.41.22", "a", m.Group, m.Age-time.Minute)
