@@ -3,6 +3,9 @@ package sim
 import (
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // repairing returns a trial of one machine's failed GPU, under a policy that repairs accelerators.
@@ -31,9 +34,7 @@ func TestAcceleratorsAreRepairedByWhatCuresThem(t *testing.T) {
 					acts[e.Action]++
 				}
 			}})
-			if err != nil || len(r.Violations) > 0 {
-				t.Fatalf("%s, %s: %v, %v", group, value, err, r.Violations)
-			}
+			must.That(t, err == nil && len(r.Violations) == 0, "%s, %s: %v, %v", group, value, err, r.Violations)
 			for _, what := range []act{actCordon, actUncordon, actReboot, actTerminate} {
 				wanted := false
 				for _, w := range want {
@@ -42,9 +43,7 @@ func TestAcceleratorsAreRepairedByWhatCuresThem(t *testing.T) {
 				if value == gpuAgain && what == actUncordon {
 					continue // it is healthy for some minutes
 				}
-				if (acts[string(what)] > 0) != wanted {
-					t.Errorf("%s, %s: %s %d times, of %v", group, value, what, acts[string(what)], acts)
-				}
+				expect.That(t, (acts[string(what)] > 0) == wanted, "%s, %s: %s %d times, of %v", group, value, what, acts[string(what)], acts)
 			}
 			sc.Policy = "apiVersion: rollcall/v1\nmode: remediate\n"
 			clear(acts)
@@ -67,11 +66,7 @@ func TestTheAgentSeesAFailedGPUOnANewNode(t *testing.T) {
 	m.fall(failedGPU, false, false)
 	c.removeNode(m.node)
 	m.join()
-	if m.node == nil || !failedAt(m.node.conditions).IsZero() {
-		t.Fatalf("a new Node has the conditions %+v", m.node.conditions)
-	}
+	must.That(t, m.node != nil && failedAt(m.node.conditions).IsZero(), "a new Node has the conditions %+v", m.node.conditions)
 	c.a.pass(15 * time.Minute)
-	if failedAt(m.node.conditions).IsZero() {
-		t.Errorf("15 min later it has the conditions %+v", m.node.conditions)
-	}
+	expect.That(t, !failedAt(m.node.conditions).IsZero(), "15 min later it has the conditions %+v", m.node.conditions)
 }

@@ -1,6 +1,11 @@
 package sim
 
-import "testing"
+import (
+	"testing"
+
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
+)
 
 // Reading the logs of hosts breaks no rule, whether their agents answer, hang or are absent: an act in
 // time stays in time, and a machine that hangs is acted on. Without the setting nothing is asked.
@@ -11,9 +16,7 @@ func TestHostLogsBreakNoRule(t *testing.T) {
 			sc := Random(Options{Seed: seed, Hours: 12, Clusters: 1, Nodes: 12})
 			sc.HostLogs = on
 			r, err := Run(sc, Watch{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, v := range r.Violations {
 				t.Errorf("seed %d, host logs %v: %s: %s", seed, on, v.Rule, v.Detail)
 			}
@@ -24,13 +27,9 @@ func TestHostLogsBreakNoRule(t *testing.T) {
 			}
 		}
 	}
-	if sent < 10 || read < 10 {
-		t.Errorf("%d commands were sent, and %d times their output was read", sent, read)
-	}
+	expect.That(t, sent >= 10 && read >= 10, "%d commands were sent, and %d times their output was read", sent, read)
 }
 
 func TestTheDaysOfTheDemoAskNoHost(t *testing.T) {
-	if Day().HostLogs {
-		t.Error("the demo reads the logs of hosts")
-	}
+	expect.That(t, !Day().HostLogs, "the demo reads the logs of hosts")
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // An incident that is reported every half hour is noise. One that lasts for days is not.
@@ -65,9 +66,7 @@ func TestOneMoreOfManyIsNoise(t *testing.T) {
 		tt.first.name = "inspect#2"
 		tell(&tt.first, 3, "KubeletSilent", "grown")
 		tell(&invocation{name: "inspect#3"}, tt.instances, tt.cause, "grown")
-		if a.audit.broke(RuleNoise) != tt.noise {
-			t.Errorf("%s: broken are %+v, noise %v wanted", tt.what, a.audit.violations, tt.noise)
-		}
+		expect.That(t, a.audit.broke(RuleNoise) == tt.noise, "%s: broken are %+v, noise %v wanted", tt.what, a.audit.violations, tt.noise)
 	}
 }
 
@@ -94,9 +93,7 @@ func TestACordonOfAPersonIsNotTakenOver(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if c.a.audit.broke(RuleKept) != tt.broken {
-			t.Errorf("%s: broken are %+v", name, c.a.audit.violations)
-		}
+		expect.That(t, c.a.audit.broke(RuleKept) == tt.broken, "%s: broken are %+v", name, c.a.audit.violations)
 	}
 }
 
@@ -132,8 +129,6 @@ func TestWhatIsToldToHaveRecoveredDid(t *testing.T) {
 		inside(t, c.a, inspect, func(v *env) {
 			c.a.audit.recovered(v.inv, noticed{Cluster: c.name, Kind: string(tt.kind), Ended: []noticedEnded{{Instance: m.id, How: "recovered"}}})
 		})
-		if c.a.audit.broke(RuleEnd) != tt.broken {
-			t.Errorf("%s: broken are %+v", tt.what, c.a.audit.violations)
-		}
+		expect.That(t, c.a.audit.broke(RuleEnd) == tt.broken, "%s: broken are %+v", tt.what, c.a.audit.violations)
 	}
 }

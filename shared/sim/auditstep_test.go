@@ -7,6 +7,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/ledgertest"
 )
 
@@ -48,9 +49,7 @@ func TestWhatAnswersIsEmptyBeforeItEnds(t *testing.T) {
 		stepped(t, m, func(u *auditor, inv *invocation) {
 			u.drained(inv, actTerminate, m, ledger.Action{Kind: roll.NotReady})
 		})
-		if c.a.audit.broke(RuleServing) != tt.broken {
-			t.Errorf("%s: broken are %+v", tt.name, c.a.audit.violations)
-		}
+		expect.That(t, c.a.audit.broke(RuleServing) == tt.broken, "%s: broken are %+v", tt.name, c.a.audit.violations)
 	}
 }
 
@@ -82,15 +81,11 @@ func TestADrainCordonsByItsOwnIntent(t *testing.T) {
 		stepped(t, m, func(u *auditor, inv *invocation) {
 			cluster := roll.ClusterID{Account: accountID, Region: region, Name: c.name}
 			intent := ledger.Action{ID: "a", Instance: roll.InstanceID(m.id), Kind: roll.NotReady, Do: tt.do, At: at}
-			if err := c.a.dep.newLedger(inv.v).Begin(t.Context(), cluster, intent, ledgertest.Wide); err != nil {
-				t.Error(err)
-			}
+			expect.Succeed(t, c.a.dep.newLedger(inv.v).Begin(t.Context(), cluster, intent, ledgertest.Wide))
 			u.climbed(inv, actCordon, m, u.intent(inv, actCordon, c, m.id))
 		})
 		for _, rule := range []Rule{RuleLadder, RuleIntent} {
-			if c.a.audit.broke(rule) != slices.Contains(tt.rules, rule) {
-				t.Errorf("%s: broken are %+v", tt.name, c.a.audit.violations)
-			}
+			expect.That(t, c.a.audit.broke(rule) == slices.Contains(tt.rules, rule), "%s: broken are %+v", tt.name, c.a.audit.violations)
 		}
 	}
 }
@@ -141,8 +136,6 @@ func TestACompleteLookLacksNoPage(t *testing.T) {
 			v.inv.seen.nodes.page(c.a.Now(), c.listNodes(), true, tt.last, true)
 			c.a.audit.readWhole(v.inv, checkup{cluster: c.name, whole: true, nodes: tt.nodes})
 		})
-		if c.a.audit.broke(RuleWhole) != tt.broken {
-			t.Errorf("%s: broken are %+v", tt.name, c.a.audit.violations)
-		}
+		expect.That(t, c.a.audit.broke(RuleWhole) == tt.broken, "%s: broken are %+v", tt.name, c.a.audit.violations)
 	}
 }

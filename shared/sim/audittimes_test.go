@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // What was read long before an act proves nothing.
@@ -43,9 +44,7 @@ func TestAnActRestsOnWhatWasJustRead(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if c.a.audit.broke(RuleFresh) != tt.broken {
-			t.Errorf("%+v: broken are %+v", tt, c.a.audit.violations)
-		}
+		expect.That(t, c.a.audit.broke(RuleFresh) == tt.broken, "%+v: broken are %+v", tt, c.a.audit.violations)
 	}
 }
 
@@ -144,9 +143,7 @@ func TestWhatIsToleratedIsLeftAlone(t *testing.T) {
 				v.inv.sawPolicy(c.a.dep.parameters.policy, true)
 				c.a.audit.tolerable(v.inv, "terminate", m)
 			})
-			if c.a.audit.broke(RuleTolerance) != broken {
-				t.Errorf("%s for %s: broken are %+v", tt.name, tt.lasts+extra, c.a.audit.violations)
-			}
+			expect.That(t, c.a.audit.broke(RuleTolerance) == broken, "%s for %s: broken are %+v", tt.name, tt.lasts+extra, c.a.audit.violations)
 		}
 	}
 }
@@ -173,9 +170,7 @@ func TestACordonThatOutlivesItsCauseIsNoticed(t *testing.T) {
 			c.a.until(c.a.Now().Add(step))
 			c.a.audit.cordons(c)
 		}
-		if c.a.audit.broke(RuleCordon) != tt.broken {
-			t.Errorf("%s: broken are %+v", name, c.a.audit.violations)
-		}
+		expect.That(t, c.a.audit.broke(RuleCordon) == tt.broken, "%s: broken are %+v", name, c.a.audit.violations)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rollcall/shared/observe/deadline"
+	"rollcall/tests/harness/expect"
 )
 
 // A context of an invocation ends by the account's clock, and not earlier.
@@ -24,9 +25,7 @@ func TestContextsEndByTheAccountsClock(t *testing.T) {
 			t.Errorf("after %s: %v, want %v", tt.after, err, tt.want)
 		}
 	}
-	if v.context().Err() != nil {
-		t.Error("a context without an end ends")
-	}
+	expect.That(t, v.context().Err() == nil, "a context without an end ends")
 }
 
 // A derived context ends with its parent, or earlier.
@@ -42,13 +41,9 @@ func TestContextsEndWithThoseThatTheyAreMadeFrom(t *testing.T) {
 	if ends(longer) != time.Minute || ends(short) != 10*time.Second || ends(context.WithValue(long, key{}, "x")) != time.Minute {
 		t.Errorf("they end at %s, %s and %s", ends(longer), ends(short), ends(context.WithValue(long, key{}, "x")))
 	}
-	if short.Value(key{}) != "x" {
-		t.Error("its values are lost")
-	}
+	expect.That(t, short.Value(key{}) == "x", "its values are lost")
 	a.until(dawn.Add(30 * time.Second))
-	if short.Err() == nil || longer.Err() != nil {
-		t.Errorf("after half a minute: %v and %v", short.Err(), longer.Err())
-	}
+	expect.That(t, short.Err() != nil && longer.Err() == nil, "after half a minute: %v and %v", short.Err(), longer.Err())
 	cancelLonger()
 	if !errors.Is(longer.Err(), context.Canceled) || long.Err() != nil {
 		t.Errorf("cancelled: %v, and what it was made from %v", longer.Err(), long.Err())
@@ -71,9 +66,7 @@ func TestWhatOutlivesAContextHasNoEnd(t *testing.T) {
 	if recording.Err() != nil || ends(recording) != 2*time.Minute+10*time.Second {
 		t.Errorf("%v, ends at %s", recording.Err(), ends(recording))
 	}
-	if ends(context.Background()) != endless {
-		t.Error("what knows no clock ends")
-	}
+	expect.That(t, ends(context.Background()) == endless, "what knows no clock ends")
 }
 
 // A call that hangs waits until its context ends, and no longer.

@@ -3,6 +3,8 @@ package sim
 import (
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/expect"
 )
 
 func TestDecisionsAreCountedByTheLatestFaultOfTheirGroup(t *testing.T) {
@@ -15,15 +17,11 @@ func TestDecisionsAreCountedByTheLatestFaultOfTheirGroup(t *testing.T) {
 		{Fault: FaultSilence, Finding: "Unknown", Decision: "MassSilence"},
 		{Fault: FaultSilence, Finding: "Unknown", Decision: "reboot"},
 	} {
-		if r.Situations[want] == 0 {
-			t.Errorf("%+v was not counted: %v", want, r.Situations)
-		}
+		expect.That(t, r.Situations[want] != 0, "%+v was not counted: %v", want, r.Situations)
 	}
 	n := 0
 	for s, times := range r.Situations {
-		if s.Finding == "" || s.Decision == "" {
-			t.Errorf("%+v says nothing", s)
-		}
+		expect.That(t, s.Finding != "" && s.Decision != "", "%+v says nothing", s)
 		n += times
 	}
 	if want := r.Counts[EventHeld] + r.Counts[EventOrder]; n != want {

@@ -7,6 +7,8 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // diagnosed returns the diagnosis of a machine with a finding of a kind.
@@ -16,13 +18,9 @@ func diagnosed(t *testing.T, a *account, m *machine, kind roll.Kind) roll.Diagno
 	a.asked(t, func(v *env) {
 		view := a.dep.view(v)
 		s := view.Observer.Snapshot(t.Context(), m.c.name, a.Now(), roll.Watch{})
-		if len(s.Gaps) > 0 {
-			t.Errorf("gaps: %+v", s.Gaps)
-		}
+		expect.That(t, len(s.Gaps) == 0, "gaps: %+v", s.Gaps)
 		i := slices.IndexFunc(s.Instances, func(i roll.Instance) bool { return string(i.ID) == m.id })
-		if i < 0 {
-			t.Fatalf("%s is not listed", m.id)
-		}
+		must.That(t, i >= 0, "%s is not listed", m.id)
 		f := roll.Finding{
 			Instance: s.Instances[i].ID, Group: s.Instances[i].Group, Owner: s.Instances[i].Owner, Zone: m.zone, ZoneID: zoneID(m.zone),
 			Kind: kind, Stage: roll.Overdue, Since: a.Now().Add(-time.Hour), Began: a.Now().Add(-time.Hour),

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/expect"
 )
 
 // The values are part of what a seed means: other values would make each seed another run.
@@ -88,9 +90,7 @@ func TestDiceFallEvenlyAndWithinTheirBounds(t *testing.T) {
 			t.Errorf("side %d comes in %.3f", side, share)
 		}
 	}
-	if len(sides) != 6 {
-		t.Errorf("sides %v", sides)
-	}
+	expect.That(t, len(sides) == 6, "sides %v", sides)
 }
 
 func TestDiceAtTheirEdges(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 func TestWhatChangedIsShownLaterAndInItsOrder(t *testing.T) {
@@ -18,9 +20,7 @@ func TestWhatChangedIsShownLaterAndInItsOrder(t *testing.T) {
 	var m *machine
 	a.in(0, func() {
 		m = g.add()
-		if m.shown != nil {
-			t.Error("it is shown at once")
-		}
+		expect.That(t, m.shown == nil, "it is shown at once")
 	})
 	for i := range 40 {
 		a.until(a.Now().Add(500 * time.Millisecond))
@@ -37,9 +37,7 @@ func TestWhatChangedIsShownLaterAndInItsOrder(t *testing.T) {
 	if !slices.Equal(seen, []string{"pending", "running", "shutting-down", "terminated"}) && !slices.Equal(seen, []string{"running", "shutting-down", "terminated"}) {
 		t.Errorf("seen %v", seen)
 	}
-	if m.shown.VpcId != nil || m.shown.StateReason == nil {
-		t.Errorf("terminated: %+v", m.shown)
-	}
+	expect.That(t, m.shown.VpcId == nil && m.shown.StateReason != nil, "terminated: %+v", m.shown)
 	if a.until(m.ended.Add(45 * time.Minute)); a.machines[m.id] != m || !slices.Contains(c.machines, m) {
 		t.Error("it is forgotten soon")
 	}
@@ -57,16 +55,10 @@ func TestAnswersStayAsTheyWere(t *testing.T) {
 	m.touch()
 	m.end("a test")
 	a.until(a.Now().Add(time.Minute))
-	if *before[0].State != old || len(before[0].Tags) == len(m.tags) {
-		t.Errorf("what was answered turned into %+v", before[0])
-	}
+	expect.That(t, *before[0].State == old && len(before[0].Tags) != len(m.tags), "what was answered turned into %+v", before[0])
 	after := c.list()
-	if after[0].State.Name != types.InstanceStateNameTerminated || len(after[0].Tags) != len(m.tags) {
-		t.Errorf("what is answered is %+v", after[0])
-	}
-	if !slices.Equal(after[1:2][0].Tags, before[1].Tags) {
-		t.Error("another instance changed")
-	}
+	expect.That(t, after[0].State.Name == types.InstanceStateNameTerminated && len(after[0].Tags) == len(m.tags), "what is answered is %+v", after[0])
+	expect.That(t, slices.Equal(after[1:2][0].Tags, before[1].Tags), "another instance changed")
 }
 
 func TestStale(t *testing.T) {
@@ -98,9 +90,7 @@ func TestALaunchedMachineStaysOfItsKind(t *testing.T) {
 
 func BenchmarkListing(b *testing.B) {
 	a, err := newAccount(Scenario{Seed: 7, Start: dawn, Permitted: "observe", Sweep: 5 * time.Minute, Quiet: true}, Watch{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	defer a.shutdown()
 	a.founding = true
 	c := a.newCluster(ClusterSpec{Name: "large", Groups: []GroupSpec{{Name: "general", Owner: "karpenter", Type: "m5.large", Desired: 1000}}})
@@ -110,8 +100,6 @@ func BenchmarkListing(b *testing.B) {
 	b.ResetTimer()
 	for i := range b.N { // with one change each time
 		c.machines[500].show(running, tags[(i+1)%2], c.groups[0].kind)
-		if len(c.list()) != 1000 {
-			b.Fatal("instances are missing")
-		}
+		must.That(b, len(c.list()) == 1000, "instances are missing")
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/expect"
 )
 
 // log records events, with the seconds since dawn.
@@ -20,9 +22,7 @@ func (l *log) note(what string) {
 
 func (l *log) want(t *testing.T, want ...string) {
 	t.Helper()
-	if !slices.Equal(l.lines, want) {
-		t.Errorf("happened %q\nwant     %q", l.lines, want)
-	}
+	expect.That(t, slices.Equal(l.lines, want), "happened %q\nwant     %q", l.lines, want)
 }
 
 func newLog() *log { return &log{e: newEngine(dawn)} }
@@ -34,9 +34,7 @@ func TestEventsHappenInTheOrderOfTheirTimes(t *testing.T) {
 	}
 	l.e.until(dawn.Add(8 * time.Second))
 	l.want(t, "1 1", "3 3", "3 3", "5 5", "7 7")
-	if !l.e.Now().Equal(dawn.Add(8 * time.Second)) {
-		t.Errorf("it is %s", l.e.Now())
-	}
+	expect.That(t, l.e.Now().Equal(dawn.Add(8*time.Second)), "it is %s", l.e.Now())
 	l.e.until(dawn.Add(time.Minute))
 	l.want(t, "1 1", "3 3", "3 3", "5 5", "7 7", "9 9")
 }
@@ -63,9 +61,7 @@ func TestEventsOfOneTimeKeepTheirOrder(t *testing.T) {
 		}
 	}
 	l.e.until(dawn.Add(2 * time.Second))
-	if tail := l.lines[21:]; !slices.Equal(tail, []string{"1 late", "1 now"}) {
-		t.Errorf("what was asked for late: %q", tail)
-	}
+	expect.List(t, l.lines[21:], []string{"1 late", "1 now"}, "what was asked for late")
 }
 
 // Processes wait concurrently, and one thing happens at a time.
@@ -88,9 +84,7 @@ func TestProcessesWaitBesideEachOther(t *testing.T) {
 	l.e.in(3*time.Second, func() { l.note("between") })
 	l.e.until(dawn.Add(time.Minute))
 	l.want(t, "0 x", "1 y", "2 x", "3 between", "3 y", "4 x", "5 y", "6 x ends", "7 y ends")
-	if len(l.e.live) != 0 {
-		t.Errorf("%d processes go on", len(l.e.live))
-	}
+	expect.That(t, len(l.e.live) == 0, "%d processes go on", len(l.e.live))
 }
 
 // A process may wait beyond the end of the current until.
@@ -126,9 +120,7 @@ func TestAProcessThatIsKilledWhileItWaitsDoesNotComeBack(t *testing.T) {
 	l.e.in(20*time.Second, func() { l.note("later") })
 	l.e.until(dawn.Add(time.Minute))
 	l.want(t, "10 deferred", "10 deferred last", "20 later")
-	if len(l.e.live) != 0 {
-		t.Errorf("%d processes go on", len(l.e.live))
-	}
+	expect.That(t, len(l.e.live) == 0, "%d processes go on", len(l.e.live))
 }
 
 func TestAProcessThatDiesEndsThere(t *testing.T) {
@@ -159,9 +151,7 @@ func TestShutdownLeavesNoGoroutine(t *testing.T) {
 	}
 	l.e.spawn(time.Hour, func(*process) { l.note("began") })
 	l.e.until(dawn.Add(time.Minute))
-	if len(l.e.live) != 50 {
-		t.Errorf("%d processes are under way", len(l.e.live))
-	}
+	expect.That(t, len(l.e.live) == 50, "%d processes are under way", len(l.e.live))
 	l.e.shutdown()
 	l.want(t)
 	for range 1000 {

@@ -7,15 +7,14 @@ import (
 	"time"
 
 	"rollcall/shared/policy"
+	"rollcall/tests/harness/expect"
 )
 
 // sound checks that a random scenario can be run, and that its faults name existing targets.
 func sound(t *testing.T, o Options) {
 	t.Helper()
 	sc := Random(o)
-	if !reflect.DeepEqual(sc, Random(o)) {
-		t.Errorf("%+v: two scenarios", o)
-	}
+	expect.That(t, reflect.DeepEqual(sc, Random(o)), "%+v: two scenarios", o)
 	if total := sc.Storm + sc.Calm + sc.Healed; total != time.Duration(max(o.Hours, LeastHours))*time.Hour || sc.Storm < time.Hour || sc.Calm < time.Hour || sc.Healed < time.Hour {
 		t.Errorf("%+v: %s of storm, %s of calm, %s healed", o, sc.Storm, sc.Calm, sc.Healed)
 	}
@@ -27,14 +26,10 @@ func sound(t *testing.T, o Options) {
 	}
 	names, scaling := map[string]bool{}, map[string]bool{}
 	for _, c := range sc.Clusters {
-		if names[c.Name] {
-			t.Errorf("%+v: two clusters %s", o, c.Name)
-		}
+		expect.That(t, !names[c.Name], "%+v: two clusters %s", o, c.Name)
 		names[c.Name] = true
 		for _, g := range c.Groups {
-			if g.Desired < 1 || kindOf(g.Type).Price == 0 {
-				t.Errorf("%+v: %+v", o, g)
-			}
+			expect.That(t, g.Desired >= 1 && kindOf(g.Type).Price != 0, "%+v: %+v", o, g)
 			if scaling[g.Name] && g.Owner == string(autoScaling) {
 				t.Errorf("%+v: two Auto Scaling groups %s", o, g.Name)
 			}
@@ -42,9 +37,7 @@ func sound(t *testing.T, o Options) {
 		}
 	}
 	for i, f := range sc.Faults {
-		if f.ID != i+1 || f.At < 0 || f.At+f.For > sc.Storm {
-			t.Errorf("%+v: %s at %s, and the storm lasts %s", o, f, f.At, sc.Storm)
-		}
+		expect.That(t, f.ID == i+1 && f.At >= 0 && f.At+f.For <= sc.Storm, "%+v: %s at %s, and the storm lasts %s", o, f, f.At, sc.Storm)
 		if f.Share < 0 || f.Share > 1 || f.Kind.faultType().spell && (f.Share == 0 || f.For == 0) {
 			t.Errorf("%+v: %s befalls a share of %v", o, f, f.Share)
 		}

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rollcall/tests/harness/must"
 )
 
 // inside runs a body as one invocation of a function, in its own execution environment, and returns when
@@ -20,9 +22,7 @@ func inside(t *testing.T, a *account, fn functionName, body func(v *env)) {
 		body(v)
 	})
 	for end := a.Now().Add(24 * time.Hour); !over; {
-		if a.Now().After(end) {
-			t.Fatal("the invocation does not end")
-		}
+		must.That(t, !a.Now().After(end), "the invocation does not end")
 		a.until(a.Now().Add(time.Second))
 	}
 	if t.Failed() {
@@ -34,9 +34,7 @@ func inside(t *testing.T, a *account, fn functionName, body func(v *env)) {
 func handmade(t *testing.T, groups ...GroupSpec) *cluster {
 	t.Helper()
 	a, err := newAccount(Scenario{Seed: 1, Start: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC), Permitted: "remediate", Sweep: 5 * time.Minute, Quiet: true}, Watch{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(a.shutdown)
 	return a.newCluster(ClusterSpec{Name: "demo", Groups: groups})
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/expect"
 )
 
 // told collects the events that an account reports.
@@ -35,9 +37,7 @@ func TestAFunctionEndsWithItsTime(t *testing.T) {
 	if len(*all) != 2 || !strings.Contains((*all)[0].Detail, "inspect#1 timed out") {
 		t.Errorf("told %+v", *all)
 	}
-	if c.got[0].env == c.got[1].env {
-		t.Error("what timed out is used again")
-	}
+	expect.That(t, c.got[0].env != c.got[1].env, "what timed out is used again")
 }
 
 func TestAnEnvironmentIsUsedAgainUnlessItDiedOrRested(t *testing.T) {
@@ -68,9 +68,7 @@ func TestTwoInvocationsAtOnceHaveTwoEnvironments(t *testing.T) {
 	a.dep.checks.send("a", "a", "")
 	a.dep.checks.send("b", "b", "")
 	a.pass(time.Hour)
-	if len(c.got) != 2 || c.got[0].env == c.got[1].env {
-		t.Errorf("%+v", c.got)
-	}
+	expect.That(t, len(c.got) == 2 && c.got[0].env != c.got[1].env, "%+v", c.got)
 }
 
 func TestAFunctionIsKilledAtACallBeforeOrAfterItsEffect(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 	"rollcall/shared/sim/dynamo"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/ledgertest"
 )
 
@@ -87,9 +88,7 @@ func TestWhichCallsTheLedgerMakes(t *testing.T) {
 		if strings.HasPrefix(tt.name, "an outcome") {
 			v := a.environment(remediator)
 			v.within(0, false, func() {
-				if err := a.dep.newLedger(v).Begin(t.Context(), ledgertest.Cluster, intent, ledgertest.Wide); err != nil {
-					t.Error(err)
-				}
+				expect.Succeed(t, a.dep.newLedger(v).Begin(t.Context(), ledgertest.Cluster, intent, ledgertest.Wide))
 			})
 		}
 		v := a.environment(inspect)
@@ -98,9 +97,7 @@ func TestWhichCallsTheLedgerMakes(t *testing.T) {
 				t.Errorf("%s: %v", tt.name, err)
 			}
 		})
-		if inv.calls != tt.calls {
-			t.Errorf("%s: %d calls, want %d", tt.name, inv.calls, tt.calls)
-		}
+		expect.That(t, inv.calls == tt.calls, "%s: %d calls, want %d", tt.name, inv.calls, tt.calls)
 	}
 }
 
@@ -129,15 +126,11 @@ func TestSizesAreRemembered(t *testing.T) {
 		if sizes, err := r.Sizes(t.Context(), region); err != nil || len(sizes) != 0 {
 			t.Errorf("%v, %v", sizes, err)
 		}
-		if err := r.PutSize(t.Context(), region, "demo", 7); err != nil {
-			t.Error(err)
-		}
+		expect.Succeed(t, r.PutSize(t.Context(), region, "demo", 7))
 		v.inv.wait(dynamo.StaleFor) // the read is eventually consistent
 		if sizes, err := r.Sizes(t.Context(), region); err != nil || sizes["demo"] != 7 {
 			t.Errorf("%v, %v", sizes, err)
 		}
 	})
-	if len(a.dep.state("demo").Findings) != 0 {
-		t.Error("a size is no finding")
-	}
+	expect.That(t, len(a.dep.state("demo").Findings) == 0, "a size is no finding")
 }

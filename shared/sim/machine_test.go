@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rollcall/tests/harness/expect"
 )
 
 func (n *node) tainted(key string) bool {
@@ -36,9 +38,7 @@ func TestAMachineBootsRegistersAndIsReady(t *testing.T) {
 		g := c.group(group)
 		g.template.taints = []string{"ebs.csi.aws.com/agent-not-ready:NoExecute"}
 		m := g.add()
-		if m.state != pending || m.node != nil {
-			t.Errorf("%s: launched as %s", group, m.state)
-		}
+		expect.That(t, m.state == pending && m.node == nil, "%s: launched as %s", group, m.state)
 		if a.pass(14 * time.Second); m.state != running || m.node != nil {
 			t.Errorf("%s: then %s with node %v", group, m.state, m.node)
 		}
@@ -65,9 +65,7 @@ func TestWhatNeverGetsReadyKeepsItsTaint(t *testing.T) {
 	g.grow(1)
 	a.pass(time.Hour)
 	m := g.members[len(g.members)-1]
-	if m.node == nil || m.node.ready().Status != corev1.ConditionTrue || !m.node.tainted("node.cilium.io/agent-not-ready") {
-		t.Errorf("%+v", m.node)
-	}
+	expect.That(t, m.node != nil && m.node.ready().Status == corev1.ConditionTrue && m.node.tainted("node.cilium.io/agent-not-ready"), "%+v", m.node)
 	m.cure()
 	if a.pass(2 * time.Minute); len(m.node.taints) != 0 {
 		t.Errorf("well, with taints %v", m.node.taints)
@@ -87,9 +85,7 @@ func TestASilentKubelet(t *testing.T) {
 		t.Errorf("%+v", m.node)
 	}
 	m.fall(notReady, false, false)
-	if m.ail != silent {
-		t.Errorf("what is ill falls ill of %s too", m.ail)
-	}
+	expect.That(t, m.ail == silent, "what is ill falls ill of %s too", m.ail)
 	m.cure()
 	if a.pass(time.Minute); m.node.ready().Status != corev1.ConditionTrue || m.node.tainted("node.kubernetes.io/unreachable") || !m.reporting {
 		t.Errorf("well, as %+v", m.node)
@@ -129,9 +125,7 @@ func TestWhatARebootCures(t *testing.T) {
 		a.pass(2 * time.Minute)
 		boot := m.node.bootID
 		m.reboot()
-		if !m.booting || m.reporting {
-			t.Errorf("%s: it is not down", name)
-		}
+		expect.That(t, m.booting && !m.reporting, "%s: it is not down", name)
 		a.pass(5 * time.Minute)
 		if m.node.ready().Status != tt.status || m.ail == well != tt.cures || m.node.bootID == boot {
 			t.Errorf("%s: %s, and its node %s", name, m.ail, m.node.ready().Status)
@@ -195,9 +189,7 @@ func TestAFlappingKubeletComesAndGoes(t *testing.T) {
 	}
 	m.fall(flapping, false, false)
 	a.pass(time.Hour)
-	if states[StateReady] < 4 || states[StateUnknown] < 4 {
-		t.Errorf("in an hour %v", states)
-	}
+	expect.That(t, states[StateReady] >= 4 && states[StateUnknown] >= 4, "in an hour %v", states)
 	m.cure()
 	a.pass(10 * time.Minute)
 	states = map[string]int{}
@@ -214,9 +206,7 @@ func TestAZoneWithoutANetwork(t *testing.T) {
 	a.strike(Fault{ID: 1, Kind: FaultZone, Zone: zone})
 	m := c.group("batch").launch(zone)
 	a.pass(20 * time.Minute)
-	if m.state != running || m.node != nil {
-		t.Errorf("a new one is %s with node %v", m.state, m.node)
-	}
+	expect.That(t, m.state == running && m.node == nil, "a new one is %s with node %v", m.state, m.node)
 	for _, n := range c.nodes {
 		if silent := n.ready().Status == corev1.ConditionUnknown; silent != (n.machine.zone == zone) {
 			t.Errorf("%s in %s is %s", n.name, n.machine.zone, n.ready().Status)
@@ -229,9 +219,7 @@ func TestAZoneWithoutANetwork(t *testing.T) {
 			t.Errorf("%s in %s is still %s", n.name, n.machine.zone, n.ready().Status)
 		}
 	}
-	if m.node == nil {
-		t.Error("the new one does not register")
-	}
+	expect.That(t, m.node != nil, "the new one does not register")
 }
 
 // The Node is deleted after its machine, unless what deletes it is broken. Then it is deleted when that
@@ -243,9 +231,7 @@ func TestTheNodeOfWhatIsGone(t *testing.T) {
 		m := c.group("batch").members[0]
 		n := m.node
 		m.end("a person")
-		if m.state != shuttingDown || !slices.Contains(c.nodes, n) {
-			t.Errorf("%s: it is %s at once", name, m.state)
-		}
+		expect.That(t, m.state == shuttingDown && slices.Contains(c.nodes, n), "%s: it is %s at once", name, m.state)
 		if a.pass(2 * time.Minute); m.state != terminated || slices.Contains(c.nodes, n) != ghosts {
 			t.Errorf("%s: it is %s, its node there: %t", name, m.state, slices.Contains(c.nodes, n))
 		}
@@ -257,9 +243,7 @@ func TestTheNodeOfWhatIsGone(t *testing.T) {
 			t.Errorf("%s: the node is %s", name, n.ready().Status)
 		}
 		a.relent(Fault{ID: 1, Kind: FaultGhosts})
-		if slices.Contains(c.nodes, n) {
-			t.Errorf("%s: for ever", name)
-		}
+		expect.That(t, !slices.Contains(c.nodes, n), "%s: for ever", name)
 	}
 }
 
@@ -281,9 +265,7 @@ func TestWhomAFaultMeets(t *testing.T) {
 		"none":                {Fault{ID: 3}, 0},
 	} {
 		got, again := a.victims(tt.f), a.victims(tt.f)
-		if len(got) != tt.want || !slices.Equal(got, again) {
-			t.Errorf("%s: meets %d, and then %d", name, len(got), len(again))
-		}
+		expect.That(t, len(got) == tt.want && slices.Equal(got, again), "%s: meets %d, and then %d", name, len(got), len(again))
 		for _, m := range got {
 			if m.ail != well || m.muted || m.node == nil || tt.f.Group != "" && m.g.name != tt.f.Group {
 				t.Errorf("%s: meets %+v", name, m)

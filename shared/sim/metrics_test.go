@@ -9,6 +9,7 @@ import (
 
 	"rollcall/shared/report/metric"
 	"rollcall/tests/harness/emftest"
+	"rollcall/tests/harness/expect"
 )
 
 // counting counts lines of a log, by message.
@@ -41,9 +42,7 @@ func TestEveryLineOfMetricsOfAStormCanBeRead(t *testing.T) {
 		if _, err := Run(sc, Watch{Metrics: w, Detailed: true, Log: lines, GoOn: true, Step: func(now time.Time, _ []Standing) { at = now }}); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if lines["metrics not written"] > 0 || lines["checked"] == 0 {
-			t.Errorf("seed %d: %v", seed, lines)
-		}
+		expect.That(t, lines["metrics not written"] <= 0 && lines["checked"] != 0, "seed %d: %v", seed, lines)
 		for _, d := range w.Data {
 			names[d.Name] = true
 			s, ok := catalogue[d.Name]
@@ -54,15 +53,11 @@ func TestEveryLineOfMetricsOfAStormCanBeRead(t *testing.T) {
 				t.Errorf("seed %d: %+v is not in the catalogue", seed, d)
 			}
 			for k, v := range d.Dimensions {
-				if v == metric.OtherValue {
-					t.Errorf("seed %d: %s is worth something that is not listed for %s", seed, d.Name, k)
-				}
+				expect.That(t, v != metric.OtherValue, "seed %d: %s is worth something that is not listed for %s", seed, d.Name, k)
 			}
 		}
 	}
 	for _, name := range []string{"ChecksCompleted", "ChecksIncomplete", "FindingsOpened", "FindingsEscalated", "FindingsResolved", "Held", "ActionsTaken", "ActionsRefused", "RegistrationSeconds", "NoticesSent"} {
-		if !names[name] {
-			t.Errorf("nothing is written of %s", name)
-		}
+		expect.That(t, names[name], "nothing is written of %s", name)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/expect"
 )
 
 // untended returns a shop in which Rollcall only observes.
@@ -50,9 +52,7 @@ func TestKarpenterGivesUpOnWhatDoesNotRegister(t *testing.T) {
 	if next := g.members[len(g.members)-1]; len(g.members) != 4 || next.node == nil || next.claim.initialized.IsZero() {
 		t.Errorf("%d machines, the last with node %v", len(g.members), next.node)
 	}
-	if m.claim != nil {
-		t.Error("its NodeClaim is still there")
-	}
+	expect.That(t, m.claim == nil, "its NodeClaim is still there")
 }
 
 func TestKarpenterKeepsWhatRegisters(t *testing.T) {
@@ -80,9 +80,7 @@ func TestAutoScalingReplacesWhatIsImpaired(t *testing.T) {
 			t.Errorf("%s: it is ended at once", name)
 		}
 		a.pass(3 * time.Minute)
-		if m.alive() != suspended {
-			t.Errorf("%s: it is %s", name, m.state)
-		}
+		expect.That(t, m.alive() == suspended, "%s: it is %s", name, m.state)
 		if a.pass(5 * time.Minute); !suspended && (len(g.members) != 2 || g.members[1].node == nil) {
 			t.Errorf("%s: %d machines", name, len(g.members))
 		}
@@ -181,16 +179,12 @@ func TestMachinesAreSpreadOverTheZonesThatAreUp(t *testing.T) {
 	for _, m := range g.members {
 		in[m.zone]++
 	}
-	if in[zones[0]] != 2 || in[zones[1]] != 2 || in[zones[2]] != 2 {
-		t.Errorf("6 machines in %v", in)
-	}
+	expect.That(t, in[zones[0]] == 2 && in[zones[1]] == 2 && in[zones[2]] == 2, "6 machines in %v", in)
 	a.silenced[zones[1]], c.shifted = true, zones[2]
 	g.grow(3)
 	a.pass(5 * time.Minute)
 	for _, m := range g.members[6:] {
-		if m.zone != zones[0] {
-			t.Errorf("%s is launched in %s", m.id, m.zone)
-		}
+		expect.That(t, m.zone == zones[0], "%s is launched in %s", m.id, m.zone)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // real lists what happens in real accounts: the fault that causes it, the fault's form, and the words of
@@ -130,9 +132,7 @@ func TestWhatRealAccountsDoArises(t *testing.T) {
 						arose = arose || row.form == "" || e.Reason == row.form
 					}
 				}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				for _, v := range r.Violations {
 					t.Errorf("seed %d breaks %s: %s", sc.Seed, v.Rule, v.Detail)
 				}

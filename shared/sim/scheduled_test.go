@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // What EC2 is going to interrupt is moved before, in groups of each owner that does not move it itself.
@@ -16,14 +18,10 @@ func TestWhatIsScheduledIsMoved(t *testing.T) {
 				acts[e.Action]++
 			}
 		}})
-		if err != nil || len(r.Violations) > 0 {
-			t.Fatalf("%s: %v, %v", group, err, r.Violations)
-		}
+		must.That(t, err == nil && len(r.Violations) == 0, "%s: %v, %v", group, err, r.Violations)
 		if acts[string(actCordon)] == 0 || acts[string(actTerminate)]+acts[string(actReboot)]+acts[string(actDeleteClaim)] > 0 {
 			t.Errorf("%s: %v", group, acts)
 		}
-		if acts[string(actUncordon)] == 0 {
-			t.Errorf("%s: the node was not given back: %v", group, acts)
-		}
+		expect.That(t, acts[string(actUncordon)] != 0, "%s: the node was not given back: %v", group, acts)
 	}
 }

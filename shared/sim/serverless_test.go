@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/must"
 )
 
 // dawn is when the accounts of these tests begin.
@@ -15,9 +17,7 @@ var dawn = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 func bare(t *testing.T, loud bool) *account {
 	t.Helper()
 	a, err := newAccount(Scenario{Seed: 7, Start: dawn, Permitted: "remediate", Sweep: 5 * time.Minute, Quiet: !loud}, Watch{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(a.shutdown)
 	return a
 }

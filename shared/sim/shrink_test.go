@@ -4,6 +4,9 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 func TestACopyOfAScenarioSharesNothing(t *testing.T) {
@@ -13,9 +16,7 @@ func TestACopyOfAScenarioSharesNothing(t *testing.T) {
 	c.Faults[0].Kind = "other"
 	c.Clusters[0].Name = "other"
 	c.Clusters[1].Groups[0].Desired = 0
-	if !reflect.DeepEqual(sc, before) {
-		t.Error("the copy and what it was made from are one")
-	}
+	expect.That(t, reflect.DeepEqual(sc, before), "the copy and what it was made from are one")
 }
 
 // size returns how much a scenario contains.
@@ -37,9 +38,7 @@ func size(sc Scenario) (n int) {
 func TestSmallerScenariosAreSmaller(t *testing.T) {
 	for sc := range walk(Random(Options{Seed: 4, Hours: 24, Clusters: 2, Nodes: 30})) {
 		for _, less := range sc.smaller() {
-			if size(less) >= size(sc) {
-				t.Fatalf("%+v is not smaller than %+v", less, sc)
-			}
+			must.That(t, size(less) < size(sc), "%+v is not smaller than %+v", less, sc)
 			if len(less.Clusters) == 0 || len(less.Clusters[0].Groups) == 0 || less.Clusters[0].Groups[0].Desired < 1 {
 				t.Fatalf("nothing is left: %+v", less)
 			}
@@ -66,12 +65,8 @@ func TestShrinkKeepsToItsRuns(t *testing.T) {
 	sc, r := failing(t, m)
 	var lefts []int
 	small, got := Shrink(sc, Watch{Guards: m.guards()}, r.Violations[0].Rule, 3, func(left, _ int) { lefts = append(lefts, left) })
-	if !reflect.DeepEqual(lefts, []int{2, 1, 0}) {
-		t.Errorf("left are %v", lefts)
-	}
-	if len(got.Violations) == 0 || len(small.Faults) > len(sc.Faults) {
-		t.Errorf("%+v with %d faults", got.Violations, len(small.Faults))
-	}
+	expect.That(t, reflect.DeepEqual(lefts, []int{2, 1, 0}), "left are %v", lefts)
+	expect.That(t, len(got.Violations) > 0 && len(small.Faults) <= len(sc.Faults), "%+v with %d faults", got.Violations, len(small.Faults))
 	if _, got = Shrink(sc, Watch{Guards: m.guards()}, RuleChecked, 3, nil); len(got.Violations) != 0 && got.Violations[0].Rule == RuleChecked {
 		t.Errorf("another rule is broken: %+v", got.Violations)
 	}

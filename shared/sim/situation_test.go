@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // seedsEach returns how many seeds are run for each situation. ROLLCALL_SEEDS sets the number.
@@ -13,9 +15,7 @@ func seedsEach(t *testing.T) uint64 {
 	t.Helper()
 	if text := os.Getenv("ROLLCALL_SEEDS"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 32)
-		if err != nil || n == 0 {
-			t.Fatalf("ROLLCALL_SEEDS=%s: it takes a number of seeds", text)
-		}
+		must.That(t, err == nil && n != 0, "ROLLCALL_SEEDS=%s: it takes a number of seeds", text)
 		return n
 	}
 	if testing.Short() || raced {
@@ -43,9 +43,7 @@ func TestNoSituationBreaksARule(t *testing.T) {
 						here, forms[e.Reason] = true, true
 					}
 				}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				if here {
 					arose++
 				}

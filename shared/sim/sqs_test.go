@@ -9,6 +9,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"rollcall/tests/harness/expect"
 )
 
 func TestWhatAQueueDelivers(t *testing.T) {
@@ -88,9 +90,7 @@ func TestWhatAQueueDelivers(t *testing.T) {
 			for _, m := range q.dead {
 				dead = append(dead, m.body)
 			}
-			if !slices.Equal(dead, tt.dead) || len(q.letters) != 0 {
-				t.Errorf("dead letters %q, want %q; %d are left", dead, tt.dead, len(q.letters))
-			}
+			expect.That(t, slices.Equal(dead, tt.dead) && len(q.letters) == 0, "dead letters %q, want %q; %d are left", dead, tt.dead, len(q.letters))
 		})
 	}
 }
@@ -188,9 +188,7 @@ func TestWhatIsUnreliableIsStillDelivered(t *testing.T) {
 	for _, d := range c.got {
 		seen[d.bodies[0]] = true
 	}
-	if len(seen) != 20 || len(c.got) <= 20 {
-		t.Errorf("%d of 20 messages in %d deliveries", len(seen), len(c.got))
-	}
+	expect.That(t, len(seen) == 20 && len(c.got) > 20, "%d of 20 messages in %d deliveries", len(seen), len(c.got))
 }
 
 func TestTheSameDiceMakeTheSameDeliveries(t *testing.T) {
@@ -241,7 +239,5 @@ func TestSendMessageGoesWhereItsURLSays(t *testing.T) {
 			t.Errorf("%s, group %q, id %q: %v", tt.url, tt.group, tt.id, err)
 		}
 	}
-	if len(c.got) != 1 || len(o.got) != 1 {
-		t.Errorf("%d checks and %d orders were delivered, want one each", len(c.got), len(o.got))
-	}
+	expect.That(t, len(c.got) == 1 && len(o.got) == 1, "%d checks and %d orders were delivered, want one each", len(c.got), len(o.got))
 }

@@ -16,6 +16,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 	"rollcall/shared/sim/dynamo"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/ledgertest"
 )
 
@@ -48,9 +49,7 @@ func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{V
 
 func itemNow(t *testing.T, d dynamoAPI, sk string, consistent bool) string {
 	out, err := d.Query(t.Context(), &dynamodb.QueryInput{KeyConditionExpression: aws.String("pk = :p AND sk = :s"), ExpressionAttributeValues: item{":p": text("p"), ":s": text(sk)}, ConsistentRead: &consistent})
-	if err != nil {
-		t.Error(err)
-	}
+	expect.Succeed(t, err)
 	if err != nil || len(out.Items) == 0 {
 		return ""
 	}
@@ -142,12 +141,8 @@ func TestATransactionIsMadeWhollyOrNotAtAll(t *testing.T) {
 			if _, err := d.TransactWriteItems(t.Context(), in); err != nil {
 				t.Error(err)
 			}
-			if got := itemNow(t, d, "b", true); got != "x" {
-				t.Errorf("b is %q", got)
-			}
-			if err := writing(t, d, "b", "x", ""); err != nil {
-				t.Error(err)
-			}
+			expect.Equal(t, itemNow(t, d, "b", true), "x", "b is")
+			expect.Succeed(t, writing(t, d, "b", "x", ""))
 		}
 		in = &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 			{Delete: &types.Delete{Key: item{"pk": text("p"), "sk": text("a")}}},
@@ -168,24 +163,16 @@ func TestAnEventuallyConsistentReadIsOldForASecondAtMost(t *testing.T) {
 	asking(a, func(d dynamoAPI) {
 		for n := range 20 {
 			value := fmt.Sprint(n)
-			if err := writing(t, d, "a", value, ""); err != nil {
-				t.Error(err)
-			}
-			if got := itemNow(t, d, "a", true); got != value {
-				t.Errorf("a strongly consistent read shows %q, want %q", got, value)
-			}
+			expect.Succeed(t, writing(t, d, "a", value, ""))
+			expect.Equal(t, itemNow(t, d, "a", true), value, "a strongly consistent read shows")
 			if itemNow(t, d, "a", false) != value {
 				old++
 			}
 			d.v.inv.wait(dynamo.StaleFor)
-			if got := itemNow(t, d, "a", false); got != value {
-				t.Errorf("after a second a read shows %q, want %q", got, value)
-			}
+			expect.Equal(t, itemNow(t, d, "a", false), value, "after a second a read shows")
 		}
 	})
-	if old < 5 {
-		t.Errorf("%d of 20 reads right after a write are old", old)
-	}
+	expect.That(t, old >= 5, "%d of 20 reads right after a write are old", old)
 }
 
 func TestAQueryHasPages(t *testing.T) {
@@ -211,21 +198,15 @@ func TestAQueryHasPages(t *testing.T) {
 func TestATableThatIsNotThere(t *testing.T) {
 	a := bare(t, false)
 	asking(a, func(d dynamoAPI) {
-		if err := writing(t, d, "a", "x", ""); err != nil {
-			t.Error(err)
-		}
+		expect.Succeed(t, writing(t, d, "a", "x", ""))
 		d.table().Drop()
 		_, read := d.Query(t.Context(), &dynamodb.QueryInput{KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: item{":p": text("p")}})
 		_, transacted := d.TransactWriteItems(t.Context(), putting(1, "a"))
 		for _, err := range []error{read, transacted} {
-			if !awserr.IsNotFound(err) {
-				t.Errorf("%v", err)
-			}
+			expect.That(t, awserr.IsNotFound(err), "%v", err)
 		}
 		d.table().Create()
-		if got := itemNow(t, d, "a", true); got != "" {
-			t.Errorf("the new table has %q", got)
-		}
+		expect.Equal(t, itemNow(t, d, "a", true), "", "the new table has")
 	})
 }
 
@@ -242,21 +223,15 @@ func TestAWriteThatIsLostAndTriedAgain(t *testing.T) {
 			if sks, _ := queried(t, d, "pk = :p", item{":p": text("p")}); len(sks) != 1 {
 				t.Errorf("seed %d: %q are there", seed, sks)
 			}
-			if !d.v.inv.failed {
-				t.Errorf("seed %d: nobody knows that an answer was lost", seed)
-			}
+			expect.That(t, d.v.inv.failed, "seed %d: nobody knows that an answer was lost", seed)
 		})
 	}
 	for _, want := range []string{
 		"a transaction: made true, timeout false", "a transaction: made false, timeout true",
 	} {
-		if met[want] < 5 {
-			t.Errorf("%s: %d of 40", want, met[want])
-		}
+		expect.That(t, met[want] >= 5, "%s: %d of 40", want, met[want])
 	}
-	if len(met) != 2 {
-		t.Errorf("%v", met)
-	}
+	expect.That(t, len(met) == 2, "%v", met)
 }
 
 // Of two that begin an act at the same time, one succeeds. Without conditions both do.
@@ -284,17 +259,13 @@ func TestTwoIntentsAtOnce(t *testing.T) {
 	both, met := 0, 0
 	for seed := range uint64(30) {
 		n, conflicts := begun(Guards{}, seed)
-		if n != 1 {
-			t.Errorf("seed %d: %d begin it", seed, n)
-		}
+		expect.That(t, n == 1, "seed %d: %d begin it", seed, n)
 		met += min(conflicts, 1)
 		if n, _ := begun(Guards{Table: func(t Table) Table { return unconditional{t} }}, seed); n == 2 {
 			both++
 		}
 	}
-	if both < 5 || met < 10 {
-		t.Errorf("without conditions both begin it in %d of 30, and in %d one meets the other", both, met)
-	}
+	expect.That(t, both >= 5 && met >= 10, "without conditions both begin it in %d of 30, and in %d one meets the other", both, met)
 }
 
 // Two deliveries write the same items concurrently. Both succeed, and the last write remains.
@@ -327,18 +298,12 @@ func TestARecordOfManyMegabytes(t *testing.T) {
 		notices[ledger.NoticeKey{Group: roll.Group(fmt.Sprint("asg/", i)), Kind: roll.Unknown}] = ledgertest.Notice(50_000)
 	}
 	inv := v.within(0, false, func() {
-		if err := a.dep.newLedger(v).Record(t.Context(), ledgertest.Cluster, ledger.Changes{Put: ledger.State{Notices: notices}}); err != nil {
-			t.Error(err)
-		}
+		expect.Succeed(t, a.dep.newLedger(v).Record(t.Context(), ledgertest.Cluster, ledger.Changes{Put: ledger.State{Notices: notices}}))
 	})
 	got := a.dep.table.state(ledgertest.Cluster).Notices
-	if len(got) != 6 || inv.calls < 3 {
-		t.Errorf("%d notices in %d calls", len(got), inv.calls)
-	}
+	expect.That(t, len(got) == 6 && inv.calls >= 3, "%d notices in %d calls", len(got), inv.calls)
 	for key, n := range got {
-		if len(n.Members) != 50_000 {
-			t.Errorf("%v names %d", key, len(n.Members))
-		}
+		expect.That(t, len(n.Members) == 50_000, "%v names %d", key, len(n.Members))
 	}
 }
 
@@ -357,9 +322,7 @@ func TestTheVersionOfTheNoticesIsTheOneReadBeforeItWasRaised(t *testing.T) {
 			if err == nil {
 				_, err = l.Read(t.Context(), ledgertest.Cluster)
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			expect.Succeed(t, err)
 			if v.inv.seen.notices != s.NoticesVersion {
 				t.Errorf("the auditor takes %d for the version that was read, not %d", v.inv.seen.notices, s.NoticesVersion)
 			}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"rollcall/tests/harness/expect"
 )
 
 func numeral(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
@@ -36,9 +38,7 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s: %v", condition, r.err)
 			continue
 		}
-		if got := [2]bool{holds(all, there), holds(all, nil)}; got != want {
-			t.Errorf("%s: %v, want %v", condition, got, want)
-		}
+		expect.Equal(t, [2]bool{holds(all, there), holds(all, nil)}, want, "%s", condition)
 	}
 }
 
@@ -97,7 +97,5 @@ func TestKeyConditions(t *testing.T) {
 	}
 	r := newReader(nil, nil)
 	r.keyCondition(aws.String(""))
-	if r.err == nil {
-		t.Error("an empty condition names no partition")
-	}
+	expect.That(t, r.err != nil, "an empty condition names no partition")
 }
