@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"rollcall/tests/harness/archivetest"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
@@ -52,9 +53,7 @@ func newBucket(t *testing.T) string {
 	must.Succeed(t, err)
 	must.Succeed(t, account.ForgetCalls(t.Context()))
 	t.Cleanup(func() {
-		if err := account.ClearFaults(context.Background()); err != nil {
-			t.Error(err)
-		}
+		expect.Succeed(t, account.ClearFaults(context.Background()))
 		if answers, err := account.Unexpected(context.Background()); err != nil || len(answers) > 0 {
 			t.Errorf("the emulator gave answers that AWS would not give: %+v, %v", answers, err)
 		}

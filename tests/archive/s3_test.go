@@ -13,6 +13,7 @@ import (
 
 	"rollcall/shared/evidence/archive"
 	"rollcall/tests/harness/archivetest"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
@@ -45,9 +46,7 @@ func TestOnlyPutObjectIsCalled(t *testing.T) {
 		got = append(got, c.Service+":"+c.Action+" "+c.Params["Key"]+" "+c.ErrorCode)
 	}
 	want := []string{"s3:PutObject " + packed + " ", "s3:PutObject " + findings + " ", "s3:PutObject " + packed + " PreconditionFailed", "s3:PutObject " + findings + " PreconditionFailed"}
-	if !slices.Equal(got, want) {
-		t.Errorf("calls %q, want %q", got, want)
-	}
+	expect.That(t, slices.Equal(got, want), "calls %q, want %q", got, want)
 }
 
 func TestTheObjectsCarryTheirChecksum(t *testing.T) {
@@ -58,9 +57,7 @@ func TestTheObjectsCarryTheirChecksum(t *testing.T) {
 		out, err := client().HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &name, Key: aws.String(key), ChecksumMode: types.ChecksumModeEnabled})
 		must.Succeed(t, err)
 		sum := sha256.Sum256(content)
-		if got := aws.ToString(out.ChecksumSHA256); got != base64.StdEncoding.EncodeToString(sum[:]) {
-			t.Errorf("%s has the checksum %q", key, got)
-		}
+		expect.Equal(t, aws.ToString(out.ChecksumSHA256), base64.StdEncoding.EncodeToString(sum[:]), "%s has the checksum", key)
 	}
 }
 
@@ -79,9 +76,7 @@ func TestWhatExpiredCanBeKeptAgain(t *testing.T) {
 	out, err := client().GetObject(t.Context(), &s3.GetObjectInput{Bucket: &name, Key: aws.String(findings)})
 	must.Succeed(t, err)
 	defer func() { _ = out.Body.Close() }()
-	if aws.ToInt64(out.ContentLength) != int64(len("findings b")) {
-		t.Errorf("%d bytes", aws.ToInt64(out.ContentLength))
-	}
+	expect.That(t, aws.ToInt64(out.ContentLength) == int64(len("findings b")), "%d bytes", aws.ToInt64(out.ContentLength))
 }
 
 func TestAnErrorSaysWhatIsNeededAndWhere(t *testing.T) {

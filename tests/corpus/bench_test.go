@@ -17,6 +17,7 @@ import (
 
 	"rollcall/functions/local/command"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -35,9 +36,7 @@ func BenchmarkExplain(b *testing.B) {
 				start := time.Now()
 				code := command.Run(b.Context(), []string{"explain", "--bundle", dir, "--mode", "remediate"}, command.Environment{Stdout: io.Discard, Stderr: os.Stderr, Now: time.Now})
 				ours += time.Since(start)
-				if code != command.ExitFindings {
-					b.Fatalf("exit %d", code)
-				}
+				must.That(b, code == command.ExitFindings, "exit %d", code)
 				b.StopTimer()
 				start = time.Now()
 				decode(b, dir)
@@ -77,9 +76,7 @@ func BenchmarkExplainLarge(b *testing.B) {
 				took := time.Since(start)
 				used := c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
 				b.ReportMetric(float64(used), "MB")
-				if took > mostLarge || used > mostMB {
-					b.Errorf("%s and %d MB, and may take %s and %d MB", took, used, mostLarge, mostMB)
-				}
+				expect.That(b, took <= mostLarge && used <= mostMB, "%s and %d MB, and may take %s and %d MB", took, used, mostLarge, mostMB)
 			}
 		})
 	}

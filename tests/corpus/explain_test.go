@@ -15,6 +15,7 @@ import (
 	"rollcall/shared/observe/bundle"
 	"rollcall/tests/corpus"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -60,9 +61,7 @@ func TestExplainTellsTheCause(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			want, ok := table[c.Name]
-			if !ok {
-				t.Fatal("verdicts.jsonl has no line of this case: run make corpus")
-			}
+			must.That(t, ok, "verdicts.jsonl has no line of this case: run make corpus")
 			got, err := explain(t.Context(), c)
 			must.Succeed(t, err)
 			for _, difference := range corpus.Verify(got, want.Expectation) {
@@ -115,13 +114,9 @@ func TestTheParagraphBeginsWithTheRoot(t *testing.T) {
 		}
 	}
 	for _, code := range symptoms {
-		if !shown[code] {
-			t.Errorf("no case shows %s", code)
-		}
+		expect.That(t, shown[code], "no case shows %s", code)
 	}
-	if roots < 40 {
-		t.Errorf("%d cases have a proven root beside a symptom, want 40", roots)
-	}
+	expect.That(t, roots >= 40, "%d cases have a proven root beside a symptom, want 40", roots)
 }
 
 // The result does not depend on the order in which anything is read.
@@ -135,9 +130,7 @@ func TestTheSameBundleGivesTheSameAnswer(t *testing.T) {
 			must.Succeed(t, err)
 			a, _ := json.Marshal(first)
 			b, _ := json.Marshal(again)
-			if !bytes.Equal(a, b) {
-				t.Fatalf("%s:\n%s\nthen\n%s", name, a, b)
-			}
+			must.That(t, bytes.Equal(a, b), "%s:\n%s\nthen\n%s", name, a, b)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"rollcall/shared/observe/bundle"
 	"rollcall/shared/roll"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -57,9 +58,7 @@ func unlaunched(t *testing.T, files map[string][]byte, id string) []byte {
 			rest = append(rest, r)
 		}
 	}
-	if template == nil {
-		t.Fatalf("there is no %s", id)
-	}
+	must.That(t, template != nil, "there is no %s", id)
 	put(t, files, "instances.json", "Reservations", rest)
 	for name, key := range map[string]string{
 		"instance-status.json": "InstanceStatuses", "nodes.json": "items", "leases.json": "items", "k8s-events.json": "items", "nodeclaims.json": "items",
@@ -178,9 +177,7 @@ func lint(t *testing.T, files map[string][]byte, args ...string) linted {
 	if err := json.Unmarshal(out.Bytes(), &found); err != nil {
 		t.Fatalf("exit %d: %s%v", code, fault.String(), err)
 	}
-	if (len(found.Findings) > 0) != (code == command.ExitFindings) {
-		t.Errorf("exit %d with %d findings", code, len(found.Findings))
-	}
+	expect.That(t, (len(found.Findings) > 0) == (code == command.ExitFindings), "exit %d with %d findings", code, len(found.Findings))
 	return found
 }
 
@@ -258,9 +255,7 @@ func TestLintFindsTheCauseBeforeTheLaunch(t *testing.T) {
 			}
 		})
 	}
-	if found < 150 {
-		t.Errorf("%d cases, want 150", found)
-	}
+	expect.That(t, found >= 150, "%d cases, want 150", found)
 	for name := range why {
 		if !slices.ContainsFunc(generate.All(), func(c generate.Made) bool { return c.Name == name }) {
 			t.Errorf("%s is listed, and is no case", name)

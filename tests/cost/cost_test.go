@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -17,9 +18,7 @@ func TestThePageHasTheTable(t *testing.T) {
 	must.Succeed(t, err)
 	_, rest, found := strings.Cut(string(page), Header+"\n")
 	want, got := numbers(table), numbers(rest[:min(len(rest), len(table))])
-	if !found || len(want) != 10*len(Fleets()) || len(got) < len(want) {
-		t.Fatalf("infra/README.md has no such table:\n%s", table)
-	}
+	must.That(t, found && len(want) == 10*len(Fleets()) && len(got) >= len(want), "infra/README.md has no such table:\n%s", table)
 	for i, n := range want {
 		if math.Abs(got[i]-n) > max(0.05, n/10) {
 			t.Errorf("infra/README.md has %v, measured are %v (go run ./tests/cost/cmd/cost):\n%s", got[i], n, table)
@@ -57,9 +56,7 @@ func TestEverythingThatIsUsedIsPaidFor(t *testing.T) {
 		"log": {LogBytes: gb}, "run time": {Seconds: 1e6}, "invocations": {Invocations: 1e6}, "requests": {Requests: 1e6}, "writes": {Writes: 1e6},
 		"reads": {Reads: 1e6}, "schedules": {Schedules: 1e6}, "events": {Events: 1e6}, "metrics": {Metrics: 1}, "metrics of a cluster": {PerCluster: 1},
 	} {
-		if Of(f, u).Total() <= none.Total() {
-			t.Errorf("%s cost nothing", name)
-		}
+		expect.That(t, Of(f, u).Total() > none.Total(), "%s cost nothing", name)
 	}
 	if m := Of(f, Use{Checks: 1e6}); m.Endpoints <= none.Endpoints || m.NAT <= none.NAT || m.NAT-none.NAT <= m.Endpoints-none.Endpoints {
 		t.Errorf("what is read through the network: %+v, and without: %+v", m, none)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/tests/harness/expect"
 )
 
 const (
@@ -39,9 +40,7 @@ func TestEveryModeOfTheChecklistHasOneRow(t *testing.T) {
 	}
 	for n := 1; n <= modes; n++ {
 		mode := fmt.Sprintf("NJ%d", n)
-		if seen[mode] != 1 {
-			t.Errorf("%s has %d rows", mode, seen[mode])
-		}
+		expect.That(t, seen[mode] == 1, "%s has %d rows", mode, seen[mode])
 		delete(seen, mode)
 	}
 	for mode := range seen {
@@ -54,16 +53,12 @@ func TestTheCoveragePageNamesCodesThatThereAre(t *testing.T) {
 	for _, row := range checklists(t) {
 		for _, cell := range row {
 			for _, name := range names(cell) {
-				if !cause.Known(name) {
-					t.Errorf("%s: there is no code %s", row[0], name)
-				}
+				expect.That(t, cause.Known(name), "%s: there is no code %s", row[0], name)
 			}
 		}
 	}
 	for _, code := range beyond(t) {
-		if !cause.Known(code) {
-			t.Errorf("there is no code %s", code)
-		}
+		expect.That(t, cause.Known(code), "there is no code %s", code)
 	}
 }
 
@@ -100,17 +95,11 @@ func TestEveryRowOfTheCoveragePageHasAState(t *testing.T) {
 		codes := len(names(row[2]))
 		switch state {
 		case "covered":
-			if codes == 0 {
-				t.Errorf("%s is covered by no code", row[0])
-			}
+			expect.That(t, codes != 0, "%s is covered by no code", row[0])
 		case "suggestive":
-			if codes == 0 || reason == "" {
-				t.Errorf("%s lacks a code, or the reason why it proves nothing", row[0])
-			}
+			expect.That(t, codes != 0 && reason != "", "%s lacks a code, or the reason why it proves nothing", row[0])
 		case "not visible", "left out":
-			if reason == "" {
-				t.Errorf("%s is %s for no reason", row[0], state)
-			}
+			expect.That(t, reason != "", "%s is %s for no reason", row[0], state)
 		default:
 			t.Errorf("%s has the state %q", row[0], row[4])
 		}

@@ -15,6 +15,7 @@ import (
 	"rollcall/functions/local/command"
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -32,9 +33,7 @@ var cures = map[roll.Cure]string{
 func TestTheDiagnosisPageHasEveryCodeOnceWithItsCure(t *testing.T) {
 	seen := map[cause.Code]int{}
 	for _, row := range table(t, diagnosis, "| code | what is wrong | decisive when | what to change | cure |") {
-		if len(row) != 5 {
-			t.Fatalf("%s has %d cells", row[0], len(row))
-		}
+		must.That(t, len(row) == 5, "%s has %d cells", row[0], len(row))
 		code := names(row[0])[0]
 		seen[code]++
 		if !cause.Known(code) {
@@ -49,9 +48,7 @@ func TestTheDiagnosisPageHasEveryCodeOnceWithItsCure(t *testing.T) {
 		}
 	}
 	for _, code := range cause.Codes() {
-		if seen[code] != 1 {
-			t.Errorf("%s has %d rows", code, seen[code])
-		}
+		expect.That(t, seen[code] == 1, "%s has %d rows", code, seen[code])
 	}
 }
 
@@ -65,9 +62,7 @@ func TestTheDiagnosisPageSaysWhatEachCureDoes(t *testing.T) {
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("rows for %v, cures %v", got, want)
-	}
+	expect.That(t, slices.Equal(got, want), "rows for %v, cures %v", got, want)
 }
 
 // bundleFiles returns the files and folders that a bundle may hold: the constants of
@@ -93,9 +88,7 @@ func bundleFiles(t *testing.T) []string {
 			out = append(out, text)
 		}
 	}
-	if len(out) < 35 {
-		t.Fatalf("found only %v", out)
-	}
+	must.That(t, len(out) >= 35, "found only %v", out)
 	return out
 }
 
@@ -110,9 +103,7 @@ func TestTheBundlePageHasEveryFileOnce(t *testing.T) {
 		}
 	}
 	for _, file := range bundleFiles(t) {
-		if seen[file] != 1 {
-			t.Errorf("%s has %d rows", file, seen[file])
-		}
+		expect.That(t, seen[file] == 1, "%s has %d rows", file, seen[file])
 		delete(seen, file)
 	}
 	for file := range seen {
@@ -125,9 +116,7 @@ func TestTheBundlePageHasEveryFileOnce(t *testing.T) {
 func TestTheBundlePageMakesTheFilesThatItLists(t *testing.T) {
 	_, script, _ := strings.Cut(page(t, bundles), "## By hand")
 	script, _, ok := strings.Cut(script, "## The files")
-	if !ok {
-		t.Fatal("there is no script")
-	}
+	must.That(t, ok, "there is no script")
 	for _, file := range bundleFiles(t) {
 		switch file {
 		case "ledger.json", "instance-attributes.json", "zonal-shifts.json", "inline-policies.json", "managed-policies.json", "policy-versions.json", "host-logs":
@@ -154,11 +143,7 @@ func TestTheReadmeNamesEveryCommand(t *testing.T) {
 			continue
 		}
 		found++
-		if !strings.Contains(text, "rollcall "+m[1]) {
-			t.Errorf("the README does not name rollcall %s", m[1])
-		}
+		expect.That(t, strings.Contains(text, "rollcall "+m[1]), "the README does not name rollcall %s", m[1])
 	}
-	if found < 4 {
-		t.Errorf("found %d commands in:\n%s", found, help.String())
-	}
+	expect.That(t, found >= 4, "found %d commands in:\n%s", found, help.String())
 }

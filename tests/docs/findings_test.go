@@ -9,6 +9,7 @@ import (
 
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 var defaults = policy.Default().For("", "", roll.Selector{})
@@ -72,9 +73,7 @@ func TestTheReadmeHasEveryKindWithItsToleranceAndItsActs(t *testing.T) {
 		got, want := numbers(row[2]), tolerated(kind)
 		slices.Sort(got)
 		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s is tolerated for %v minutes by default, the README says %q", kind, want, row[2])
-		}
+		expect.That(t, slices.Equal(got, want), "%s is tolerated for %v minutes by default, the README says %q", kind, want, row[2])
 		var acting []policy.Do
 		for _, step := range defaults.Ladders[kind] {
 			if slices.Contains(acts, step.Do) {
@@ -103,12 +102,8 @@ func TestThePlanPageHasTheDefaultLadders(t *testing.T) {
 	for _, s := range policy.Default().Explain("", "", roll.Selector{}) {
 		if kind, ok := strings.CutPrefix(s.Key, "ladders."); ok {
 			found++
-			if ladders[kind] != s.Value {
-				t.Errorf("the ladder of %s is %q, the page says %q", kind, s.Value, ladders[kind])
-			}
+			expect.That(t, ladders[kind] == s.Value, "the ladder of %s is %q, the page says %q", kind, s.Value, ladders[kind])
 		}
 	}
-	if found != len(ladders) {
-		t.Errorf("%d ladders, %d on the page", found, len(ladders))
-	}
+	expect.That(t, found == len(ladders), "%d ladders, %d on the page", found, len(ladders))
 }

@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/report/metric"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestTheMonitoringPageHasEveryMetric(t *testing.T) {
@@ -25,9 +26,7 @@ func TestTheMonitoringPageHasEveryMetric(t *testing.T) {
 		}
 		got = append(got, strings.Join(row[:5], " | "))
 	}
-	if !slices.Equal(want, got) {
-		t.Errorf("the code has\n%s\nthe page has\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
-	}
+	expect.That(t, slices.Equal(want, got), "the code has\n%s\nthe page has\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
 }
 
 // named returns sets of dimensions as the page has them.
@@ -81,8 +80,6 @@ func TestTheMonitoringPageSaysHowManyMetricsThereCanBe(t *testing.T) {
 		fmt.Sprintf("%d in all, and %d for each cluster", base.all+base.over+more.over, base.cluster+more.cluster),
 		fmt.Sprintf("each cluster has %d,", base.cluster+more.cluster-kinds-reasons),
 	} {
-		if !strings.Contains(strings.Join(strings.Fields(page(t, "infra/MONITORING.md")), " "), want) {
-			t.Errorf("the page does not say %q", want)
-		}
+		expect.That(t, strings.Contains(strings.Join(strings.Fields(page(t, "infra/MONITORING.md")), " "), want), "the page does not say %q", want)
 	}
 }

@@ -46,9 +46,7 @@ func TestATypeHasANameOfItsOwn(t *testing.T) {
 		})
 		must.Succeed(t, err)
 	}
-	if len(packages) < 500 {
-		t.Fatalf("only %d names of types were found", len(packages))
-	}
+	must.That(t, len(packages) >= 500, "only %d names of types were found", len(packages))
 	var offenders []string
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		if in := slices.Sorted(maps.Keys(packages[name])); len(in) > 2 {

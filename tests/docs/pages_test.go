@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -40,9 +41,7 @@ func table(t *testing.T, name, header string) [][]string {
 			rows = append(rows, cells)
 		}
 	}
-	if len(rows) == 0 {
-		t.Fatalf("%s has no table %s", name, header)
-	}
+	must.That(t, len(rows) > 0, "%s has no table %s", name, header)
 	return rows
 }
 
@@ -89,15 +88,11 @@ func TestLinksToHeadingsLeadToOne(t *testing.T) {
 				if m[1] != "" {
 					target = filepath.Join(filepath.Dir(name), m[1])
 				}
-				if !slices.Contains(anchors(t, target), m[2]) {
-					t.Errorf("%s links to #%s of %s, which has no such heading", name, m[2], target)
-				}
+				expect.That(t, slices.Contains(anchors(t, target), m[2]), "%s links to #%s of %s, which has no such heading", name, m[2], target)
 			}
 		}
 	}
-	if found < 5 {
-		t.Errorf("found %d links to headings", found)
-	}
+	expect.That(t, found >= 5, "found %d links to headings", found)
 }
 
 func TestEveryPackageHasARow(t *testing.T) {
@@ -109,9 +104,7 @@ func TestEveryPackageHasARow(t *testing.T) {
 			want = append(want, e.Name())
 		}
 	}
-	if len(want) > 14 {
-		t.Errorf("%d folders, more than 14", len(want))
-	}
+	expect.That(t, len(want) <= 14, "%d folders, more than 14", len(want))
 	for _, row := range table(t, "shared/README.md", "| package | what it is | kind |") {
 		for _, name := range names(row[0]) {
 			if info, err := os.Stat(filepath.Join(root, "shared", name)); err != nil || !info.IsDir() {
@@ -123,7 +116,5 @@ func TestEveryPackageHasARow(t *testing.T) {
 	}
 	slices.Sort(got)
 	got = slices.Compact(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("rows for %v\nfolders %v", got, want)
-	}
+	expect.That(t, slices.Equal(got, want), "rows for %v\nfolders %v", got, want)
 }

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -35,9 +36,7 @@ func TestTheReadOnlyPolicyReadsOnly(t *testing.T) {
 				t.Errorf("%s is no read", a)
 			}
 		}
-		if s.Resource != "*" {
-			t.Errorf("statement %s names %v, which is of one account", s.Sid, s.Resource)
-		}
+		expect.That(t, s.Resource == "*", "statement %s names %v, which is of one account", s.Sid, s.Resource)
 	}
 }
 
@@ -63,24 +62,18 @@ func TestTheAccessPageSaysWhatIsMissedWithoutEachAction(t *testing.T) {
 		}
 		slices.Sort(want)
 		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("the page has the actions\n%v, statement %s\n%v", got, s.Sid, want)
-		}
+		expect.That(t, slices.Equal(got, want), "the page has the actions\n%v, statement %s\n%v", got, s.Sid, want)
 	}
 	for _, row := range table(t, "infra/README.md", "| statement | for | why |") {
 		rows = append(rows, names(row[0])...)
 	}
-	if !slices.Equal(rows, statements) {
-		t.Errorf("the page has the statements %v, the policy %v", rows, statements)
-	}
+	expect.That(t, slices.Equal(rows, statements), "the page has the statements %v, the policy %v", rows, statements)
 }
 
 func TestTheAccessPageNamesCausesThatExist(t *testing.T) {
 	for _, row := range table(t, "infra/README.md", "| action of `Diagnose` | read of | not checked without it |") {
 		for _, code := range names(row[2]) {
-			if !cause.Known(code) {
-				t.Errorf("without %s, %s is not checked, which is no cause", row[0], code)
-			}
+			expect.That(t, cause.Known(code), "without %s, %s is not checked, which is no cause", row[0], code)
 		}
 	}
 }
@@ -129,15 +122,11 @@ func TestTheAccessPageSaysWhatIsMissedWithoutEachVerb(t *testing.T) {
 			got[key] = append(got[key], names(row[2])...)
 		}
 	}
-	if len(want) < 5 {
-		t.Fatalf("found only %v", want)
-	}
+	must.That(t, len(want) >= 5, "found only %v", want)
 	for key, verbs := range want {
 		slices.Sort(verbs)
 		slices.Sort(got[key])
-		if !slices.Equal(got[key], verbs) {
-			t.Errorf("%s: the page has %v, the manifest %v", key, got[key], verbs)
-		}
+		expect.That(t, slices.Equal(got[key], verbs), "%s: the page has %v, the manifest %v", key, got[key], verbs)
 		delete(got, key)
 	}
 	for key := range got {

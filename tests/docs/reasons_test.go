@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"rollcall/shared/plan"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -31,17 +32,13 @@ func reasons(t *testing.T) []plan.Reason {
 				t.Fatalf("a constant without a value at %v", s.Pos())
 			}
 			literal, ok := value.Values[0].(*ast.BasicLit)
-			if !ok {
-				t.Fatalf("%s is no literal", value.Names[0])
-			}
+			must.That(t, ok, "%s is no literal", value.Names[0])
 			text, err := strconv.Unquote(literal.Value)
 			must.Succeed(t, err)
 			out = append(out, plan.Reason(text))
 		}
 	}
-	if len(out) < 40 {
-		t.Fatalf("found only %v", out)
-	}
+	must.That(t, len(out) >= 40, "found only %v", out)
 	return out
 }
 
@@ -74,9 +71,7 @@ func TestThePlanPageHasEveryReasonAndWhatEndsIt(t *testing.T) {
 	for r := range ended {
 		t.Errorf("there is no reason %s", r)
 	}
-	if !slices.Equal(order, all) {
-		t.Errorf("the reasons are declared in the order %v; the page has %v", all, order)
-	}
+	expect.That(t, slices.Equal(order, all), "the reasons are declared in the order %v; the page has %v", all, order)
 }
 
 func TestThePlanPageSaysHowManyMayBeUnhealthy(t *testing.T) {
@@ -85,11 +80,7 @@ func TestThePlanPageSaysHowManyMayBeUnhealthy(t *testing.T) {
 		n, err := strconv.Atoi(row[0])
 		must.Succeed(t, err)
 		want := []string{fmt.Sprint(share.Of(n)), fmt.Sprint(min(2, n-1)), fmt.Sprint(plan.AllowedOverdue(n, share))}
-		if !slices.Equal(row[1:4], want) {
-			t.Errorf("for %d nodes the numbers are %v, the page says %v", n, want, row[1:4])
-		}
+		expect.That(t, slices.Equal(row[1:4], want), "for %d nodes the numbers are %v, the page says %v", n, want, row[1:4])
 	}
-	if share.String() != "20%" {
-		t.Errorf("limits.unhealthy is %s by default, the page says 20%%", share)
-	}
+	expect.That(t, share.String() == "20%", "limits.unhealthy is %s by default, the page says 20%%", share)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rollcall/shared/sim"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -19,13 +20,9 @@ func TestEachMutationApplies(t *testing.T) {
 	}
 	named := map[string]bool{}
 	for _, m := range Table() {
-		if named[m.Name] {
-			t.Errorf("two mutations are called %q", m.Name)
-		}
+		expect.That(t, !named[m.Name], "two mutations are called %q", m.Name)
 		named[m.Name] = true
-		if (len(m.Rules) > 0) == (m.Survives != "") || m.Harm == "" {
-			t.Errorf("%q needs a harm, and rules or why it survives", m.Name)
-		}
+		expect.That(t, (len(m.Rules) > 0) != (m.Survives != "") && m.Harm != "", "%q needs a harm, and rules or why it survives", m.Name)
 	}
 	if n := len(Table()); n < 80 {
 		t.Errorf("%d mutations, and there should be at least 80", n)
@@ -46,9 +43,7 @@ func TestSampleIsCaught(t *testing.T) {
 		must.Succeed(t, err)
 		woven, err := b.run(t.Context(), 0, runs)
 		must.Succeed(t, err)
-		if right[0].Digest != woven[0].Digest {
-			t.Error("with no mutation in force something else happens than without any")
-		}
+		expect.That(t, right[0].Digest == woven[0].Digest, "with no mutation in force something else happens than without any")
 	})
 	sampled := 0
 	for i, m := range Table() {
@@ -65,9 +60,7 @@ func TestSampleIsCaught(t *testing.T) {
 			}
 		})
 	}
-	if sampled < 15 {
-		t.Errorf("%d mutations are in the sample, and there should be at least 15", sampled)
-	}
+	expect.That(t, sampled >= 15, "%d mutations are in the sample, and there should be at least 15", sampled)
 }
 
 // A function with every kind of receiver, parameter and result is woven so that it compiles

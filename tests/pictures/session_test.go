@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -44,9 +45,7 @@ func frames(t *testing.T, svg []byte) (first, last []string) {
 	for _, l := range root.Lines {
 		text["#"+l.ID] = strings.Join(l.Texts, " ")
 	}
-	if len(root.Frames) < 10 {
-		t.Fatalf("%d frames", len(root.Frames))
-	}
+	must.That(t, len(root.Frames) >= 10, "%d frames", len(root.Frames))
 	for _, u := range root.Frames[0].Uses {
 		first = append(first, text[u.Line])
 	}
@@ -72,9 +71,7 @@ func TestTheSessionIsWhatTheDemoPrints(t *testing.T) {
 	if n := len(strings.Split(screen, "\n")) - 2; n > 60 {
 		t.Errorf("the demo prints %d lines, which is more than a screen", n)
 	}
-	if len(svg) > 60_000 {
-		t.Errorf("the picture has %d bytes", len(svg))
-	}
+	expect.That(t, len(svg) <= 60_000, "the picture has %d bytes", len(svg))
 }
 
 func TestEntriesAppearOneByOne(t *testing.T) {

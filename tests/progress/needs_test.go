@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -45,9 +46,7 @@ func needs(t *testing.T, path string, what ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(path, "sh"), append([]string{filepath.Join(root, "tests", "needs.sh")}, what...)...)
 	cmd.Env = []string{"PATH=" + path}
 	out, err := cmd.CombinedOutput()
-	if ctx.Err() != nil {
-		t.Errorf("it takes more than 10 s:\n%s", out)
-	}
+	expect.That(t, ctx.Err() == nil, "it takes more than 10 s:\n%s", out)
 	return string(out), err
 }
 
@@ -88,9 +87,7 @@ func TestWhatAMachineLacksIsSaid(t *testing.T) {
 			t.Errorf("%s: nothing is missing, and it says %s", name, out)
 		}
 		for _, want := range c.want {
-			if !strings.Contains(out, want) {
-				t.Errorf("%s: %q is not said:\n%s", name, want, out)
-			}
+			expect.That(t, strings.Contains(out, want), "%s: %q is not said:\n%s", name, want, out)
 		}
 	}
 }
@@ -116,8 +113,6 @@ func TestMakeTestLooksBeforeItBuilds(t *testing.T) {
 		out, err := cmd.Output()
 		must.Succeed(t, err)
 		first, _, _ := bytes.Cut(out, []byte("\n"))
-		if !bytes.Contains(first, []byte("needs.sh go")) {
-			t.Errorf("make %s begins with %s", target, first)
-		}
+		expect.That(t, bytes.Contains(first, []byte("needs.sh go")), "make %s begins with %s", target, first)
 	}
 }

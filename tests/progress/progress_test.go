@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -113,9 +114,7 @@ func TestABuildSaysHowFarItIs(t *testing.T) {
 	if got := b.state(start.Add(5 * time.Minute)); got != "tool: all compiled, linking; 5 min so far" {
 		t.Errorf("got %s", got)
 	}
-	if got := out.String(); got != "# d\nd.go:1:1: a mistake\n" {
-		t.Errorf("passed on %q", got)
-	}
+	expect.Equal(t, out.String(), "# d\nd.go:1:1: a mistake\n", "passed on")
 }
 
 // module writes a module with a package that passes, one that fails and one that hangs.
@@ -154,15 +153,11 @@ func TestRealRunsAreFollowed(t *testing.T) {
 	err.Reset()
 	e := run(t.Context(), []string{"test", "-count=1", "--", "./good", "./bad"}, &out, &err)
 	var exit *exec.ExitError
-	if !errors.As(e, &exit) || exit.ExitCode() != 1 {
-		t.Errorf("a test failed, and the error is %v", e)
-	}
+	expect.That(t, errors.As(e, &exit) && exit.ExitCode() == 1, "a test failed, and the error is %v", e)
 	if !regexp.MustCompile(`(?m)^ok  \texample/good\t`).MatchString(out.String()) || strings.Contains(out.String(), "noise") || !strings.Contains(out.String(), "it is bad") || !strings.Contains(out.String(), "\nFAIL\texample/bad") {
 		t.Errorf("got %s", out.String())
 	}
-	if !strings.Contains(err.String(), "1 of 2 packages failed") {
-		t.Errorf("the last line is missing: %s", err.String())
-	}
+	expect.That(t, strings.Contains(err.String(), "1 of 2 packages failed"), "the last line is missing: %s", err.String())
 }
 
 // A test that hangs is stopped with its stacks, and go test says that it failed.

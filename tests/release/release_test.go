@@ -21,6 +21,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/template"
 )
@@ -86,9 +87,7 @@ func same(t *testing.T, a, b map[string][]byte) {
 		t.Errorf("files %v and %v", slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b)))
 	}
 	for name := range a {
-		if !bytes.Equal(a[name], b[name]) {
-			t.Errorf("%s has other bytes the second time", name)
-		}
+		expect.That(t, bytes.Equal(a[name], b[name]), "%s has other bytes the second time", name)
 	}
 }
 
@@ -97,9 +96,7 @@ func TestAReleaseHasEverythingAndTheSameBytesAgain(t *testing.T) {
 	files := made(t, o)
 	want := strings.Fields("SHA256SUMS approve.zip inspect.zip remediate.zip rollcall.json rollcall.yaml rollcall_1.2.3.cdx.json rollcall_1.2.3_darwin_amd64.tar.gz rollcall_1.2.3_darwin_arm64.tar.gz rollcall_1.2.3_linux_amd64.tar.gz " +
 		"rollcall_1.2.3_linux_arm64.tar.gz rollcall_1.2.3_windows_amd64.zip rollcall_1.2.3_windows_arm64.zip statechange.zip sweep.zip")
-	if got := slices.Sorted(maps.Keys(files)); !slices.Equal(got, want) {
-		t.Errorf("files %v", got)
-	}
+	expect.List(t, slices.Sorted(maps.Keys(files)), want, "files")
 	for name, data := range files {
 		if line := fmt.Sprintf("%x  %s\n", sha256.Sum256(data), name); name != "SHA256SUMS" && !bytes.Contains(files["SHA256SUMS"], []byte(line)) {
 			t.Errorf("SHA256SUMS lacks %s", line)
@@ -118,9 +115,7 @@ func TestAReleaseHasEverythingAndTheSameBytesAgain(t *testing.T) {
 		if strings.Contains(name, "windows") {
 			want = "rollcall.exe 755" + rest
 		}
-		if got := strings.Join(members(t, name, data), ", "); got != want {
-			t.Errorf("%s has %s", name, got)
-		}
+		expect.Equal(t, strings.Join(members(t, name, data), ", "), want, "%s has", name)
 	}
 	same(t, files, made(t, o))
 }
@@ -202,13 +197,9 @@ func TestKrewInstallsTheCommandLine(t *testing.T) {
 func TestTheBillNamesTheModules(t *testing.T) {
 	bill := string(made(t, Options{Targets: Targets()[:1], Build: itself, Write: leaflet})["rollcall_1.2.3.cdx.json"])
 	for _, want := range []string{`"bomFormat": "CycloneDX"`, `"pkg:golang/std@1.`, `"pkg:golang/rollcall@1.2.3"`} {
-		if !strings.Contains(bill, want) {
-			t.Errorf("the bill lacks %s:\n%s", want, bill)
-		}
+		expect.That(t, strings.Contains(bill, want), "the bill lacks %s:\n%s", want, bill)
 	}
-	if !json.Valid([]byte(bill)) || strings.Contains(bill, "timestamp") {
-		t.Errorf("the bill is no JSON, or tells when it was written:\n%s", bill)
-	}
+	expect.That(t, json.Valid([]byte(bill)) && !strings.Contains(bill, "timestamp"), "the bill is no JSON, or tells when it was written:\n%s", bill)
 }
 
 // The packaged template is the template, but for where the code comes from and the version.
@@ -224,16 +215,12 @@ func TestThePackagedTemplateTakesItsCodeFromABucket(t *testing.T) {
 	}
 	for id, r := range got.Resources {
 		if name, ok := Functions[id]; ok {
-			if code := fmt.Sprint(r.Properties["Code"]); code != "map[S3Bucket:code S3Key:a/b/"+name+".zip]" {
-				t.Errorf("the code of %s is %s", id, code)
-			}
+			expect.Equal(t, fmt.Sprint(r.Properties["Code"]), "map[S3Bucket:code S3Key:a/b/"+name+".zip]", "the code of %s is", id)
 		} else if fmt.Sprint(r) != fmt.Sprint(want.Resources[id]) {
 			t.Errorf("%s differs", id)
 		}
 	}
-	if len(packaged) > 1<<20 {
-		t.Errorf("%d bytes: CloudFormation takes a template of 1 MB from a bucket", len(packaged))
-	}
+	expect.That(t, len(packaged) <= 1<<20, "%d bytes: CloudFormation takes a template of 1 MB from a bucket", len(packaged))
 	if _, err := Package([]byte(`{"Parameters":{},"Resources":{},"Outputs":{"Version":{}}}`), "1.2.3"); err == nil {
 		t.Error("a template without functions is packaged")
 	}
@@ -241,9 +228,7 @@ func TestThePackagedTemplateTakesItsCodeFromABucket(t *testing.T) {
 
 func TestAVersionIsOne(t *testing.T) {
 	for version, ok := range map[string]bool{"1.0.0": true, "1.0.0-rc.1": true, "v1.0.0": false, "1.0": false, "1.0.0;ls": false, "": false} {
-		if Version.MatchString(version) != ok {
-			t.Errorf("%q is a version: %v", version, !ok)
-		}
+		expect.That(t, Version.MatchString(version) == ok, "%q is a version: %v", version, !ok)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"rollcall/shared/report/emit"
 	"rollcall/shared/sim"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -16,9 +17,7 @@ func day(t *testing.T) (events []map[string]any) {
 	t.Helper()
 	hear := func(at time.Time, detailType, detail string, resources []string) {
 		var d any
-		if err := json.Unmarshal([]byte(detail), &d); err != nil {
-			t.Error(err)
-		}
+		expect.Succeed(t, json.Unmarshal([]byte(detail), &d))
 		events = append(events, map[string]any{"detail-type": detailType, "source": emit.Source, "time": at.Format(time.RFC3339), "resources": resources, "detail": d})
 	}
 	if _, err := sim.Run(sim.Day(), sim.Watch{Bus: hear, GoOn: true}); err != nil {
@@ -60,9 +59,7 @@ func TestADayReachesTheTargets(t *testing.T) {
 				t.Errorf("%s of %v: %v", id, event, err)
 			}
 		}
-		if len(events) < 5 {
-			t.Errorf("%s takes %d events of a day", id, len(events))
-		}
+		expect.That(t, len(events) >= 5, "%s takes %d events of a day", id, len(events))
 	}
 }
 
@@ -85,7 +82,5 @@ func TestADayLeavesNoIncidentOpen(t *testing.T) {
 			}
 		}
 	}
-	if len(open) > 0 || opened < 5 {
-		t.Errorf("of %d incidents these stay open: %v", opened, open)
-	}
+	expect.That(t, len(open) == 0 && opened >= 5, "of %d incidents these stay open: %v", opened, open)
 }

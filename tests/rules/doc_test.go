@@ -104,14 +104,10 @@ func rules(t *testing.T, made *template.Template) map[string]rule {
 		if err == nil {
 			err = json.Unmarshal(data, &of)
 		}
-		if err != nil || len(of.Targets) != 1 {
-			t.Fatalf("%s: %v, %d targets", id, err, len(of.Targets))
-		}
+		must.That(t, err == nil && len(of.Targets) == 1, "%s: %v, %d targets", id, err, len(of.Targets))
 		out[id] = of
 	}
-	if len(out) == 0 {
-		t.Fatal("the template has no rules")
-	}
+	must.That(t, len(out) > 0, "the template has no rules")
 	return out
 }
 
@@ -132,13 +128,9 @@ func samples(t *testing.T) map[string]map[string]any {
 func object(t *testing.T, data []byte) map[string]any {
 	t.Helper()
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatalf("%v: %s", err, data)
-	}
+	must.That(t, err == nil, "%v: %s", err, data)
 	o, ok := v.(map[string]any)
-	if !ok {
-		t.Fatalf("%s is no object", data)
-	}
+	must.That(t, ok, "%s is no object", data)
 	return o
 }
 

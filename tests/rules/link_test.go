@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -22,14 +23,10 @@ func TestFunctionsLinkNoClientThatTheyDoNotUse(t *testing.T) {
 		out, err := exec.Command("go", "list", "-tags", "lambda.norpc", "-deps", "../../functions/"+function).Output()
 		must.Succeed(t, err)
 		linked := strings.Fields(string(out))
-		if len(linked) < 100 {
-			t.Fatalf("%s links %d packages", function, len(linked))
-		}
+		must.That(t, len(linked) >= 100, "%s links %d packages", function, len(linked))
 		for _, path := range linked {
 			for _, no := range without {
-				if strings.HasPrefix(path, no) {
-					t.Errorf("%s links %s", function, path)
-				}
+				expect.That(t, !strings.HasPrefix(path, no), "%s links %s", function, path)
 			}
 		}
 	}

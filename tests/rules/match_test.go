@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
@@ -73,9 +74,7 @@ func (a region) put(t *testing.T, event map[string]any) {
 	out, err := a.events.PutEvents(t.Context(), &eventbridge.PutEventsInput{Entries: []types.PutEventsRequestEntry{{
 		Source: aws.String(event["source"].(string)), DetailType: aws.String(event["detail-type"].(string)), Detail: aws.String(string(detail)), Resources: resources,
 	}}})
-	if err != nil || out.FailedEntryCount != 0 {
-		t.Fatalf("%v, %+v", err, out)
-	}
+	must.That(t, err == nil && out.FailedEntryCount == 0, "%v, %+v", err, out)
 }
 
 // take receives the messages of a queue.
@@ -109,14 +108,10 @@ func TestEachRuleTakesWhatItShouldAndNothingElse(t *testing.T) {
 	for id, r := range described {
 		urls[id] = a.listen(t, id, r)
 		for _, name := range takes[id] {
-			if samples(t)[name] == nil {
-				t.Errorf("there is no sample %s", name)
-			}
+			expect.That(t, samples(t)[name] != nil, "there is no sample %s", name)
 		}
 	}
-	if len(takes) != len(urls) {
-		t.Fatalf("%d rules, and %d known here", len(urls), len(takes))
-	}
+	must.That(t, len(takes) == len(urls), "%d rules, and %d known here", len(urls), len(takes))
 	for name, event := range samples(t) {
 		a.put(t, event)
 		for id, url := range urls {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/template"
 )
@@ -17,9 +18,7 @@ var none = map[string]string{"Audit": "false"}
 func statements(t *testing.T, made *template.Template, id, property string) []template.Statement {
 	t.Helper()
 	out, err := made.Statements(id, property)
-	if err != nil {
-		t.Fatalf("%s: %v", id, err)
-	}
+	must.That(t, err == nil, "%s: %v", id, err)
 	return out
 }
 
@@ -32,16 +31,12 @@ func TestEveryTargetMayBeReached(t *testing.T) {
 		if target.DeadLetterConfig.Arn != "${Undelivered.Arn}" || target.RetryPolicy.MaximumEventAgeInSeconds < 3600 || target.RetryPolicy.MaximumRetryAttempts == 0 {
 			t.Errorf("%s gives up at once, and nobody hears of it", id)
 		}
-		if r.EventBusName != "default" {
-			t.Errorf("%s listens on %q", id, r.EventBusName)
-		}
+		expect.That(t, r.EventBusName == "default", "%s listens on %q", id, r.EventBusName)
 		role := strings.TrimSuffix(strings.TrimPrefix(target.RoleArn, "${"), ".Arn}")
 		switch target.Arn {
 		case "arn:aws:logs:eu-west-1:123456789012:log-group:${Acts}":
 			// This type of target is not documented to take a role.
-			if target.RoleArn != "" {
-				t.Errorf("%s has the role %s", id, target.RoleArn)
-			}
+			expect.That(t, target.RoleArn == "", "%s has the role %s", id, target.RoleArn)
 		case "${IncidentTool.Arn}":
 			may(t, made, id, role, "events:InvokeApiDestination", target.Arn)
 		case all["CentralBusArn"]:
@@ -77,9 +72,7 @@ func TestTheQueueTakesFromEveryRule(t *testing.T) {
 		got := statements(t, made, "UndeliveredPolicy", "PolicyDocument")[0].Conditions["ArnEquals"]["aws:SourceArn"]
 		slices.Sort(got)
 		slices.Sort(want)
-		if len(got) == 0 || !slices.Equal(got, want) {
-			t.Errorf("stack %d: its queue takes from %q, the rules are %q", n, got, want)
-		}
+		expect.That(t, len(got) > 0 && slices.Equal(got, want), "stack %d: its queue takes from %q, the rules are %q", n, got, want)
 	}
 }
 
@@ -94,13 +87,9 @@ func TestActsAreKeptWhereTheRuleMayWrite(t *testing.T) {
 		t.Errorf("%+v", granted[0])
 	}
 	// It outlives the stack, so a fixed name would block the next stack.
-	if !strings.Contains(group, "1a2b3c4d") {
-		t.Errorf("the next stack of the same name would want the group %s too", group)
-	}
+	expect.That(t, strings.Contains(group, "1a2b3c4d"), "the next stack of the same name would want the group %s too", group)
 	for id, r := range made.Resources {
-		if r.Type == "AWS::Logs::ResourcePolicy" {
-			t.Errorf("%s counts against the ten of the account", id)
-		}
+		expect.That(t, r.Type != "AWS::Logs::ResourcePolicy", "%s counts against the ten of the account", id)
 	}
 	if r := made.Resources["Acts"]; r.DeletionPolicy != "RetainExceptOnCreate" || r.UpdateReplacePolicy != "Retain" {
 		t.Errorf("the group is deleted: %q, %q", r.DeletionPolicy, r.UpdateReplacePolicy)
@@ -118,9 +107,7 @@ func TestEachPartStandsByItself(t *testing.T) {
 		ids := slices.Sorted(maps.Keys(made.Resources))
 		wanted := strings.Fields(want)
 		slices.Sort(wanted)
-		if !slices.Equal(ids, wanted) {
-			t.Errorf("%v: %q", parameters, ids)
-		}
+		expect.That(t, slices.Equal(ids, wanted), "%v: %q", parameters, ids)
 		data, err := json.Marshal(made.Resources)
 		must.Succeed(t, err)
 		for id := range with(t, all).Resources {
@@ -147,9 +134,7 @@ func TestSomebodyMustBeTold(t *testing.T) {
 	} {
 		parameters := maps.Clone(none)
 		maps.Copy(parameters, c.chosen)
-		if got := with(t, parameters).Refused; !slices.Equal(got, c.want) {
-			t.Errorf("%v: refused %q, want %q", c.chosen, got, c.want)
-		}
+		expect.List(t, with(t, parameters).Refused, c.want, "%v: refused", c.chosen)
 	}
 	if got := with(t, nil).Refused; len(got) > 0 {
 		t.Errorf("the defaults are refused: %q", got)
@@ -167,8 +152,6 @@ func TestTheKeyIsASecret(t *testing.T) {
 		}
 	}
 	for _, p := range bodyParameters(t, made) {
-		if p.Key != "routing_key" || p.Value != tool["IncidentKey"] || !p.IsValueSecret {
-			t.Errorf("the connection adds %+v", p)
-		}
+		expect.That(t, p.Key == "routing_key" && p.Value == tool["IncidentKey"] && p.IsValueSecret, "the connection adds %+v", p)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -32,14 +33,10 @@ var pattern = regexp.MustCompile("(?m)^\\| [^|]+ \\| `(\\{\"source\".*\\})` \\|$
 func TestThePatternsOfThePageTakeWhatTheySay(t *testing.T) {
 	a := emulated()
 	found := pattern.FindAllStringSubmatch(string(must.Read(t, filepath.Join(root, "events", "README.md"))), -1)
-	if len(found) != len(patterns) {
-		t.Fatalf("the page has %d patterns, known here are %d", len(found), len(patterns))
-	}
+	must.That(t, len(found) == len(patterns), "the page has %d patterns, known here are %d", len(found), len(patterns))
 	urls := make([]string, len(found))
 	for i, m := range found {
-		if !json.Valid([]byte(m[1])) {
-			t.Fatalf("no JSON: %s", m[1])
-		}
+		must.That(t, json.Valid([]byte(m[1])), "no JSON: %s", m[1])
 		r := rule{EventPattern: json.RawMessage(m[1])}
 		r.Targets = append(r.Targets, rules(t, with(t, all))["Audited"].Targets...)
 		urls[i] = a.listen(t, "page"+strconv.Itoa(i), r)
@@ -55,9 +52,7 @@ func TestThePatternsOfThePageTakeWhatTheySay(t *testing.T) {
 	}
 	for i, want := range patterns {
 		slices.Sort(took[i])
-		if !slices.Equal(took[i], want) {
-			t.Errorf("%s\ntakes %s\nwant  %s", found[i][1], strings.Join(took[i], ", "), strings.Join(want, ", "))
-		}
+		expect.That(t, slices.Equal(took[i], want), "%s\ntakes %s\nwant  %s", found[i][1], strings.Join(took[i], ", "), strings.Join(want, ", "))
 	}
 }
 
@@ -67,9 +62,7 @@ func TestThePageNamesEveryField(t *testing.T) {
 	section := page[strings.Index(page, "Fields of a detail"):strings.Index(page, "## Rules")]
 	for _, def := range []string{"finding", "FindingResolved", "action", "CheckCompleted"} {
 		for field := range defs[def].(map[string]any)["properties"].(map[string]any) {
-			if !strings.Contains(section, "`"+field+"`") {
-				t.Errorf("events/README.md does not say what %s of %s is", field, def)
-			}
+			expect.That(t, strings.Contains(section, "`"+field+"`"), "events/README.md does not say what %s of %s is", field, def)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/template"
 )
@@ -122,9 +123,7 @@ func body(t *testing.T, made *template.Template, id string, r rule, event map[st
 	must.Succeed(t, err)
 	escaped, err := transform(*r.Targets[0].InputTransformer, event, true)
 	must.Succeed(t, err)
-	if raw != escaped {
-		t.Errorf("%s: what is put in depends on whether it is escaped:\n%s\n%s", id, raw, escaped)
-	}
+	expect.That(t, raw == escaped, "%s: what is put in depends on whether it is escaped:\n%s\n%s", id, raw, escaped)
 	out := object(t, []byte(raw))
 	if r.Targets[0].Arn == "${IncidentTool.Arn}" {
 		for _, p := range bodyParameters(t, made) {
@@ -151,9 +150,7 @@ func bodyParameters(t *testing.T, made *template.Template) []parameter {
 	if err == nil {
 		err = json.Unmarshal(data, &c)
 	}
-	if err != nil || len(c.AuthParameters.InvocationHttpParameters.BodyParameters) == 0 {
-		t.Fatalf("the connection adds nothing: %v", err)
-	}
+	must.That(t, err == nil && len(c.AuthParameters.InvocationHttpParameters.BodyParameters) > 0, "the connection adds nothing: %v", err)
 	return c.AuthParameters.InvocationHttpParameters.BodyParameters
 }
 
@@ -190,9 +187,7 @@ func TestTargetsGetWhatTheyWant(t *testing.T) {
 			}
 		}
 	}
-	if tried < 50 {
-		t.Errorf("only %d inputs were tried", tried)
-	}
+	expect.That(t, tried >= 50, "only %d inputs were tried", tried)
 }
 
 // Only fields that cannot end quotation marks are within them: the published schema refuses
@@ -220,9 +215,7 @@ func TestTemplatesUseFieldsThatAreSafeInThem(t *testing.T) {
 			}
 			name, ok := strings.CutPrefix(path, "$.detail.")
 			if !ok {
-				if path != "$.detail-type" {
-					t.Errorf("%s: %s is not known to be safe", id, path)
-				}
+				expect.That(t, path == "$.detail-type", "%s: %s is not known to be safe", id, path)
 				continue
 			}
 			for _, sample := range takes[id] {
@@ -230,16 +223,12 @@ func TestTemplatesUseFieldsThatAreSafeInThem(t *testing.T) {
 				detail := event["detail"].(map[string]any)
 				for _, bad := range []string{`a"b`, `a\b`, "a\nb", `"`, "a\x01"} {
 					detail[name] = bad
-					if published.Validate(event) == nil {
-						t.Errorf("%s: %s may be %q", id, path, bad)
-					}
+					expect.That(t, published.Validate(event) != nil, "%s: %s may be %q", id, path, bad)
 				}
 			}
 		}
 		for variable := range tr.InputPathsMap {
-			if !used[variable] {
-				t.Errorf("%s does not use %s", id, variable)
-			}
+			expect.That(t, used[variable], "%s does not use %s", id, variable)
 		}
 	}
 }
@@ -271,9 +260,7 @@ func TestWhatBelongsTogetherIsKeptTogether(t *testing.T) {
 			lists = append(lists, strings.Join(names, ", "))
 		}
 		slices.Sort(lists)
-		if !slices.Equal(lists, groups) {
-			t.Errorf("%q, want %q", lists, groups)
-		}
+		expect.That(t, slices.Equal(lists, groups), "%q, want %q", lists, groups)
 	}
 	want(incidents,
 		"IncidentOpens finding-escalated, IncidentOver finding-resolved",

@@ -29,9 +29,7 @@ func TestMain(m *testing.M) {
 
 func TestScenarios(t *testing.T) {
 	folders, err := filepath.Glob("*/scenario.yaml")
-	if err != nil || len(folders) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
+	must.That(t, err == nil && len(folders) > 0, "no scenarios: %v", err)
 	for _, f := range folders {
 		dir := filepath.Dir(f)
 		t.Run(dir, func(t *testing.T) { play(t, dir) })

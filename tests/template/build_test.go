@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -15,9 +16,7 @@ import (
 func TestSAMBuildsFourFunctions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "build")
 	out, err := offline(t.Context(), tool(t, "sam"), "build", "--build-in-source", "--template", filepath.Join(root, "template.yaml"), "--build-dir", dir).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	must.That(t, err == nil, "%v\n%s", err, out)
 	for folder, id := range Functions {
 		entries, err := os.ReadDir(filepath.Join(dir, id))
 		if err != nil || len(entries) != 1 {
@@ -30,30 +29,18 @@ func TestSAMBuildsFourFunctions(t *testing.T) {
 			t.Errorf("%s: %v", id, err)
 			continue
 		}
-		if binary.Machine != elf.EM_AARCH64 {
-			t.Errorf("%s is for %s", id, binary.Machine)
-		}
-		if binary.Section(".interp") != nil {
-			t.Errorf("%s is linked against libraries that Lambda may not have", id)
-		}
-		if err := binary.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.That(t, binary.Machine == elf.EM_AARCH64, "%s is for %s", id, binary.Machine)
+		expect.That(t, binary.Section(".interp") == nil, "%s is linked against libraries that Lambda may not have", id)
+		expect.Succeed(t, binary.Close())
 		info, err := exec.CommandContext(t.Context(), "go", "version", "-m", bootstrap).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, info)
-		}
+		must.That(t, err == nil, "%v\n%s", err, info)
 		if !strings.Contains(string(info), "path\trollcall/functions/"+folder+"\n") {
 			t.Errorf("%s was built of another folder than functions/%s:\n%s", id, folder, info)
 		}
 		for _, setting := range []string{"-tags=lambda.norpc\n", "-trimpath=true\n", "CGO_ENABLED=0\n"} {
-			if !strings.Contains(string(info), "build\t"+setting) {
-				t.Errorf("%s was built without %s", id, setting)
-			}
+			expect.That(t, strings.Contains(string(info), "build\t"+setting), "%s was built without %s", id, setting)
 		}
-		if strings.Contains(string(info), "vcs.revision") {
-			t.Errorf("%s carries a commit: it would be uploaded anew with every one", id)
-		}
+		expect.That(t, !strings.Contains(string(info), "vcs.revision"), "%s carries a commit: it would be uploaded anew with every one", id)
 	}
 	// CloudFormation does not support YAML aliases, which template.yaml uses.
 	built := must.Read(t, filepath.Join(dir, "template.yaml"))
@@ -62,8 +49,6 @@ func TestSAMBuildsFourFunctions(t *testing.T) {
 		if _, after, ok := strings.Cut(value, ": "); ok {
 			value = after
 		}
-		if strings.HasPrefix(value, "*") || strings.HasPrefix(value, "&") {
-			t.Errorf("the built template still has an alias: %s", line)
-		}
+		expect.That(t, !strings.HasPrefix(value, "*") && !strings.HasPrefix(value, "&"), "the built template still has an alias: %s", line)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -28,9 +29,7 @@ func TestCheckovFindsNothingUnexplained(t *testing.T) {
 	}
 	config := text(t, "tests", "template", "checkov.yaml")
 	explained := regexp.MustCompile(`(?m)^  - (CKV\w+) +# \S.*$`).FindAllStringSubmatch(config, -1)
-	if len(explained) != strings.Count(config, "\n  - ") {
-		t.Errorf("an exception of checkov.yaml has no reason:\n%s", config)
-	}
+	expect.That(t, len(explained) == strings.Count(config, "\n  - "), "an exception of checkov.yaml has no reason:\n%s", config)
 	everything := filepath.Join(t.TempDir(), "checkov.yaml")
 	before, _, _ := strings.Cut(config, "skip-check:")
 	must.Succeed(t, os.WriteFile(everything, []byte(before), 0o600))
@@ -61,8 +60,6 @@ func TestCheckovFindsNothingUnexplained(t *testing.T) {
 		}
 	}
 	for _, e := range explained {
-		if !broken[e[1]] {
-			t.Errorf("no template breaks %s any more: take it out of checkov.yaml", e[1])
-		}
+		expect.That(t, broken[e[1]], "no template breaks %s any more: take it out of checkov.yaml", e[1])
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -199,9 +200,7 @@ func TestTheDashboardIsReadableInEveryMode(t *testing.T) {
 		if err := strictly([]byte(body), &d); err != nil || len(d.Widgets) != len(readDashboard(t).Widgets) {
 			t.Errorf("mode %s: %d widgets, %v", mode, len(d.Widgets), err)
 		}
-		if acts := strings.Contains(body, "RemediateFunction"); acts != (mode == "remediate") {
-			t.Errorf("mode %s shows the function that acts: %v", mode, acts)
-		}
+		expect.Equal(t, strings.Contains(body, "RemediateFunction"), mode == "remediate", "mode %s shows the function that acts", mode)
 	}
 }
 
@@ -230,9 +229,7 @@ func TestTheDashboardHasItsPlacesOnTheGrid(t *testing.T) {
 	for place := range taken {
 		bottom = max(bottom, place[1]+1)
 	}
-	if len(taken) != 24*bottom {
-		t.Errorf("%d of %d places are empty", 24*bottom-len(taken), 24*bottom)
-	}
+	expect.That(t, len(taken) == 24*bottom, "%d of %d places are empty", 24*bottom-len(taken), 24*bottom)
 }
 
 // A graph of a metric that nothing writes stays empty, and nobody notices.
@@ -299,17 +296,13 @@ func TestTheDashboardShowsMetricsThatAreWritten(t *testing.T) {
 			fault("type %q", w.Type)
 		}
 	}
-	if kinds["text"] != 1 || kinds["alarm"] != 1 || kinds["log"] < 2 {
-		t.Errorf("widgets %v", kinds)
-	}
+	expect.That(t, kinds["text"] == 1 && kinds["alarm"] == 1 && kinds["log"] >= 2, "widgets %v", kinds)
 	// The dashboard shows the metric of each alarm.
 	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
 		var a alarm
 		must.Succeed(t, tmpl.properties(id, &a))
 		for _, of := range a.watches() {
-			if !shown[of] {
-				t.Errorf("%s rings for %s, which the dashboard does not show: %v", id, of, slices.Sorted(maps.Keys(shown)))
-			}
+			expect.That(t, shown[of], "%s rings for %s, which the dashboard does not show: %v", id, of, slices.Sorted(maps.Keys(shown)))
 		}
 	}
 }
@@ -335,9 +328,7 @@ func TestWhatIsNoWidgetIsFound(t *testing.T) {
 		if err == nil {
 			_, err = w.graphs()
 		}
-		if err == nil {
-			t.Errorf("%s passes", name)
-		}
+		expect.That(t, err != nil, "%s passes", name)
 	}
 	for name, m := range map[string]graph{
 		"no such metric":         {namespace: "Rollcall", name: "Finding", statistic: "Sum"},

@@ -4,8 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -56,16 +55,12 @@ func TestEvidenceIsEncryptedVersionedAndPrivate(t *testing.T) {
 	if key := encryption[0].ServerSideEncryptionByDefault.KMSMasterKeyID; key != "" {
 		t.Errorf("it is encrypted with %s, which nobody asked for", key)
 	}
-	if b.VersioningConfiguration.Status != "Enabled" {
-		t.Errorf("versioning %q", b.VersioningConfiguration.Status)
-	}
+	expect.That(t, b.VersioningConfiguration.Status == "Enabled", "versioning %q", b.VersioningConfiguration.Status)
 	if rules := b.OwnershipControls.Rules; len(rules) != 1 || rules[0].ObjectOwnership != "BucketOwnerEnforced" {
 		t.Errorf("objects belong to %+v", rules)
 	}
 	want := map[string]bool{"BlockPublicAcls": true, "BlockPublicPolicy": true, "IgnorePublicAcls": true, "RestrictPublicBuckets": true}
-	if diff := cmp.Diff(want, b.PublicAccessBlockConfiguration); diff != "" {
-		t.Errorf("public access (-want +got):\n%s", diff)
-	}
+	expect.Same(t, b.PublicAccessBlockConfiguration, want, "public access")
 	// With a fixed name a new stack would collide with the bucket that the last stack left.
 	if b.BucketName != nil {
 		t.Errorf("the bucket is named %s", *b.BucketName)
@@ -78,15 +73,11 @@ func TestEvidenceGoesByItsAgeAndNotWithTheStack(t *testing.T) {
 	age.NoncurrentVersionExpiration.NoncurrentDays = 30
 	age.AbortIncompleteMultipartUpload.DaysAfterInitiation = 7
 	markers := lifecycle{ID: "delete-markers", Status: "Enabled", ExpiredObjectDeleteMarker: true}
-	if diff := cmp.Diff([]lifecycle{age, markers}, evidence(t, tmpl).LifecycleConfiguration.Rules); diff != "" {
-		t.Errorf("lifecycle (-want +got):\n%s", diff)
-	}
+	expect.Same(t, evidence(t, tmpl).LifecycleConfiguration.Rules, []lifecycle{age, markers}, "lifecycle")
 	for _, id := range []string{"EvidenceBucket", "EvidenceBucketPolicy"} {
 		outlives(t, tmpl, id)
 	}
-	if got := tmpl.Outputs["EvidenceBucket"]; got != "${EvidenceBucket}" {
-		t.Errorf("the output is %v", got)
-	}
+	expect.Equal(t, tmpl.Outputs["EvidenceBucket"], "${EvidenceBucket}", "the output is")
 }
 
 func TestEvidenceTravelsEncryptedAndNobodyElseIsLetIn(t *testing.T) {
@@ -100,7 +91,5 @@ func TestEvidenceTravelsEncryptedAndNobodyElseIsLetIn(t *testing.T) {
 		Sid: "NobodyWithoutTLS", Effect: "Deny", Actions: []string{"s3:*"}, Resources: []string{"${EvidenceBucket.Arn}", "${EvidenceBucket.Arn}/*"},
 		Principals: map[string][]string{"AWS": {"*"}}, Conditions: map[string]map[string][]string{"Bool": {"aws:SecureTransport": {"false"}}},
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("bucket policy (-want +got):\n%s", diff)
-	}
+	expect.Same(t, got, want, "bucket policy")
 }

@@ -8,6 +8,7 @@ import (
 
 	"rollcall/shared/evidence/hostlog"
 	"rollcall/shared/lambdas/config"
+	"rollcall/tests/harness/expect"
 )
 
 // Only with HostLogs may a command be sent, by inspect alone: the stack's document, to nodes of EKS,
@@ -39,9 +40,7 @@ func TestHostLogsAreReadWhereTheyAreWanted(t *testing.T) {
 		if tt.wanted {
 			name, documents, want = "${HostLogsDocument}", []string{"HostLogsDocument"}, all
 		}
-		if got := tmpl.ofType("AWS::SSM::Document"); !slices.Equal(got, documents) {
-			t.Errorf("%+v: the documents %v, want %v", tt, got, documents)
-		}
+		expect.List(t, tmpl.ofType("AWS::SSM::Document"), documents, "%+v: the documents", tt)
 		for folder := range Functions {
 			var got []Statement
 			for _, s := range function(t, tmpl, folder).Statements {
@@ -49,9 +48,7 @@ func TestHostLogsAreReadWhereTheyAreWanted(t *testing.T) {
 					got = append(got, s)
 				}
 			}
-			if diff := cmp.Diff(want[folder], got); diff != "" {
-				t.Errorf("%+v: %s (-want +got):\n%s", tt, folder, diff)
-			}
+			expect.Same(t, got, want[folder], "%+v: %s", tt, folder)
 			if value := function(t, tmpl, folder).Environment[config.HostLogs]; all[folder] != nil && value != name {
 				t.Errorf("%+v: the code of %s is told %q, want %q", tt, folder, value, name)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -52,9 +53,7 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, calls, err := grant(t, "eu-west-1", c.mode, c.role, "CLUSTER=demo", "STACK=mine")
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
+			must.That(t, err == nil, "%v\n%s", err, out)
 			if !strings.Contains(out, "kubectl --context rollcall-demo apply -f infra/rbac.yaml") || strings.Contains(out, entry) != c.entry || strings.Contains(out, mapped) != c.mapping {
 				t.Errorf("printed:\n%s", out)
 			}
@@ -72,9 +71,7 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 					t.Errorf("it called aws %s", call)
 				}
 			}
-			if !strings.Contains(calls, "--name demo") || !strings.Contains(calls, "--stack-name mine") {
-				t.Errorf("it asked:\n%s", calls)
-			}
+			expect.That(t, strings.Contains(calls, "--name demo") && strings.Contains(calls, "--stack-name mine"), "it asked:\n%s", calls)
 		})
 	}
 	// The authenticator compares roles without their path.
@@ -126,16 +123,12 @@ func TestTheWaysToStopAreThoseThatLoseNothing(t *testing.T) {
 	if !found || !strings.Contains(section, "rollcall stop --stack rollcall") || !strings.Contains(section, "aws lambda update-event-source-mapping --no-enabled") {
 		t.Errorf("the page does not say how to stop:\n%s", section)
 	}
-	if got := read(t, "Mode", "remediate").Outputs["RemediateEventSource"]; got != "${RemediateFunctionQueue}" {
-		t.Errorf("the event source to disable is %v", got)
-	}
+	expect.Equal(t, read(t, "Mode", "remediate").Outputs["RemediateEventSource"], "${RemediateFunctionQueue}", "the event source to disable is")
 	pages, err := filepath.Glob(filepath.Join(root, "*", "*.md"))
 	must.Succeed(t, err)
 	for _, file := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "template.yaml")) {
 		data := must.Read(t, file)
-		if strings.Contains(string(data), "put-function-concurrency") {
-			t.Errorf("%s stops by concurrency", file)
-		}
+		expect.That(t, !strings.Contains(string(data), "put-function-concurrency"), "%s stops by concurrency", file)
 	}
 }
 
@@ -150,18 +143,12 @@ func TestThePagesNameEveryParameterAndAlarm(t *testing.T) {
 			names = append(names, name)
 		}
 	}
-	if len(names) < 10 {
-		t.Fatalf("found only the parameters %v", names)
-	}
+	must.That(t, len(names) >= 10, "found only the parameters %v", names)
 	for _, name := range names {
-		if !strings.Contains(readme, "`"+name+"`") {
-			t.Errorf("infra/README.md does not tell of %s", name)
-		}
+		expect.That(t, strings.Contains(readme, "`"+name+"`"), "infra/README.md does not tell of %s", name)
 	}
 	alarms := whole(t).ofType("AWS::CloudWatch::Alarm")
-	if got := listed(text(t, "infra", "TROUBLESHOOTING.md")); !slices.Equal(got, alarms) {
-		t.Errorf("infra/TROUBLESHOOTING.md lists the alarms %v, want %v", got, alarms)
-	}
+	expect.List(t, listed(text(t, "infra", "TROUBLESHOOTING.md")), alarms, "infra/TROUBLESHOOTING.md lists the alarms")
 }
 
 // listed returns the names in the first column of a page's table of alarms.
@@ -202,13 +189,9 @@ func TestTheMonitoringPageSaysHowLongAlarmsLookBack(t *testing.T) {
 			says = fmt.Sprintf("%.0f hours", back/60)
 		}
 		if !slices.Contains(named, id) {
-			if says != "5 minutes" {
-				t.Errorf("%s looks back %s, which infra/MONITORING.md does not say", id, says)
-			}
+			expect.That(t, says == "5 minutes", "%s looks back %s, which infra/MONITORING.md does not say", id, says)
 			continue
 		}
-		if !strings.Contains(page, "\n| `"+id+"` | "+says+" | ") {
-			t.Errorf("infra/MONITORING.md does not say that %s looks back %s", id, says)
-		}
+		expect.That(t, strings.Contains(page, "\n| `"+id+"` | "+says+" | "), "infra/MONITORING.md does not say that %s looks back %s", id, says)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -53,9 +54,7 @@ func TestTheTemplatesLintWithoutAWarning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := offline(t.Context(), tool(t, "cfn-lint"), "--include-checks", "I", "--", file).CombinedOutput()
-			if err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
+			expect.That(t, err == nil, "%v\n%s", err, out)
 		})
 	}
 }
@@ -66,20 +65,14 @@ func TestTheLintFindsAnActionThatDoesNotExist(t *testing.T) {
 	data, err := Transform(t.Context(), root, "template.yaml")
 	must.Succeed(t, err)
 	const right = "ec2:TerminateInstances"
-	if !strings.Contains(string(data), right) {
-		t.Fatalf("nobody may %s", right)
-	}
+	must.That(t, strings.Contains(string(data), right), "nobody may %s", right)
 	file := filepath.Join(t.TempDir(), "typo.json")
 	must.Succeed(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(data), right, "ec2:TerminateInstance")), 0o600))
 	out, err := offline(t.Context(), tool(t, "cfn-lint"), "--include-checks", "I", "--", file).CombinedOutput()
-	if err == nil || !strings.Contains(strings.ToLower(string(out)), "terminateinstance") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	expect.That(t, err != nil && strings.Contains(strings.ToLower(string(out)), "terminateinstance"), "%v\n%s", err, out)
 }
 
 func TestSAMValidatesTheTemplate(t *testing.T) {
 	out, err := offline(t.Context(), tool(t, "sam"), "validate", "--lint", "--region", "eu-west-1", "--template", filepath.Join(root, "template.yaml")).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "valid SAM Template") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	expect.That(t, err == nil && strings.Contains(string(out), "valid SAM Template"), "%v\n%s", err, out)
 }

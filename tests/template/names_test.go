@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -72,9 +73,7 @@ func TestTheLongestStackNameFitsIntoEveryName(t *testing.T) {
 		}
 	}
 	for kind := range names {
-		if !found[kind] {
-			t.Errorf("no template has a %s", kind)
-		}
+		expect.That(t, found[kind], "no template has a %s", kind)
 	}
 }
 
@@ -94,9 +93,7 @@ func TestEveryRegionKnowsTheTypesOfTheTemplates(t *testing.T) {
 		"AWS::Events::Connection":                 "events/incidents.yaml",
 	}
 	regions, err := filepath.Glob(filepath.Join(root, ".build/sam/lib/python*/site-packages/cfnlint/data/schemas/providers/*-*.json"))
-	if err != nil || len(regions) < 30 {
-		t.Fatalf("cfn-lint's lists of types: %v, %v", regions, err)
-	}
+	must.That(t, err == nil && len(regions) >= 30, "cfn-lint's lists of types: %v, %v", regions, err)
 	lists := map[string]map[string]string{}
 	for _, file := range regions {
 		data := must.Read(t, file)
@@ -130,9 +127,7 @@ func TestWhatOutlivesAStackBlocksNoOther(t *testing.T) {
 				continue
 			}
 			kept++
-			if r.DeletionPolicy != "RetainExceptOnCreate" {
-				t.Errorf("%s: %s stays when the creation fails: %s", file, logical, r.DeletionPolicy)
-			}
+			expect.That(t, r.DeletionPolicy == "RetainExceptOnCreate", "%s: %s stays when the creation fails: %s", file, logical, r.DeletionPolicy)
 			for _, property := range named {
 				if name, ok := r.Properties[property]; ok && !strings.Contains(fmt.Sprint(name), "1a2b3c4d") {
 					t.Errorf("%s: %s is called %v in the next stack, too", file, logical, name)
@@ -140,9 +135,7 @@ func TestWhatOutlivesAStackBlocksNoOther(t *testing.T) {
 			}
 		}
 	}
-	if kept < 4 {
-		t.Errorf("only %d resources outlive a stack", kept)
-	}
+	expect.That(t, kept >= 4, "only %d resources outlive a stack", kept)
 }
 
 // KMS names the services that use a key with the suffix amazonaws.com in every partition:
@@ -171,19 +164,13 @@ func TestNothingIsOfOnePartition(t *testing.T) {
 		for logical, r := range tmpl.Resources {
 			given := fmt.Sprint(pairs)
 			for _, arn := range regexp.MustCompile(`arn:aws:[^\s"\]]+`).FindAllString(fmt.Sprint(r.Properties), -1) {
-				if !strings.Contains(given, arn) {
-					t.Errorf("%s: %s names %s", file, logical, arn)
-				}
+				expect.That(t, strings.Contains(given, arn), "%s: %s names %s", file, logical, arn)
 			}
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(root, "infra", "*.json"))
-	if err != nil || len(files) < 4 {
-		t.Fatalf("published policies: %v, %v", files, err)
-	}
+	must.That(t, err == nil && len(files) >= 4, "published policies: %v, %v", files, err)
 	for _, file := range files {
-		if strings.Contains(text(t, "infra", filepath.Base(file)), "arn:aws:") {
-			t.Errorf("%s holds in one partition only", file)
-		}
+		expect.That(t, !strings.Contains(text(t, "infra", filepath.Base(file)), "arn:aws:"), "%s holds in one partition only", file)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -60,18 +61,14 @@ func TestTheStackSetPassesEveryParameterOn(t *testing.T) {
 	for _, p := range of.Parameters {
 		passed[p.ParameterKey] = p.ParameterValue
 	}
-	if !maps.Equal(passed, given) {
-		t.Errorf("it passes on %v, want %v", passed, given)
-	}
+	expect.That(t, maps.Equal(passed, given), "it passes on %v, want %v", passed, given)
 	// A release takes its code from a bucket, of which template.yaml knows nothing.
 	pairs = append(pairs, "CodeBucket", "code", "CodePrefix", "rollcall/1.0.0")
 	var released struct {
 		Parameters []struct{ ParameterKey, ParameterValue string }
 	}
 	must.Succeed(t, other(t, "infra/stackset.yaml", pairs...).properties("Rollcall", &released))
-	if got := fmt.Sprint(released.Parameters[:2]); got != "[{CodeBucket code} {CodePrefix rollcall/1.0.0}]" {
-		t.Errorf("a release is given %s", got)
-	}
+	expect.Equal(t, fmt.Sprint(released.Parameters[:2]), "[{CodeBucket code} {CodePrefix rollcall/1.0.0}]", "a release is given")
 	want := map[string]any{"MaxConcurrentPercentage": "10", "FailureTolerancePercentage": "5", "ConcurrencyMode": "STRICT_FAILURE_TOLERANCE"}
 	if of.CallAs != "SELF" || of.PermissionModel != "SERVICE_MANAGED" || !of.AutoDeployment.Enabled || !of.ManagedExecution.Active || !cmp.Equal(of.OperationPreferences, want) {
 		t.Errorf("it is deployed with %+v", of)
@@ -96,13 +93,9 @@ func TestTheBucketOfAnOrganizationIsReadByNobodyElse(t *testing.T) {
 func TestEachVersionOfTheTemplateHasAURLOfItsOwn(t *testing.T) {
 	urls := regexp.MustCompile(`https://BUCKET\S*\.json`).FindAllString(text(t, "infra", "README.md"), -1)
 	for _, url := range urls {
-		if !regexp.MustCompile(`/\d+\.\d+\.\d+/`).MatchString(url) {
-			t.Errorf("%s is that of every version", url)
-		}
+		expect.That(t, regexp.MustCompile(`/\d+\.\d+\.\d+/`).MatchString(url), "%s is that of every version", url)
 	}
-	if len(urls) < 4 {
-		t.Errorf("only %v", urls)
-	}
+	expect.That(t, len(urls) >= 4, "only %v", urls)
 }
 
 // CloudFormation creates the entries of each cluster from one loop. The test expands it as documented: &{Name}
@@ -114,13 +107,9 @@ func TestOneStackLetsTheFunctionsIntoEveryCluster(t *testing.T) {
 	must.Succeed(t, err)
 	var written map[string]any
 	must.Succeed(t, json.Unmarshal(data, &written))
-	if written["Transform"] != "AWS::LanguageExtensions" {
-		t.Fatalf("loops need a transform: %v", written["Transform"])
-	}
+	must.That(t, written["Transform"] == "AWS::LanguageExtensions", "loops need a transform: %v", written["Transform"])
 	loop := written["Resources"].(map[string]any)["Fn::ForEach::Clusters"].([]any)
-	if loop[0] != "Name" || fmt.Sprint(loop[1]) != "map[Ref:ClusterNames]" {
-		t.Fatalf("it loops over %v", loop)
-	}
+	must.That(t, loop[0] == "Name" && fmt.Sprint(loop[1]) == "map[Ref:ClusterNames]", "it loops over %v", loop)
 	body, err := json.Marshal(loop[2])
 	must.Succeed(t, err)
 	resources := map[string]any{}
@@ -149,8 +138,6 @@ func TestOneStackLetsTheFunctionsIntoEveryCluster(t *testing.T) {
 		for id, r := range tmpl.Resources {
 			got[id] = r.Properties
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("entries (-want +got):\n%s", diff)
-		}
+		expect.Same(t, got, want, "entries")
 	}
 }

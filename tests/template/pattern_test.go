@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"rollcall/shared/lambdas/trigger"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -24,9 +25,7 @@ func matches(t *testing.T, rule string, events []json.RawMessage) []bool {
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("match events (make testbed-deps installs what this needs): %v\n%s", err, complaint.String())
-	}
+	must.That(t, err == nil, "match events (make testbed-deps installs what this needs): %v\n%s", err, complaint.String())
 	var answer []bool
 	if err := json.Unmarshal(out, &answer); err != nil || len(answer) != len(events) {
 		t.Fatalf("%s: %v", out, err)
@@ -56,9 +55,7 @@ func TestTheRuleLetsTheSampleEventsThrough(t *testing.T) {
 			events = append(events, json.RawMessage(body))
 		}
 		for i, got := range matches(t, "StateChanges", events) {
-			if got != want {
-				t.Errorf("event %d of statechange-%s.json is let through: %v, want %v", i+1, state, got, want)
-			}
+			expect.That(t, got == want, "event %d of statechange-%s.json is let through: %v, want %v", i+1, state, got, want)
 		}
 	}
 }
@@ -91,9 +88,7 @@ func TestTheRuleLetsThroughNothingOfAnotherKind(t *testing.T) {
 			}
 		}
 	}
-	if let == 0 || let == len(events) {
-		t.Errorf("of %d events %d are let through", len(events), let)
-	}
+	expect.That(t, let != 0 && let != len(events), "of %d events %d are let through", len(events), let)
 }
 
 func TestTheRuleTellsSourcesAndTypesApart(t *testing.T) {
@@ -112,9 +107,7 @@ func TestTheRuleTellsSourcesAndTypesApart(t *testing.T) {
 		event("aws.ec2", "EC2 Spot Instance Interruption Warning", "running"), event("rollcall", kind, "running"),
 	})
 	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("event %d is let through: %v, want %v", i+1, got[i], want[i])
-		}
+		expect.That(t, got[i] == want[i], "event %d is let through: %v, want %v", i+1, got[i], want[i])
 	}
 }
 
@@ -148,13 +141,9 @@ func TestTheHealthRuleLetsThroughWhatIsAboutEC2(t *testing.T) {
 		events = append(events, json.RawMessage(body))
 	}
 	for i, got := range matches(t, "HealthEvents", events) {
-		if got != want[i] {
-			t.Errorf("event %d is let through: %v, want %v", i+1, got, want[i])
-		}
+		expect.That(t, got == want[i], "event %d is let through: %v, want %v", i+1, got, want[i])
 	}
 	for i, got := range matches(t, "StateChanges", events) {
-		if got {
-			t.Errorf("event %d is let through by the rule for state changes, and so twice", i+1)
-		}
+		expect.That(t, !got, "event %d is let through by the rule for state changes, and so twice", i+1)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"rollcall/shared/report/metric"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -47,9 +48,7 @@ func logTables(t *testing.T) (messages map[string][]string, everywhere []string)
 			messages[message[1]] = append(messages[message[1]], m[1])
 		}
 	}
-	if len(messages) < 20 {
-		t.Fatalf("found only the messages %v", messages)
-	}
+	must.That(t, len(messages) >= 20, "found only the messages %v", messages)
 	return messages, []string{"time", "level", "msg", "function"}
 }
 
@@ -149,14 +148,10 @@ func queries(t *testing.T) map[string]query {
 		var q query
 		must.Succeed(t, tmpl.properties(id, &q))
 		for _, g := range q.LogGroupNames {
-			if tmpl.Resources[strings.Trim(g, "${}")].Type != "AWS::Logs::LogGroup" {
-				t.Errorf("%s asks %s, which is no log group", id, g)
-			}
+			expect.That(t, tmpl.Resources[strings.Trim(g, "${}")].Type == "AWS::Logs::LogGroup", "%s asks %s, which is no log group", id, g)
 		}
 		name, ok := strings.CutPrefix(q.Name, "Rollcall/"+Stack+"/")
-		if !ok || len(q.LogGroupNames) == 0 {
-			t.Errorf("%s is named %s and asks %v", id, q.Name, q.LogGroupNames)
-		}
+		expect.That(t, ok && len(q.LogGroupNames) > 0, "%s is named %s and asks %v", id, q.Name, q.LogGroupNames)
 		all[name] = q
 	}
 	return all
@@ -166,17 +161,13 @@ func queries(t *testing.T) map[string]query {
 // problem.
 func TestTheQueriesAskForWhatIsLogged(t *testing.T) {
 	all := queries(t)
-	if len(all) < 8 {
-		t.Errorf("%d queries", len(all))
-	}
+	expect.That(t, len(all) >= 8, "%d queries", len(all))
 	page := text(t, "infra", "TROUBLESHOOTING.md")
 	for name, q := range all {
 		if err := insights(t, q.QueryString); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if !strings.Contains(page, "`"+name+"`") {
-			t.Errorf("no page tells of the query %s", name)
-		}
+		expect.That(t, strings.Contains(page, "`"+name+"`"), "no page tells of the query %s", name)
 		// A query that is run unedited must find nothing, rather than another instance.
 		if strings.Contains(q.QueryString, `instance = "`) != strings.HasPrefix(q.QueryString, "# Put the id of the instance") {
 			t.Errorf("%s does not say where the instance's id goes", name)

@@ -21,6 +21,7 @@ import (
 
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -113,13 +114,9 @@ func rbacGrants(t *testing.T) map[string][]permission {
 	for _, b := range bindings {
 		key := b.RoleRef.Kind + " " + b.Metadata.Namespace + "/" + b.RoleRef.Name
 		role, known := roles[key]
-		if !known || b.Kind != b.RoleRef.Kind+"Binding" {
-			t.Errorf("%s %s binds %s, which is not there", b.Kind, b.Metadata.Name, key)
-		}
+		expect.That(t, known && b.Kind == b.RoleRef.Kind+"Binding", "%s %s binds %s, which is not there", b.Kind, b.Metadata.Name, key)
 		for _, s := range b.Subjects {
-			if s.Kind != "Group" {
-				t.Errorf("%s is bound to %+v", key, s)
-			}
+			expect.That(t, s.Kind == "Group", "%s is bound to %+v", key, s)
 			for _, r := range role.Rules {
 				out[s.Name] = append(out[s.Name], r.permissions(role.Metadata.Namespace)...)
 			}
@@ -210,9 +207,7 @@ func readings(t *testing.T) map[string][]permission {
 		c, err := kube.NewInMemoryClient(r)
 		must.Succeed(t, err)
 		_ = read(c) // most answers are of another type than requested
-		if len(r.needs) == 0 {
-			t.Errorf("%s asks for nothing", name)
-		}
+		expect.That(t, len(r.needs) > 0, "%s asks for nothing", name)
 		out[name] = r.needs
 	}
 	reading("Nodes", func(c *kube.Client) error { return c.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {}) })
@@ -290,9 +285,7 @@ func TestEveryRequestToAClusterIsGrantedAndEveryGrantIsUsed(t *testing.T) {
 						delete(unused, p)
 					}
 				}
-				if !may {
-					t.Errorf("%s may not make %s, which needs %q", group, name, need)
-				}
+				expect.That(t, may, "%s may not make %s, which needs %q", group, name, need)
 			}
 		}
 		for p := range unused {

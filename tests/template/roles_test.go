@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/lambdas/config"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -155,9 +156,7 @@ func TestAFunctionMayDoWhatItsModeNeedsAndNothingElse(t *testing.T) {
 				want = append(want, byMode[lower]...)
 			}
 			for _, s := range function(t, tmpl, folder).Statements {
-				if s.Effect != "Allow" {
-					t.Errorf("%s in mode %s: %s is a %s", folder, mode, s.Sid, s.Effect)
-				}
+				expect.That(t, s.Effect == "Allow", "%s in mode %s: %s is a %s", folder, mode, s.Sid, s.Effect)
 				for _, action := range s.Actions {
 					for _, resource := range s.Resources {
 						got = append(got, action+" "+resource)
@@ -166,9 +165,7 @@ func TestAFunctionMayDoWhatItsModeNeedsAndNothingElse(t *testing.T) {
 			}
 			slices.Sort(want)
 			slices.Sort(got)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s in mode %s (-want +got):\n%s", folder, mode, diff)
-			}
+			expect.Same(t, got, want, "%s in mode %s", folder, mode)
 		}
 	}
 }
@@ -196,15 +193,11 @@ func TestWhatActsExistsInModeRemediateOnly(t *testing.T) {
 			want = []string{"OrdersDead", "OrdersDeadLetters", "OrdersLate", "OrdersQueue", "OrdersQueuePolicy", "RemediateErrors", "RemediateFunction", "RemediateFunctionQueue", "RemediateLogs", "RemediateRole",
 				"output RemediateEventSource", "output RemediateRoleArn"}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("mode %s (-want +got):\n%s", mode, diff)
-		}
+		expect.Same(t, got, want, "mode %s", mode)
 		data, err := json.Marshal([]any{tmpl.Resources, tmpl.Outputs})
 		must.Succeed(t, err)
 		for _, m := range regexp.MustCompile(`\$\{((?:Orders|Remediate)[A-Za-z]*)`).FindAllStringSubmatch(string(data), -1) {
-			if !slices.Contains(got, m[1]) {
-				t.Errorf("mode %s refers to %s, which does not exist", mode, m[1])
-			}
+			expect.That(t, slices.Contains(got, m[1]), "mode %s refers to %s, which does not exist", mode, m[1])
 		}
 	}
 }
@@ -226,9 +219,7 @@ func TestWhatMayHoldSecretsCanBeLeftUnread(t *testing.T) {
 				}
 			}
 			slices.Sort(got)
-			if !slices.Equal(got, want) {
-				t.Errorf("ReadConsoleAndUserData=%s: %s may %v, want %v", value, folder, got, want)
-			}
+			expect.That(t, slices.Equal(got, want), "ReadConsoleAndUserData=%s: %s may %v, want %v", value, folder, got, want)
 			if f.Environment[config.ReadSecrets] != value {
 				t.Errorf("ReadConsoleAndUserData=%s: the code of %s is told %q", value, folder, f.Environment[config.ReadSecrets])
 			}
@@ -257,9 +248,7 @@ func TestAPolicyUnderAKeyOfOnesOwnCanBeRead(t *testing.T) {
 		statements := function(t, tmpl, folder).Statements
 		reads := slices.ContainsFunc(statements, func(s Statement) bool { return slices.Contains(s.Actions, "ssm:GetParameter") })
 		decrypts := slices.ContainsFunc(statements, func(s Statement) bool { return cmp.Equal(s, want) })
-		if reads != decrypts {
-			t.Errorf("%s reads the policy: %v, decrypts it: %v", folder, reads, decrypts)
-		}
+		expect.That(t, reads == decrypts, "%s reads the policy: %v, decrypts it: %v", folder, reads, decrypts)
 	}
 }
 
@@ -268,9 +257,7 @@ func TestTheSweepDescribesClustersOnlyToTellTheirVPCs(t *testing.T) {
 	for _, s := range function(t, read(t, "VpcIds", "vpc-0a1b2c3d4e5f60718"), "sweep").Statements {
 		found = found || slices.Equal(s.Actions, []string{"eks:DescribeCluster"}) && slices.Equal(s.Resources, []string{clusters})
 	}
-	if !found {
-		t.Error("with VpcIds the sweep cannot tell whose clusters are whose")
-	}
+	expect.That(t, found, "with VpcIds the sweep cannot tell whose clusters are whose")
 }
 
 // takeNoResource lists the actions that take no resource, according to the Service
@@ -313,9 +300,7 @@ var takesOtherResources = map[string]string{
 
 func TestNoWildcardsButWhereAWSKnowsNoResources(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, ".build/sam/lib/python*/site-packages/cfnlint/data/AdditionalSpecs/Policies.json"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("cfn-lint's list of actions: %v, %v", files, err)
-	}
+	must.That(t, err == nil && len(files) == 1, "cfn-lint's list of actions: %v, %v", files, err)
 	data := must.Read(t, files[0])
 	var services map[string]struct {
 		Actions map[string]struct{ Resources []string }
@@ -327,14 +312,10 @@ func TestNoWildcardsButWhereAWSKnowsNoResources(t *testing.T) {
 		for some, about := range services[service].Actions {
 			if strings.EqualFold(some, name) {
 				known = true
-				if len(about.Resources) > 0 {
-					t.Errorf("%s takes resources: %v", action, about.Resources)
-				}
+				expect.That(t, len(about.Resources) == 0, "%s takes resources: %v", action, about.Resources)
 			}
 		}
-		if !known {
-			t.Errorf("AWS knows no action %s", action)
-		}
+		expect.That(t, known, "AWS knows no action %s", action)
 	}
 	for _, mode := range modes {
 		tmpl := read(t, append([]string{"Mode", mode, "Tracing", "true", "HostLogs", "true"}, inVPC...)...)
@@ -343,9 +324,7 @@ func TestNoWildcardsButWhereAWSKnowsNoResources(t *testing.T) {
 			must.Succeed(t, err)
 			for _, s := range statements {
 				for _, action := range s.Actions {
-					if strings.Contains(action, "*") {
-						t.Errorf("%s may %s", role, action)
-					}
+					expect.That(t, !strings.Contains(action, "*"), "%s may %s", role, action)
 					// Network interfaces that do not exist yet have no name. The function's code is denied all of
 					// these actions.
 					if s.Sid == "LambdaMakesNetworkInterfaces" || s.Effect == "Deny" {
@@ -411,9 +390,7 @@ func TestOnlyRemediateDestroysAndOnlyWhatCarriesAnOrder(t *testing.T) {
 		if mode == "remediate" {
 			want = []string{"RemediateRole ec2:RebootInstances", "RemediateRole ec2:TerminateInstances"}
 		}
-		if !slices.Equal(destroyers, want) {
-			t.Errorf("in mode %s these may destroy: %v, want %v", mode, destroyers, want)
-		}
+		expect.That(t, slices.Equal(destroyers, want), "in mode %s these may destroy: %v, want %v", mode, destroyers, want)
 	}
 }
 
@@ -460,9 +437,7 @@ func TestConditionsOfGrants(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("conditions (-want +got):\n%s", diff)
-	}
+	expect.Same(t, got, want, "conditions")
 }
 
 // The order tag is what remediate may act on: below its mode no function writes one. One that
@@ -530,9 +505,7 @@ func TestNobodySpeaksWithoutTLS(t *testing.T) {
 	}
 	for kind, arn := range map[string]string{"AWS::SQS::Queue": ".Arn}", "AWS::SNS::Topic": "}", "AWS::S3::Bucket": ".Arn}"} {
 		for _, id := range tmpl.ofType(kind) {
-			if !guarded["${"+id+arn] {
-				t.Errorf("%s is spoken to without TLS", id)
-			}
+			expect.That(t, guarded["${"+id+arn], "%s is spoken to without TLS", id)
 		}
 	}
 }
@@ -575,9 +548,7 @@ func TestRolesTrustTheirServiceOnly(t *testing.T) {
 		"StateChangeRole": "lambda.amazonaws.com", "SweepRole": "lambda.amazonaws.com", "InspectRole": "lambda.amazonaws.com", "RemediateRole": "lambda.amazonaws.com", "ApproveRole": "lambda.amazonaws.com",
 		"SchedulesRole": "scheduler.amazonaws.com", "SweepScheduleRole": "scheduler.amazonaws.com",
 	}
-	if roles := tmpl.ofType("AWS::IAM::Role"); !slices.Equal(roles, slices.Sorted(maps.Keys(want))) {
-		t.Errorf("roles %v", roles)
-	}
+	expect.List(t, tmpl.ofType("AWS::IAM::Role"), slices.Sorted(maps.Keys(want)), "roles")
 	for role, service := range want {
 		statements, err := tmpl.Statements(role, "AssumeRolePolicyDocument")
 		must.Succeed(t, err)
@@ -596,9 +567,7 @@ func TestRolesTrustTheirServiceOnly(t *testing.T) {
 		for _, s := range statements {
 			got = append(got, strings.Join(s.Actions, " ")+" "+strings.Join(s.Resources, " "))
 		}
-		if !slices.Equal(got, may) {
-			t.Errorf("%s may %q, want %q", role, got, may)
-		}
+		expect.That(t, slices.Equal(got, may), "%s may %q, want %q", role, got, may)
 	}
 }
 
@@ -616,8 +585,6 @@ func TestTheRolesFitIntoIAMsQuota(t *testing.T) {
 		for _, some := range p.Policies {
 			size += len(some.PolicyDocument)
 		}
-		if size == 0 || size > 8000 {
-			t.Errorf("the policies of %s have %d characters", role, size)
-		}
+		expect.That(t, size != 0 && size <= 8000, "the policies of %s have %d characters", role, size)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -21,9 +22,7 @@ func TestLinksInTheDocumentsLeadSomewhere(t *testing.T) {
 		must.Succeed(t, err)
 		documents = append(documents, found...)
 	}
-	if len(documents) < 5 {
-		t.Fatalf("found only %v", documents)
-	}
+	must.That(t, len(documents) >= 5, "found only %v", documents)
 	for _, doc := range documents {
 		text := must.Read(t, doc)
 		for _, m := range link.FindAllSubmatch(text, -1) {
@@ -42,9 +41,7 @@ func TestLinksInTheDocumentsLeadSomewhere(t *testing.T) {
 func TestThePolicyInTheReadmeIsValid(t *testing.T) {
 	text := must.Read(t, filepath.Join(root, "README.md"))
 	_, after, ok := bytes.Cut(text, []byte("    apiVersion: rollcall/v1\n"))
-	if !ok {
-		t.Fatal("the README shows no policy")
-	}
+	must.That(t, ok, "the README shows no policy")
 	policy := "apiVersion: rollcall/v1\n"
 	for line := range strings.Lines(string(after)) {
 		rest, ok := strings.CutPrefix(line, "    ")
@@ -56,7 +53,5 @@ func TestThePolicyInTheReadmeIsValid(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	must.Succeed(t, os.WriteFile(file, []byte(policy), 0o600))
 	out, err := exec.CommandContext(t.Context(), "go", "run", "-ldflags", "-s -w", "../../functions/local", "policy", "check", file).CombinedOutput()
-	if err != nil || strings.Contains(string(out), "warning") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	expect.That(t, err == nil && !strings.Contains(string(out), "warning"), "%v\n%s", err, out)
 }

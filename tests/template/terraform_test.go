@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -38,9 +39,7 @@ func TestTheTerraformModuleTakesWhatTheTemplateTakes(t *testing.T) {
 	}
 	for name, p := range parameters {
 		variable := passed[name]
-		if strings.ReplaceAll(variable, "_", "") != strings.ToLower(name) {
-			t.Errorf("%s is given %s", name, variable)
-		}
+		expect.That(t, strings.ReplaceAll(variable, "_", "") == strings.ToLower(name), "%s is given %s", name, variable)
 		allowed, _ := json.Marshal(p["AllowedValues"])
 		kind, value := "string", fmt.Sprintf("%q", p["Default"])
 		switch {
@@ -64,9 +63,7 @@ func TestTheTerraformModuleTakesWhatTheTemplateTakes(t *testing.T) {
 		default:
 			bound = fmt.Sprintf(">= %v && var.%s <= %v", p["MinValue"], variable, p["MaxValue"])
 		}
-		if !strings.Contains(bodies[variable], bound) {
-			t.Errorf("%s is not bounded by %s:\n%s", variable, bound, bodies[variable])
-		}
+		expect.That(t, strings.Contains(bodies[variable], bound), "%s is not bounded by %s:\n%s", variable, bound, bodies[variable])
 	}
 	// terraform checks the format of the files too, where it is installed.
 	if terraform, err := exec.LookPath("terraform"); err == nil {
