@@ -185,17 +185,17 @@ func labelCases() []Case {
 				return finds(m, "Uninitialized", "NodeLabelsMismatch").holds("NodeReady")
 			})).of(onARM),
 		broken("registered-and-the-label-taken-off", "Karpenter registered the node, and somebody took that label off before it was initialized. Karpenter does not register a node twice. What does it is not in the instance.",
-			from(registration, "https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/controllers/state/statenode.go"), on((*Bundle).onArm, func(b *Bundle, m *Machine) *verdict {
+			from(registration, "https://github.com/kubernetes-sigs/karpenter/blob/v1.14.0/pkg/controllers/state/statenode.go"), on((*Bundle).onArm, func(_ *Bundle, m *Machine) *verdict {
 				m.unlabel("karpenter.sh/registered")
 				return finds(m, "Uninitialized", "NodeLabelsMismatch").holds("CauseOutside")
 			})),
 		misleading("arm64-node-labelled-amd64", "The NodeClaim asks for arm64, and instance and kubelet are arm64; something wrote the other architecture on the node. That keeps pods off it, and is not why Karpenter does not call it initialized: it compares no labels for that.",
-			from(wellKnown, initialized, scheduling), on((*Bundle).onArm, func(b *Bundle, m *Machine) *verdict {
+			from(wellKnown, initialized, scheduling), on((*Bundle).onArm, func(_ *Bundle, m *Machine) *verdict {
 				m.label(arch, "amd64")
 				return finds(m, "Uninitialized", "").suggests("NodeLabelsMismatch")
 			})).of(onARM),
 		misleading("arm64-node-in-another-node-pool", "A controller that knows the node pool's old name writes it on the nodes of arm64 after Karpenter did; Karpenter writes its labels once. Why the node is not initialized is not in sight.",
-			from(registration, "https://karpenter.sh/docs/concepts/nodepools/"), on((*Bundle).onArm, func(b *Bundle, m *Machine) *verdict {
+			from(registration, "https://karpenter.sh/docs/concepts/nodepools/"), on((*Bundle).onArm, func(_ *Bundle, m *Machine) *verdict {
 				m.label("karpenter.sh/nodepool", "batch-old")
 				return finds(m, "Uninitialized", "").suggests("NodeLabelsMismatch")
 			})).of(onARM),
