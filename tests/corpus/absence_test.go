@@ -14,7 +14,6 @@ import (
 
 	"rollcall/tests/corpus"
 	"rollcall/tests/corpus/generate"
-	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -157,7 +156,9 @@ func TestWhatIsNotKnownProvesNothing(t *testing.T) {
 	}
 	close(jobs)
 	wg.Wait()
-	expect.That(t, asked >= 1000, "only %d losses were tried", asked)
+	if asked < 1000 {
+		t.Errorf("only %d losses were tried", asked)
+	}
 	t.Logf("%d losses", asked)
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"rollcall/tests/corpus"
 	"rollcall/tests/corpus/generate"
-	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -25,7 +24,9 @@ func TestTheCorpusIsWhatTheGeneratorMakes(t *testing.T) {
 	if made := generate.Table(); !bytes.Equal(made, table) {
 		was := slices.Collect(strings.Lines(string(table)))
 		for line := range strings.Lines(string(made)) {
-			expect.That(t, slices.Contains(was, line), "verdicts.jsonl lacks %s", line)
+			if !slices.Contains(was, line) {
+				t.Errorf("verdicts.jsonl lacks %s", line)
+			}
 		}
 		t.Error("verdicts.jsonl is not what is made now: run make corpus")
 	}
@@ -91,24 +92,32 @@ func TestEachCodeOfTheCatalogueHasACase(t *testing.T) {
 		}
 	}
 	for _, code := range codes {
-		expect.That(t, shown[code], "no case shows %s", code)
+		if !shown[code] {
+			t.Errorf("no case shows %s", code)
+		}
 	}
 }
 
 func TestThereAreEnoughCases(t *testing.T) {
 	names, classes, variants := map[string]bool{}, map[generate.Class]int{}, map[generate.FieldReport]int{}
 	for _, c := range generate.Cases() {
-		expect.That(t, !names[c.Name], "two cases are called %s", c.Name)
+		if names[c.Name] {
+			t.Errorf("two cases are called %s", c.Name)
+		}
 		names[c.Name] = true
 		classes[c.Class]++
 		variants[c.Report]++
 	}
-	expect.That(t, len(names) >= 160, "%d cases, want 160", len(names))
+	if len(names) < 160 {
+		t.Errorf("%d cases, want 160", len(names))
+	}
 	if n := classes[generate.Well] + classes[generate.Misleading]; n < 20 {
 		t.Errorf("%d cases are healthy or misleading, want 20", n)
 	}
 	for _, report := range generate.FieldReports {
-		expect.That(t, variants[report] >= 3, "%d variants of the report %q, want 3", variants[report], report)
+		if variants[report] < 3 {
+			t.Errorf("%d variants of the report %q, want 3", variants[report], report)
+		}
 	}
 }
 
@@ -143,7 +152,9 @@ func TestEachKindOfClusterHasCases(t *testing.T) {
 		}
 	}
 	for kind, want := range map[string]int{"Windows": 6, "Bottlerocket": 8, "IPv6": 4, "private": 8, "GPU": 4, "a cluster that leaves": 1, "several causes": 10} {
-		expect.That(t, have[kind] >= want, "%s: %d cases, want %d", kind, have[kind], want)
+		if have[kind] < want {
+			t.Errorf("%s: %d cases, want %d", kind, have[kind], want)
+		}
 	}
 	t.Logf("%v", have)
 }
@@ -152,8 +163,12 @@ var kebab = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 func TestEachCaseIsExplained(t *testing.T) {
 	for _, c := range generate.All() {
-		expect.That(t, kebab.MatchString(c.Name), "%q is no name in kebab case", c.Name)
-		expect.That(t, c.Why != "" && len(c.Sources) > 0, "%s lacks a reason or a source", c.Name)
+		if !kebab.MatchString(c.Name) {
+			t.Errorf("%q is no name in kebab case", c.Name)
+		}
+		if c.Why == "" || len(c.Sources) == 0 {
+			t.Errorf("%s lacks a reason or a source", c.Name)
+		}
 		for _, s := range c.Sources {
 			if u, err := url.Parse(s); err != nil || u.Scheme != "https" || u.Host == "" {
 				t.Errorf("%s: the source %q is no address", c.Name, s)

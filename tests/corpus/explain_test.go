@@ -15,7 +15,6 @@ import (
 	"rollcall/shared/observe/bundle"
 	"rollcall/tests/corpus"
 	"rollcall/tests/corpus/generate"
-	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -61,7 +60,9 @@ func TestExplainTellsTheCause(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			want, ok := table[c.Name]
-			must.That(t, ok, "verdicts.jsonl has no line of this case: run make corpus")
+			if !ok {
+				t.Fatal("verdicts.jsonl has no line of this case: run make corpus")
+			}
 			got, err := explain(t.Context(), c)
 			must.Succeed(t, err)
 			for _, difference := range corpus.Verify(got, want.Expectation) {
@@ -114,9 +115,13 @@ func TestTheParagraphBeginsWithTheRoot(t *testing.T) {
 		}
 	}
 	for _, code := range symptoms {
-		expect.That(t, shown[code], "no case shows %s", code)
+		if !shown[code] {
+			t.Errorf("no case shows %s", code)
+		}
 	}
-	expect.That(t, roots >= 40, "%d cases have a proven root beside a symptom, want 40", roots)
+	if roots < 40 {
+		t.Errorf("%d cases have a proven root beside a symptom, want 40", roots)
+	}
 }
 
 // The result does not depend on the order in which anything is read.
@@ -130,7 +135,9 @@ func TestTheSameBundleGivesTheSameAnswer(t *testing.T) {
 			must.Succeed(t, err)
 			a, _ := json.Marshal(first)
 			b, _ := json.Marshal(again)
-			must.That(t, bytes.Equal(a, b), "%s:\n%s\nthen\n%s", name, a, b)
+			if !bytes.Equal(a, b) {
+				t.Fatalf("%s:\n%s\nthen\n%s", name, a, b)
+			}
 		}
 	}
 }

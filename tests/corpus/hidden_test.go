@@ -12,7 +12,6 @@ import (
 
 	"rollcall/tests/corpus"
 	"rollcall/tests/corpus/generate"
-	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -123,7 +122,9 @@ func TestWhatIsHiddenOfASiblingAddsNoOrder(t *testing.T) {
 			})
 		}
 	}
-	expect.That(t, cases >= 9 && asked >= 100, "%d cases with several sick instances, %d ways of hiding something", cases, asked)
+	if cases < 9 || asked < 100 {
+		t.Errorf("%d cases with several sick instances, %d ways of hiding something", cases, asked)
+	}
 }
 
 func of(held []corpus.Held, instance string) (out []string) {

@@ -20,7 +20,6 @@ import (
 	"rollcall/shared/observe/bundle"
 	"rollcall/shared/roll"
 	"rollcall/tests/corpus/generate"
-	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -58,7 +57,9 @@ func unlaunched(t *testing.T, files map[string][]byte, id string) []byte {
 			rest = append(rest, r)
 		}
 	}
-	must.That(t, template != nil, "there is no %s", id)
+	if template == nil {
+		t.Fatalf("there is no %s", id)
+	}
 	put(t, files, "instances.json", "Reservations", rest)
 	for name, key := range map[string]string{
 		"instance-status.json": "InstanceStatuses", "nodes.json": "items", "leases.json": "items", "k8s-events.json": "items", "nodeclaims.json": "items",
@@ -177,7 +178,9 @@ func lint(t *testing.T, files map[string][]byte, args ...string) linted {
 	if err := json.Unmarshal(out.Bytes(), &found); err != nil {
 		t.Fatalf("exit %d: %s%v", code, fault.String(), err)
 	}
-	expect.That(t, (len(found.Findings) > 0) == (code == command.ExitFindings), "exit %d with %d findings", code, len(found.Findings))
+	if (len(found.Findings) > 0) != (code == command.ExitFindings) {
+		t.Errorf("exit %d with %d findings", code, len(found.Findings))
+	}
 	return found
 }
 
@@ -255,7 +258,9 @@ func TestLintFindsTheCauseBeforeTheLaunch(t *testing.T) {
 			}
 		})
 	}
-	expect.That(t, found >= 150, "%d cases, want 150", found)
+	if found < 150 {
+		t.Errorf("%d cases, want 150", found)
+	}
 	for name := range why {
 		if !slices.ContainsFunc(generate.All(), func(c generate.Made) bool { return c.Name == name }) {
 			t.Errorf("%s is listed, and is no case", name)

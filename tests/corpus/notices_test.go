@@ -40,7 +40,9 @@ func notices(t *testing.T, c generate.Made, mode policy.Mode) []report.Message {
 	pol, err := policy.Parse([]byte("apiVersion: rollcall/v1\nmode: " + string(mode) + "\n"))
 	must.Succeed(t, err)
 	at, ok := b.At()
-	must.That(t, ok, "no time")
+	if !ok {
+		t.Fatal("no time")
+	}
 	box := &outbox{}
 	look := view.OfBundle(b)
 	r := &run.Runner{

@@ -31,7 +31,6 @@ import (
 	disruption "k8s.io/api/policy/v1"
 
 	"rollcall/tests/corpus/generate"
-	"rollcall/tests/harness/expect"
 )
 
 // list is a list as kubectl prints it.
@@ -119,7 +118,9 @@ func TestTheFilesHaveTheShapesOfTheirSources(t *testing.T) {
 				continue
 			}
 			if slices.Contains(unstructured, name) {
-				expect.That(t, json.Valid(text), "%s: %s is no JSON", c.Name, name)
+				if !json.Valid(text) {
+					t.Errorf("%s: %s is no JSON", c.Name, name)
+				}
 				continue
 			}
 			shape, ok := shapes[name]
@@ -155,7 +156,9 @@ func TestTheTextsThatDoNotParseAreThoseThatSaySo(t *testing.T) {
 			default:
 				continue
 			}
-			expect.That(t, (err != nil) == broken[name], "%s: %s: broken is %v: %v", c.Name, name, broken[name], err)
+			if (err != nil) != broken[name] {
+				t.Errorf("%s: %s: broken is %v: %v", c.Name, name, broken[name], err)
+			}
 		}
 	}
 }
