@@ -258,7 +258,7 @@ func silentCases() []Case {
 	memory := []string{docPressure, docNodeStatus, "https://github.com/kubernetes/kubernetes/issues/34314", "https://github.com/awslabs/amazon-eks-ami/issues/79"}
 	return []Case{
 		broken("silent", "The kubelet posts no status and renews no lease, and nothing tells why. A reboot comes before a replacement.",
-			from(docNodes, docNodeStatus, "https://github.com/kubernetes/kubernetes/issues/43516"), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
+			from(docNodes, docNodeStatus, "https://github.com/kubernetes/kubernetes/issues/43516"), on(silentWorker, func(_ *Bundle, m *Machine) *verdict {
 				return finds(m, "Unknown", "KubeletSilent").orders("reboot")
 			})),
 		broken("silent-from-the-start", "The node was registered, and its kubelet never posted a status after that.",

@@ -200,7 +200,7 @@ func labelCases() []Case {
 				return finds(m, "Uninitialized", "").suggests("NodeLabelsMismatch")
 			})).of(onARM),
 		misleading("node-of-another-generation-than-asked-for", "The NodeClaim asks for an instance generation above 6, and the node's label says 6. Why it is not initialized is not in sight.",
-			from(scheduling, registration), on((*Bundle).onArm, func(b *Bundle, m *Machine) *verdict {
+			from(scheduling, registration), on((*Bundle).onArm, func(_ *Bundle, m *Machine) *verdict {
 				m.asks("karpenter.k8s.aws/instance-generation", "Gt", "6")
 				m.label("karpenter.k8s.aws/instance-generation", "6")
 				return finds(m, "Uninitialized", "").suggests("NodeLabelsMismatch")

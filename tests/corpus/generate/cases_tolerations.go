@@ -23,7 +23,7 @@ func tolerationCases() []Case {
 	const off, selected = "does not tolerate", "selects other nodes"
 	return []Case{
 		broken("own-startup-taint-that-no-agent-tolerates", "The node pool declares a startup taint of the company's own, and the DaemonSet whose pods should remove it does not tolerate it: it gets no pod on the node.",
-			from(docNodePools, sets, starting), on(warming, func(b *Bundle, m *Machine) *verdict {
+			from(docNodePools, sets, starting), on(warming, func(_ *Bundle, m *Machine) *verdict {
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved").says("kube-system/warmer", "do not tolerate it").saysNot("kube-proxy")
 			})),
 		broken("own-startup-taint-tolerated-with-another-effect", "The DaemonSet tolerates the taint's key with NoExecute, and the taint has NoSchedule.",
