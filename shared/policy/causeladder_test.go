@@ -36,6 +36,7 @@ func TestLadderOfACause(t *testing.T) {
 	}{
 		{"no cause has one", harsh, roll.Diagnosis{}, "tag, reboot once, terminate after 10m"},
 		{"another kind has one", harsh + ", NotReady/" + memory + ": []", found(memory, roll.Decisive), "tag, reboot once, terminate after 10m"},
+		{"another kind has one, whose cause is open", harsh + ", NotReady/" + memory + ": []", open(clear, memory), "tag, reboot once, terminate after 10m"},
 
 		{"a milder one holds", harsh + ", Unknown/" + memory + ": [{do: notify}]", found(memory, roll.Decisive), "notify"},
 		{"an empty one holds", harsh + ", Unknown/" + memory + ": []", found(memory, roll.Decisive), "nothing"},
@@ -55,6 +56,7 @@ func TestLadderOfACause(t *testing.T) {
 		{"its own time counts where it is later", harsh + ", Unknown/" + memory + ": [{do: reboot, once: true, after: 2m}, {do: terminate}]", open(clear, memory), "tag, reboot once after 2m, terminate after 10m"},
 
 		{"both ask", "Unknown: [{approve: {for: 2h, then: go}}, {do: reboot}, {do: terminate}], Unknown/" + memory + ": [{approve: {for: 3h}}, {do: reboot}, {do: terminate}]", open(clear, memory), "approve within 2h or hold, reboot, terminate"},
+		{"both ask, and only one goes on without an answer", "Unknown: [{approve: {for: 2h}}, {do: reboot}], Unknown/" + memory + ": [{approve: {for: 2h, then: go}}, {do: reboot}]", open(clear, memory), "approve within 2h or hold, reboot"},
 		{"one asks", harsh + ", Unknown/" + memory + ": [{do: reboot, once: true}, {approve: {for: 3h, then: go}}, {do: terminate}]", open(clear, memory), "tag, reboot once, approve within 3h or go, terminate after 10m"},
 		{"both ask for different acts", "Unknown: [{approve: {for: 2h}}, {do: reboot}, {do: terminate}], Unknown/" + memory + ": [{do: reboot}, {approve: {for: 1h}}, {do: terminate}]", open(clear, memory), "approve within 2h or hold, reboot, approve within 1h or hold, terminate"},
 
