@@ -108,21 +108,34 @@ func (c ClusterSpec) nameGroups(i int) {
 	}
 }
 
+// generations are the kinds of faults that were added later, each from the first of its kinds on. They are drawn
+// separately, by a die of that name, so that they leave most scenarios unchanged.
+var generations = []struct {
+	first FaultKind
+	die   string
+}{{firstNewer, "newer"}, {FaultUndescribed, "newest"}}
+
 // randomFault returns the n-th fault of the scenario.
 func (s *Scenario) randomFault(d dice, id int) Fault {
-	older := slices.IndexFunc(faultTypes, func(t faultType) bool { return t.kind == firstNewer })
-	all, total := faultTypes[:older], 0
-	for _, t := range all {
-		total += t.weight
+	weigh := func(types []faultType) (sum int) {
+		for _, t := range types {
+			sum += t.weight
+		}
+		return sum
 	}
-	newer := 0
-	for _, t := range faultTypes[older:] {
-		newer += t.weight
+	from := func(first FaultKind) int {
+		return slices.IndexFunc(faultTypes, func(t faultType) bool { return t.kind == first })
 	}
-	// The newer kinds are drawn separately, so that they leave most scenarios unchanged.
-	draw := d.of("kind").below(total)
-	if d.of("newer").chance(float64(newer) / float64(total+newer)) {
-		all, draw = faultTypes[older:], d.of("newer kind").below(newer)
+	all := faultTypes[:from(generations[0].first)]
+	draw := d.of("kind").below(weigh(all))
+	for i, g := range generations {
+		kinds := faultTypes[from(g.first):]
+		if i+1 < len(generations) {
+			kinds = faultTypes[from(g.first):from(generations[i+1].first)]
+		}
+		if weight := weigh(kinds); d.of(g.die).chance(float64(weight) / float64(weigh(faultTypes[:from(g.first)])+weight)) {
+			all, draw = kinds, d.of(g.die+" kind").below(weight)
+		}
 	}
 	kind := FaultKind("")
 	for _, t := range all {

@@ -98,7 +98,7 @@ func climbed() []Mutation {
 			Name: "acts without an outcome are settled at once", File: resolve,
 			Old: "if a.Outcome == nil && (p.Now.Sub(a.At) >= settleAfter || a.Do == string(Drain)) {", New: "if a.Outcome == nil {",
 			Harm: "an act that is just being carried out is repeated", Faults: faults(sim.FaultLostAnswers+"=0.4", sim.FaultSilence+"=2"),
-			Rules: rules(sim.RuleIntent),
+			Survives: "remediate acts within seconds of its record; another order about the instance takes a later check, and a last look of its own, by which time the act has its outcome",
 		},
 		{
 			Name: "an instance that is not listed is taken for ended", File: resolve,
