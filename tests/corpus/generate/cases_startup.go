@@ -214,7 +214,7 @@ func labelCases() []Case {
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved").suggests("NodeLabelsMismatch")
 			})).of(onARM),
 		misleading("labels-as-asked-for-and-not-initialized", "The node meets each requirement of its NodeClaim, one of them by a label's older name and one with minValues, and has labels of the users' own. Why it is not initialized is not in sight.",
-			from(registration, scheduling, "https://karpenter.sh/docs/concepts/nodepools/#spectemplatespecrequirements"), on((*Bundle).onArm, func(b *Bundle, m *Machine) *verdict {
+			from(registration, scheduling, "https://karpenter.sh/docs/concepts/nodepools/#spectemplatespecrequirements"), on((*Bundle).onArm, func(_ *Bundle, m *Machine) *verdict {
 				m.label("team", "payments")
 				m.label("beta.kubernetes.io/arch", "arm64")
 				m.label("karpenter.k8s.aws/instance-family", "c7g")
@@ -229,7 +229,7 @@ func labelCases() []Case {
 				return finds(m, "Uninitialized", "").rulesOut("NodeLabelsMismatch")
 			})).of(onARM),
 		misleading("capacity-reservation-that-ended", "The instance was launched into a capacity reservation, which ended: Karpenter itself wrote on-demand on NodeClaim and node. Why the node is not initialized is not in sight.",
-			from("https://github.com/aws/karpenter-provider-aws/blob/v1.14.0/pkg/controllers/capacityreservation/capacitytype/controller.go"), on((*Bundle).onArm, func(b *Bundle, m *Machine) *verdict {
+			from("https://github.com/aws/karpenter-provider-aws/blob/v1.14.0/pkg/controllers/capacityreservation/capacitytype/controller.go"), on((*Bundle).onArm, func(_ *Bundle, m *Machine) *verdict {
 				m.asks("karpenter.sh/capacity-type", "In", "reserved")
 				return finds(m, "Uninitialized", "").rulesOut("NodeLabelsMismatch")
 			})),
