@@ -305,9 +305,9 @@ func (p *planner) keptByPerson(f roll.Finding, act Action) *Refusal {
 	const held = "%s carries the annotation %s=true; it keeps costing until that is removed"
 	switch n, c := p.nodes[f.Instance], p.Snapshot.Details[f.Instance].NodeClaim; {
 	case act == DeleteNode && !p.onlyNodeLeft(f):
-	case act == DeleteNode && n.Unschedulable && n.CordonedBy == "":
+	case act == DeleteNode && n.CordonedByOthers():
 		return refuse(NodeHeld, "instance %s is stopped, and somebody cordoned its node %s: once started, it would register a node that is not cordoned", f.Instance, n.Name)
-	case n != nil && n.Ready.Status == roll.ConditionUnknown && n.Unschedulable && n.CordonedBy == "" && n.ScaledDown.IsZero():
+	case n != nil && n.Ready.Status == roll.ConditionUnknown && n.CordonedByOthers() && n.ScaledDown.IsZero():
 		return refuse(NodeHeld, "somebody cordoned node %s, which is silent, perhaps to isolate it: nothing that its instance has in memory is erased", n.Name)
 	case n != nil && n.DoNotRepair:
 		return refuse(NodeHeld, held, "node "+n.Name, roll.AnnotationDoNotRepair)

@@ -18,7 +18,7 @@ import (
 // does not undo what it did not do.
 func (r *Remediator) cordon(ctx context.Context, v verified, _ time.Time) Outcome {
 	switch n := v.node; {
-	case n.Unschedulable && n.CordonedBy == "":
+	case n.CordonedByOthers():
 		return Outcome{Result: Acted, Detail: fmt.Sprintf("node %s was cordoned already, and not by Rollcall, which will not uncordon it either", n.Name)}
 	case n.Unschedulable:
 		return Outcome{Result: Acted, Detail: fmt.Sprintf("node %s is cordoned, by order %s", n.Name, n.CordonedBy)}

@@ -147,6 +147,9 @@ type Node struct {
 	NotToDisrupt string
 }
 
+// CordonedByOthers reports whether the node is cordoned, and not by Rollcall.
+func (n *Node) CordonedByOthers() bool { return n.Unschedulable && n.CordonedBy == "" }
+
 // Annotations with which people keep a node, or a pod, from being disrupted.
 const (
 	// https://karpenter.sh/docs/concepts/disruption/#node-level-controls

@@ -494,7 +494,7 @@ func carriedOut() []Mutation {
 		},
 		{
 			Name: "a person's cordon is taken over", File: node,
-			Old: `case n.Unschedulable && n.CordonedBy == "":`, New: `case n.Unschedulable && n.CordonedBy == "-":`,
+			Old: `case n.CordonedByOthers():`, New: `case n.Unschedulable && n.CordonedBy == "-":`,
 			Harm: "a node that a person cordoned is uncordoned", Faults: faults(sim.FaultPeople+"=cordon", sim.FaultNotReady+"=2"),
 			Survives: "kube asks again before it patches, and leaves a cordon that is there",
 		},
