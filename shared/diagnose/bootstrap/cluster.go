@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strings"
@@ -17,6 +18,7 @@ type mismatch struct {
 	sure  bool
 	words string
 	roll.Evidence
+	change string // what to change; "" if it is the cluster's name, endpoint or certificate authority
 }
 
 // clusterMismatch checks whether the user data joins this cluster, by its name, its region, its endpoint
@@ -54,7 +56,7 @@ func (b *start) clusterMismatch() cause.Verdict {
 func (b *start) mismatches(j userdata.Join) []mismatch {
 	var out []mismatch
 	add := func(sure bool, words, field, observed, expected string) {
-		out = append(out, mismatch{sure, words, roll.Evidence{Source: b.source, Field: at(j.Part, field), Observed: observed, Expected: expected}})
+		out = append(out, mismatch{sure, words, roll.Evidence{Source: b.source, Field: at(j.Part, field), Observed: observed, Expected: expected}, ""})
 	}
 	name, config := b.ClusterID.Name, b.Cluster.Config
 	switch {
@@ -74,6 +76,7 @@ func (b *start) mismatches(j userdata.Join) []mismatch {
 	if r := j.Region; r.State == userdata.Given && r.Value != b.Region {
 		add(!j.Conditional && !j.InstanceIDName && j.Kubelet.HostnameOverride.State == userdata.Absent,
 			"has Bottlerocket call AWS in "+r.Value+", and the instance is in "+b.Region, regionSetting, r.Value, b.Region)
+		out[len(out)-1].change = "leave " + regionSetting + " out: then it is the instance's"
 	}
 	if !config.Known() || !b.uses(j) {
 		return out
@@ -135,10 +138,7 @@ func (b *start) otherCluster(wrong []mismatch, right bool) cause.Verdict {
 			first, sure = m, true
 		}
 	}
-	change := fmt.Sprintf("name the cluster %s, with its own endpoint and certificate authority", paste.Word(b.ClusterID.Name))
-	if strings.HasSuffix(first.Field, regionSetting) {
-		change = "leave " + regionSetting + " out: then it is the instance's"
-	}
+	change := cmp.Or(first.change, fmt.Sprintf("name the cluster %s, with its own endpoint and certificate authority", paste.Word(b.ClusterID.Name)))
 	return b.unlessOthersWork(sure && !right, v.
 		Says("the user data of %s %s", b.Finding.Instance, first.words).
 		Fix(b.describe(), b.change(change)))
