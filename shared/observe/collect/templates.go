@@ -48,15 +48,20 @@ func (l *look) describeTemplate(a *action, id string, versions []string) {
 			return out.LaunchTemplateVersions
 		},
 		func(v *types.LaunchTemplateVersion) *string {
-			return aws.String(strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10))
+			return aws.String(versionOf(v))
 		}, launchTemplate)
 	for version, fact := range facts {
 		l.ev.Templates[id+":"+version] = fact
 	}
 }
 
+// versionOf returns the number of a version, as the API names it in requests.
+func versionOf(v *types.LaunchTemplateVersion) string {
+	return strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10)
+}
+
 func launchTemplate(v *types.LaunchTemplateVersion) evidence.LaunchTemplate {
-	out := evidence.LaunchTemplate{ID: aws.ToString(v.LaunchTemplateId), Version: strconv.FormatInt(aws.ToInt64(v.VersionNumber), 10)}
+	out := evidence.LaunchTemplate{ID: aws.ToString(v.LaunchTemplateId), Version: versionOf(v)}
 	d := v.LaunchTemplateData
 	if d == nil {
 		d = &types.ResponseLaunchTemplateData{}
