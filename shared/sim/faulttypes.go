@@ -37,11 +37,20 @@ type faultType struct {
 // plausible verdict does harm or leaves a fault unrepaired.
 func (t *faultType) isSituation() bool { return t.shape != nil }
 
-// faultTypes holds all kinds of faults, in drawing order. Those from firstNewer on are drawn
-// separately.
+// faultTypes holds all kinds of faults, in drawing order.
 var faultTypes []faultType
 
-const firstNewer = FaultStopped
+// generations are the kinds of faults in the order in which they were added, each from the first of its kinds on.
+// Whether a later one replaces an earlier one is drawn by a die of its own, so that it leaves most scenarios unchanged.
+var generations = []struct {
+	first        FaultKind
+	die, kindDie string
+}{{FaultSilence, "", "kind"}, {FaultStopped, "newer", "newer kind"}, {FaultUndescribed, "newest", "newest kind"}}
+
+// indexOf returns where a kind of fault is among all.
+func indexOf(kind FaultKind) int {
+	return slices.IndexFunc(faultTypes, func(t faultType) bool { return t.kind == kind })
+}
 
 func init() { // set in init because the functions of a fault use this table
 	faultTypes = []faultType{

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -108,37 +107,28 @@ func (c ClusterSpec) nameGroups(i int) {
 	}
 }
 
-// generations are the kinds of faults that were added later, each from the first of its kinds on. They are drawn
-// separately, by a die of that name, so that they leave most scenarios unchanged.
-var generations = []struct {
-	first FaultKind
-	die   string
-}{{firstNewer, "newer"}, {FaultUndescribed, "newest"}}
-
 // randomFault returns the n-th fault of the scenario.
 func (s *Scenario) randomFault(d dice, id int) Fault {
-	weigh := func(types []faultType) (sum int) {
-		for _, t := range types {
-			sum += t.weight
-		}
-		return sum
-	}
-	from := func(first FaultKind) int {
-		return slices.IndexFunc(faultTypes, func(t faultType) bool { return t.kind == first })
-	}
-	all := faultTypes[:from(generations[0].first)]
-	draw := d.of("kind").below(weigh(all))
+	var (
+		kinds       []faultType
+		draw, total int
+	)
 	for i, g := range generations {
-		kinds := faultTypes[from(g.first):]
+		end := len(faultTypes)
 		if i+1 < len(generations) {
-			kinds = faultTypes[from(g.first):from(generations[i+1].first)]
+			end = indexOf(generations[i+1].first)
 		}
-		if weight := weigh(kinds); d.of(g.die).chance(float64(weight) / float64(weigh(faultTypes[:from(g.first)])+weight)) {
-			all, draw = kinds, d.of(g.die+" kind").below(weight)
+		own, weight := faultTypes[indexOf(g.first):end], 0
+		for _, t := range own {
+			weight += t.weight
+		}
+		total += weight
+		if i == 0 || d.of(g.die).chance(float64(weight)/float64(total)) {
+			kinds, draw = own, d.of(g.kindDie).below(weight)
 		}
 	}
 	kind := FaultKind("")
-	for _, t := range all {
+	for _, t := range kinds {
 		if draw < t.weight {
 			kind = t.kind
 			break
