@@ -123,21 +123,3 @@ func TestTheParagraphBeginsWithTheRoot(t *testing.T) {
 		t.Errorf("%d cases have a proven root beside a symptom, want 40", roots)
 	}
 }
-
-// The result does not depend on the order in which anything is read.
-func TestTheSameBundleGivesTheSameAnswer(t *testing.T) {
-	for _, name := range []string{"one-unmapped-role-behind-two-groups", "zone-went-silent", "all-is-well"} {
-		c := generate.Named(t, name)
-		first, err := explain(t.Context(), c)
-		must.Succeed(t, err)
-		for range 10 {
-			again, err := explain(t.Context(), c)
-			must.Succeed(t, err)
-			a, _ := json.Marshal(first)
-			b, _ := json.Marshal(again)
-			if !bytes.Equal(a, b) {
-				t.Fatalf("%s:\n%s\nthen\n%s", name, a, b)
-			}
-		}
-	}
-}

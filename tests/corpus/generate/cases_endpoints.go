@@ -100,6 +100,7 @@ func endpointCases() []Case {
 				exporter := maps.Clone(b.Pods[len(b.Pods)-1])
 				exporter["metadata"] = maps.Clone(exporter["metadata"].(object))
 				exporter["metadata"].(object)["name"] = "exporter-1"
+				exporter["metadata"].(object)["labels"] = object{"app": "exporter"}
 				exporter["metadata"].(object)["ownerReferences"] = []object{{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "exporter", "uid": uid("daemonset", "exporter"), "controller": true}}
 				exporter["spec"] = maps.Clone(exporter["spec"].(object))
 				b.Pods = append(b.Pods, exporter)
