@@ -32,6 +32,7 @@ type Drops struct {
 	Pressures       []roll.InstanceID
 	Groups          []roll.Group
 	Trouble         bool
+	ModeTag         bool
 	Refusals        []RefusalKey
 	Questions       []string
 	Approvals       []string

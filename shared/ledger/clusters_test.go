@@ -24,7 +24,7 @@ func TestWhatIsRememberedOfAnInstanceIsKnown(t *testing.T) {
 		var s ledger.State
 		reflect.ValueOf(&s).Elem().Field(i).Set(reflect.ValueOf(full).Field(i))
 		switch name {
-		case "RemediateSince", "GroupsWithNodes", "Groups", "First", "Checked", "Trouble", "NoticesVersion", "Approvals": // about groups, the cluster or orders
+		case "RemediateSince", "GroupsWithNodes", "Groups", "First", "Checked", "ModeTag", "Trouble", "NoticesVersion", "Approvals": // about groups, the cluster or orders
 			expect.That(t, !s.Knows(id), "State.%s names no instance", name)
 			continue
 		}

@@ -97,6 +97,7 @@ var (
 	})
 	first   = oneOf("first", func(s *State, _ *Drops) (*time.Time, bool) { return &s.First, false })
 	checked = oneOf("checked", func(s *State, _ *Drops) (*time.Time, bool) { return &s.Checked, false })
+	modeTag = oneOf("mode", func(s *State, d *Drops) (*string, bool) { return &s.ModeTag, d.ModeTag })
 	trouble = oneOf("trouble", func(s *State, d *Drops) (**Trouble, bool) { return &s.Trouble, d.Trouble })
 )
 
@@ -104,7 +105,7 @@ var (
 var kinds = map[string]kind{
 	findings.name: findings, notReady.name: notReady, missing.name: missing, doubts.name: doubts, flips.name: flips, pressures.name: pressures,
 	spot.name: spot, rests.name: rests, groups.name: groups, remediate.name: remediate, memories.name: memories,
-	refusals.name: refusals, questions.name: questions, approvals.name: approvals, notices.name: notices, first.name: first, checked.name: checked, trouble.name: trouble,
+	refusals.name: refusals, questions.name: questions, approvals.name: approvals, notices.name: notices, first.name: first, checked.name: checked, modeTag.name: modeTag, trouble.name: trouble,
 }
 
 // order is the order of writes. After any prefix of it the ledger permits only acts that the
@@ -114,7 +115,7 @@ var order = []func(*Changes) ([]write, error){
 	notReady.puts, flips.puts, pressures.puts, spot.puts,
 	findings.puts,
 	questions.puts, notices.puts, refusals.puts, approvals.puts,
-	first.puts, checked.puts,
+	first.puts, checked.puts, modeTag.puts, modeTag.drops,
 	remediate.drops, findings.drops, notices.drops, refusals.drops, approvals.drops, questions.drops, groups.drops,
 	notReady.drops, rests.drops, flips.drops, pressures.drops, spot.drops, doubts.drops,
 	memories.puts, memories.drops, trouble.drops,

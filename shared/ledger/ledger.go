@@ -112,6 +112,8 @@ type State struct {
 	// Checked is when a check last saw the whole cluster, to a few minutes. Findings holds
 	// what was wrong then; everything else that existed was healthy.
 	Checked time.Time
+	// ModeTag is the cluster's tag rollcall:mode, as a check last read it.
+	ModeTag string
 	// Missing is when EC2 first did not find a known instance, or first reported it gone
 	// while its node was Ready. It is dropped when EC2 finds the instance again: only
 	// consecutive answers count.

@@ -12,6 +12,7 @@ import (
 // What readers get of a cached record shares nothing, for each type of value that a State has.
 func TestACachedValueIsCopiedWhole(t *testing.T) {
 	tested := map[reflect.Type]bool{}
+	owns[string](t, tested)
 	owns[time.Time](t, tested)
 	owns[[]time.Time](t, tested)
 	owns[ledger.Finding](t, tested)

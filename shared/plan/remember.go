@@ -113,6 +113,9 @@ func (p *planner) remember() {
 			c.Put.First = p.SeenAt
 		}
 	}
+	if tag := p.Snapshot.Cluster.ModeTag; p.wholeCluster() && !p.gone && tag != p.State.ModeTag {
+		c.Put.ModeTag, c.Drop.ModeTag = tag, tag == ""
+	}
 	p.rememberOrigins()
 }
 

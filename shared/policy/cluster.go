@@ -41,7 +41,7 @@ func (d *Document) Cluster(name, clusterTag string, permitted Mode) func(roll.Se
 			if p.ModeSet {
 				p.Mode = Lower(p.Mode, permitted)
 			} else {
-				p.Mode = Lower(permitted, ceiling(clusterTag))
+				p.Mode = Lower(permitted, Ceiling(clusterTag))
 			}
 			known[of] = p
 		}

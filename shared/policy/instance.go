@@ -25,9 +25,9 @@ func tagged(of roll.Selector) []setting {
 	return sourced("instance tag "+roll.TagDeadline, durationSetting(keyDeadline, deadline), durationSetting(keyInitialization, deadline))
 }
 
-// ceiling returns the highest mode that the tag rollcall:mode of a cluster allows. A value that is
+// Ceiling returns the highest mode that the tag rollcall:mode of a cluster allows. A value that is
 // not a mode allows only Observe: whoever wrote it wanted less, not more.
-func ceiling(tag string) Mode {
+func Ceiling(tag string) Mode {
 	if tag == "" {
 		return Remediate
 	}
@@ -44,7 +44,7 @@ func lowered(p Policy, told []Setting, tag string) (Policy, []Setting) {
 		return p, told
 	}
 	const source = "cluster tag"
-	most, problem := ceiling(tag), ""
+	most, problem := Ceiling(tag), ""
 	if _, err := ParseMode(tag); err != nil {
 		problem = ": " + err.Error()
 	}

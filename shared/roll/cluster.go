@@ -48,8 +48,8 @@ type Cluster struct {
 	ZonalShift bool
 	// AutoMode: EKS Auto Mode runs nodes of the cluster (computeConfig.enabled).
 	AutoMode bool
-	// ModeTag is the value of the cluster's tag rollcall:mode, "" if it has none, and ModeTagUnread if
-	// the cluster could not be described.
+	// ModeTag is the value of the cluster's tag rollcall:mode, "" if it has none. If the cluster could not
+	// be described, it is ModeTagUnread, or the last value if that allows less.
 	ModeTag string
 }
 

@@ -511,8 +511,8 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 	u.a.note(e)
 	if c := u.a.byName[d.Cluster]; c != nil {
 		of := u.selects(c, d.Group)
-		if d.Kind == "Cluster" && inv.seen.described == "" {
-			of.clusterTag = "" // nobody could read it
+		if d.Kind == "Cluster" && inv.seen.described == "" && !u.recorded(c.name, latest(c.retagged, u.verdicts.forgotten)).Before(inv.begun) {
+			of.clusterTag = "" // no check has read it
 		}
 		if mode := u.selected(inv, of).mode; mode < mayNotify && d.Ordered == "" {
 			u.broken(RuleMode, "%s: published %q in mode %s", inv.name, subject, mode)

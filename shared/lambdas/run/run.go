@@ -106,6 +106,7 @@ func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) repor
 		// Without the ledger a check can neither confirm a finding nor count acts.
 		c.Snapshot.Gaps = append(c.Snapshot.Gaps, roll.Gap{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: roll.CallLedger, Detail: fmt.Sprintf("the ledger could not be read, so nothing is done: %v", err)})
 	}
+	remind(&c.Snapshot.Cluster, state)
 	r.lookUp(reading, c.Snapshot, state)
 	in := r.assess(reading, &c, state, now)
 	keep := r.diagnose(ctx, &c, state, in.Policy)
@@ -115,6 +116,14 @@ func (r *Runner) Check(ctx context.Context, cluster string, now time.Time) repor
 	r.record(ctx, &c, in)
 	r.tell(cluster, "done")
 	return c
+}
+
+// remind fills in the mode tag of a cluster that could not be described, if it forbade notices when it
+// was last read: whoever set it wants none of an outage either.
+func remind(c *roll.Cluster, state ledger.State) {
+	if c.Status == "" && c.ModeTag == roll.ModeTagUnread && !policy.Ceiling(state.ModeTag).Allows(policy.Notify) {
+		c.ModeTag = state.ModeTag
+	}
 }
 
 // recordTime limits the recording: the check still has its events to send and the next one to schedule.

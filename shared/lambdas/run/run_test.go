@@ -38,6 +38,9 @@ type stage struct {
 	well   bool           // all instances are healthy
 	omits  *roll.Instance // what a lookup shows of the sick instance, which the listing left out
 	said   []report.Message
+
+	modeTag     string
+	undescribed bool
 }
 
 func newStage() *stage {
@@ -74,6 +77,10 @@ func (s *stage) Snapshot(_ context.Context, name string, at time.Time, _ roll.Wa
 		if s.well || id != sick {
 			snapshot.Nodes = append(snapshot.Nodes, roll.Node{Name: string(id), Compute: roll.ComputeEC2, Instance: id, Ready: roll.Condition{Status: roll.ConditionTrue}})
 		}
+	}
+	snapshot.Cluster.ModeTag = s.modeTag
+	if s.undescribed {
+		return &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: cluster, ModeTag: roll.ModeTagUnread}, Gaps: []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapDenied, Call: "eks:DescribeCluster", Detail: "it was denied"}}}
 	}
 	snapshot.Instances[0].Marks = s.marks
 	if s.omits != nil {
@@ -430,6 +437,22 @@ func TestAClusterThatCannotBeJudgedIsToldOnceAndItsEndOnce(t *testing.T) {
 	}
 	state, err := s.Ledger.Read(t.Context(), cluster)
 	expect.That(t, err == nil && state.Trouble == nil, "%v: the ledger still holds %+v", err, state.Trouble)
+}
+
+// The tag of a cluster that can no longer be described counts as it was last read if it forbids notices.
+func TestWhoWantsNoNoticesGetsNoneOfAClusterThatCannotBeDescribed(t *testing.T) {
+	for tag, want := range map[string]int{"": 1, "remediate": 1, "notify": 1, "observe": 0, "Notify": 0} {
+		s := newStage()
+		s.well, s.modeTag = true, "observe"
+		r := s.runner(policy.Remediate)
+		s.checks(t, r, 0, 5)
+		s.modeTag = tag
+		s.checks(t, r, 6, 10)
+		s.said, s.undescribed = nil, true
+		if s.checks(t, r, 11, 60); len(s.said) != want {
+			t.Errorf("tag %q: told %d times, want %d: %+v", tag, len(s.said), want, s.said)
+		}
+	}
 }
 
 func TestAnAlarmThatWasNotSentIsSentByTheNextCheck(t *testing.T) {
