@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 
 	"rollcall/shared/roll"
 )
@@ -28,6 +30,14 @@ const PageSize = 500
 // requestTimeout bounds one request, including one to an API server that accepts the connection and
 // never answers.
 const requestTimeout = 30 * time.Second
+
+// connectTimeout bounds the connection to an API server. From outside its network a private endpoint
+// drops what is sent to it: with the 30 seconds of client-go, a few such clusters would keep all
+// executions of a function busy.
+const connectTimeout = 5 * time.Second
+
+// connecting is one value for all clients: client-go shares the connections of clients with the same one.
+var connecting = &transport.DialHolder{Dial: (&net.Dialer{Timeout: connectTimeout}).DialContext}
 
 const protobuf = "application/vnd.kubernetes.protobuf"
 
@@ -112,12 +122,16 @@ func newClient(cfg *rest.Config) (*Client, error) {
 	cfg.QPS = -1 // requests are few and sequential
 	cfg.GroupVersion = &coreV1
 	cfg.NegotiatedSerializer = codecs.WithoutConversion()
-	transport, err := rest.HTTPClientFor(cfg)
+	trip, err := cfg.TransportConfig()
 	if err != nil {
 		return nil, fmt.Errorf("prepare a client for %s: %w", cfg.Host, err)
 	}
-	transport.CheckRedirect = stay
-	client, err := rest.RESTClientForConfigAndClient(cfg, transport)
+	trip.DialHolder = connecting
+	over, err := transport.New(trip)
+	if err != nil {
+		return nil, fmt.Errorf("prepare a client for %s: %w", cfg.Host, err)
+	}
+	client, err := rest.RESTClientForConfigAndClient(cfg, &http.Client{Transport: over, Timeout: cfg.Timeout, CheckRedirect: stay})
 	if err != nil {
 		return nil, fmt.Errorf("prepare a client for %s: %w", cfg.Host, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"rollcall/shared/evidence/redact"
 	"rollcall/shared/roll"
@@ -41,7 +42,7 @@ func Fault(c roll.Cluster, err error, principal string) (roll.GapKind, string) {
 		return roll.GapUnauthorized, fmt.Sprintf("the Kubernetes API of %s refused the token of %s (401 Unauthorized): the cluster has no access entry or aws-auth mapping for it; see infra/README.md", c.ID.Name, who)
 	case apierrors.IsForbidden(err) && (!op.writes || notPermitted(err)):
 		return roll.GapDenied, fmt.Sprintf("the Kubernetes API of %s knows %s but does not let it %s %s: apply infra/rbac.yaml and give it the group %s (%s)", c.ID.Name, who, op.verb, op.target, op.group(), message(err))
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case utilnet.IsTimeout(err), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return roll.GapClusterUnreachable, fmt.Sprintf("the Kubernetes API of %s at %s did not answer in time: is its endpoint reachable from here (private endpoint, publicAccessCidrs, proxy)?", c.ID.Name, c.Endpoint)
 	case apierrors.IsTooManyRequests(err):
 		return roll.GapThrottled, fmt.Sprintf("the Kubernetes API of %s turned the %s away as too much (429): the next check tries again", c.ID.Name, op.noun)

@@ -24,8 +24,11 @@ const (
 	// staleAfter is the maximum delay of a message. A later check has covered the cluster,
 	// or will.
 	staleAfter = 15 * time.Minute
-	// retryAfter is the delay before a check that could not read everything is repeated.
+	// retryAfter is the delay before a check that could not read everything is repeated. Such a check may
+	// wait long for an answer, and many would keep those of other clusters waiting: in an outage that has
+	// lasted for retryLater, one each retryLater is enough, beside those of the sweep.
 	retryAfter = 2 * time.Minute
+	retryLater = 15 * time.Minute
 	// sizesAge is the maximum age of the sizes that an execution remembers. Others write them too.
 	sizesAge = 15 * time.Minute
 	// sweepGone is the interval at which the sweep visits clusters that appear only in
@@ -130,8 +133,14 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 // check could not read everything.
 func (h *Inspect) again(ctx context.Context, c trigger.Check, result report.Check, now time.Time) {
 	next := result.Plan.Next
-	if !result.Snapshot.Whole() && !result.Snapshot.ClusterGone() && (next.IsZero() || now.Add(retryAfter).Before(next)) {
-		next = now.Add(retryAfter)
+	if !result.Snapshot.Whole() && !result.Snapshot.ClusterGone() {
+		retry := now.Add(retryAfter)
+		if since := result.Plan.OutageSince; !since.IsZero() && now.Sub(since) >= retryLater {
+			retry = now.Truncate(retryLater).Add(retryLater) // the same for all checks until then
+		}
+		if next.IsZero() || retry.Before(next) {
+			next = retry
+		}
 	}
 	sweep := h.SweepInterval * time.Duration(ledger.SweepFactor(len(result.Snapshot.Nodes)))
 	if result.Snapshot.ClusterGone() {

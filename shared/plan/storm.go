@@ -78,6 +78,7 @@ func (p *planner) storm() {
 		p.reportReadable(t)
 		return
 	}
+	p.out.OutageSince = t.Outage.Since
 	if !t.Told.IsZero() {
 		return
 	}

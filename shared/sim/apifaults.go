@@ -73,6 +73,8 @@ const (
 	faultHang     = "hangs"
 	faultLost     = "answer lost"
 	faultDenied   = "denied"
+	// faultUnconnected: nobody answers the attempt to connect.
+	faultUnconnected = "not connected"
 )
 
 // over returns the fault that a function's call meets at a time.

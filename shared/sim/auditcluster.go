@@ -36,7 +36,11 @@ func (u *auditor) lookedAt(inv *invocation, c checkup) {
 		u.sightless[c.cluster] = s
 	}
 	u.remarked(s, c.cluster)
-	if before := s.last; before != nil && !s.lastWhole && u.judgeable(before, c.cluster) && inv.begun.Sub(before.begun) > looksAgain {
+	within := looksAgain
+	if s.last != nil && s.blind != nil && s.last.begun.Sub(s.blind.begun) > blindAfter-slack {
+		within = max(within, u.a.sc.Sweep+3*time.Minute) // in a lasting outage the sweep is soon enough
+	}
+	if before := s.last; before != nil && !s.lastWhole && u.judgeable(before, c.cluster) && inv.begun.Sub(before.begun) > within {
 		u.broken(RuleChecked, "%s: %s is looked at %s after %s, which could not read everything", inv.name, c.cluster, inv.begun.Sub(before.begun).Round(time.Second), before.name)
 	}
 	of := u.a.byName[c.cluster]
@@ -87,7 +91,7 @@ func (u *auditor) judgeable(inv *invocation, cluster string) bool {
 		return false
 	}
 	return !slices.ContainsFunc(u.a.weather.spells, func(s spell) bool {
-		return s.what != FaultAPIDown && s.what != FaultAPIErrors && s.what != FaultUndescribed && s.from.Before(u.a.Now()) && s.to.Add(slack).After(inv.begun)
+		return s.what != FaultAPIDown && s.what != FaultAPIErrors && s.what != FaultUnreachable && s.what != FaultUndescribed && s.from.Before(u.a.Now()) && s.to.Add(slack).After(inv.begun)
 	})
 }
 

@@ -75,6 +75,8 @@ const (
 	slowest  = 60 * time.Millisecond
 	// hangs is how long a call waits for an answer that never comes.
 	hangs = 30 * time.Second
+	// connects is how long a client tries to connect to an API server: see the package kube.
+	connects = 5 * time.Second
 )
 
 // call makes one call of an invocation. It takes time in which other things happen, and may fail
@@ -123,6 +125,10 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 	case faultHang:
 		inv.hang(ctx)
 		err = errTimeout(name)
+	case faultUnconnected:
+		inv.slow = true
+		inv.wait(max(0, min(connects, ends(ctx)-inv.e.now)))
+		err = f.err(name)
 	case faultLost: // it took effect, but the caller gets no answer
 		if err = do(); err == nil {
 			inv.hang(ctx)

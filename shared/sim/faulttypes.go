@@ -45,7 +45,7 @@ var faultTypes []faultType
 var generations = []struct {
 	first        FaultKind
 	die, kindDie string
-}{{FaultSilence, "", "kind"}, {FaultStopped, "newer", "newer kind"}, {FaultUndescribed, "newest", "newest kind"}}
+}{{FaultSilence, "", "kind"}, {FaultStopped, "newer", "newer kind"}, {FaultUndescribed, "newest", "newest kind"}, {FaultUnreachable, "private", "private kind"}}
 
 // indexOf returns where a kind of fault is among all.
 func indexOf(kind FaultKind) int {
@@ -179,6 +179,7 @@ func init() { // set in init because the functions of a fault use this table
 		{kind: FaultNotInvoked, weight: 2, draw: drawEverywhere, spell: true},
 		{kind: FaultMemory, weight: 2, draw: drawEverywhere, spell: true},
 		{kind: FaultUndescribed, weight: 1, draw: func(f *Fault, w drawing) { f.Share, f.For = 1, w.long }, spell: true, calls: callsOf("eks:DescribeCluster"), answer: meets(faultDenied)},
+		{kind: FaultUnreachable, weight: 1, draw: func(f *Fault, w drawing) { f.Share, f.For = 1, w.long }, spell: true, calls: callsOf("kubernetes:"), answer: meets(faultUnconnected)},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -23,6 +24,8 @@ func kubernetesFault(what string) error {
 	switch what {
 	case faultHang, faultLost:
 		return errTimeout("kubernetes")
+	case faultUnconnected:
+		return &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
 	}
 	return kubeFault(what)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // told collects the events that an account reports.
@@ -160,4 +161,21 @@ func TestTheSweepComesByAndIsTriedOnceMore(t *testing.T) {
 	c.does = func(inv *invocation, _ []message) []string { inv.wait(time.Hour); return nil }
 	a.pass(10 * time.Minute)
 	c.want(t, came(25, 25), came(28, 25), came(30, 30)) // each times out after two minutes, and is retried after one
+}
+
+// Clusters whose API servers cannot be reached, or do not answer, keep executions of inspect waiting. All
+// clusters are checked in time nevertheless.
+func TestClustersThatCannotBeReachedDoNotDelayOthers(t *testing.T) {
+	for kind, down := range map[FaultKind]int{FaultUnreachable: 36, FaultAPIDown: 20} {
+		sc := Random(Options{Seed: 5, Clusters: 40, Nodes: 5, Hours: 4})
+		sc.Faults = nil
+		for i := range down {
+			sc.Faults = append(sc.Faults, Fault{ID: i + 1, Kind: kind, At: time.Minute, For: sc.Storm - 2*time.Minute, Cluster: sc.Clusters[i].Name, Share: 1})
+		}
+		r, err := Run(sc, Watch{GoOn: true})
+		must.Succeed(t, err)
+		if len(r.Violations) > 0 {
+			t.Errorf("%s: %d times, first %+v", kind, len(r.Violations), r.Violations[0])
+		}
+	}
 }

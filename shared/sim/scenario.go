@@ -54,6 +54,7 @@ const (
 	FaultLostAnswers  FaultKind = "lost-answers"  // calls take effect, but time out
 	FaultDenied       FaultKind = "denied"        // IAM and SNS deny calls
 	FaultUndescribed  FaultKind = "undescribed"   // EKS denies the description of a cluster
+	FaultUnreachable  FaultKind = "unreachable"   // the functions' network does not reach the API server of a cluster
 	FaultStale        FaultKind = "stale"         // EC2's answers lag by minutes
 	FaultKills        FaultKind = "kills"         // functions are killed between any two calls
 	FaultMessages     FaultKind = "messages"      // messages arrive twice, late and out of order
