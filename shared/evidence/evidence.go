@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -230,6 +231,19 @@ func (c *Case) Role() Fact[Role] {
 // Subnet returns the subnet of the finding's instance.
 func (c *Case) Subnet() Fact[Subnet] {
 	return Then(c.listed(), func(i InstanceConfig) Fact[Subnet] { return c.Network.Subnets[i.Subnet] })
+}
+
+// Hidden returns why the VPC of the instance may have NAT gateways and VPC endpoints that EC2 does not list,
+// "" if it lists them all: to an account with which a subnet is shared it lists only that account's own.
+// https://docs.aws.amazon.com/vpc/latest/userguide/vpc-share-limitations.html
+func (c *Case) Hidden() string {
+	switch s := c.Subnet(); {
+	case !s.Known():
+		return s.Missing("the subnet of the instance")
+	case s.Value.Owner != "" && s.Value.Owner != c.ClusterID.Account:
+		return fmt.Sprintf("account %s shares the subnet, and EC2 lists its NAT gateways and VPC endpoints only there", s.Value.Owner)
+	}
+	return ""
 }
 
 // RouteTable returns the route table of the instance's subnet.

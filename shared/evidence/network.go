@@ -25,6 +25,7 @@ type VPC struct {
 
 // Subnet is a subnet.
 type Subnet struct {
+	Owner         string // the account that it belongs to; "" if unknown
 	CIDR          string
 	FreeAddresses int // AvailableIpAddressCount
 }

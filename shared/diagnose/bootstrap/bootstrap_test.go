@@ -366,6 +366,12 @@ func TestBootstrapThatCannotAskEKS(t *testing.T) {
 	check(t, privateClusters())
 }
 
+// sharedSubnet lets another account share the subnet: EC2 does not show the endpoints of that account.
+func sharedSubnet(s *scene) *scene {
+	s.e.Network.Subnets[subnet] = evidence.Read(evidence.Subnet{Owner: "123456789012", CIDR: "10.0.32.0/19"})
+	return s
+}
+
 func privateClusters() []example {
 	bare := script("/etc/eks/bootstrap.sh " + name)
 	const hint = "AmiFamilyUnsupported?"
@@ -379,6 +385,7 @@ func privateClusters() []example {
 	eks := evidence.VPCEndpoint{ID: "vpce-1", Service: "com.amazonaws.eu-west-1.eks", State: "available", PrivateDNS: true}
 	return []example{
 		{"no way at all", legacy().data(bare).private(), "UserDataPrivateClusterArgs " + hint},
+		{"perhaps by way of the account that shares the subnet", sharedSubnet(legacy().data(bare).private()), "UserDataPrivateClusterArgs? " + hint},
 		{"the endpoint alone does not do", legacy().data(script("/etc/eks/bootstrap.sh " + name + " --apiserver-endpoint " + endpoint)).private(), "UserDataPrivateClusterArgs " + hint},
 		{"both arguments", legacy().private(), hint},
 		{"a NAT gateway", legacy().data(bare).private(to("nat-1")), hint},

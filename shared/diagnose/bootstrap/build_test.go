@@ -62,6 +62,7 @@ func healthyWith(ami evidence.Image, data string) *scene {
 		Nodes:     map[string]evidence.Node{},
 		Groups:    map[roll.Group]evidence.Group{asg: {}},
 		Network: evidence.Network{
+			Subnets:     map[string]evidence.Fact[evidence.Subnet]{subnet: evidence.Read(evidence.Subnet{CIDR: "10.0.32.0/19"})},
 			RouteTables: map[string]evidence.Fact[evidence.RouteTable]{subnet: evidence.Read(evidence.RouteTable{ID: "rtb-1", Routes: []evidence.Route{local, {Destination: "0.0.0.0/0", Target: "nat-1"}}})},
 			NATGateways: map[string]evidence.Fact[evidence.NATGateway]{"nat-1": evidence.Read(evidence.NATGateway{ID: "nat-1", State: "available", PublicIPs: []string{"192.0.2.1"}})},
 			VPCs:        map[string]evidence.VPC{vpc: {Endpoints: evidence.Read([]evidence.VPCEndpoint{})}},

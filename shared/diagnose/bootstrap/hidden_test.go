@@ -41,6 +41,7 @@ var hiders = map[string]func(*scene){
 	"templates": func(s *scene) { s.e.Templates = nil },
 	"cluster":   func(s *scene) { s.e.Cluster.Config = evidence.Failed[evidence.ClusterConfig](why) },
 	"routes":    func(s *scene) { s.e.Network.RouteTables = nil },
+	"subnets":   func(s *scene) { s.e.Network.Subnets = nil },
 	"gateways":  func(s *scene) { s.e.Network.NATGateways = nil },
 	"endpoints": func(s *scene) { s.e.Network.VPCs = nil },
 	"node":      func(s *scene) { s.e.Nodes = nil },

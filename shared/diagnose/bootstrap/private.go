@@ -109,6 +109,10 @@ func (b *start) wayToEKS() (how way, why string) {
 		return unread, endpoints.Gap()
 	case !table.Settled():
 		return unread, table.Gap()
+	case b.Hidden() != "" && b.Subnet().Known():
+		return perhaps, b.Hidden()
+	case b.Hidden() != "":
+		return unread, b.Hidden()
 	}
 	return none, "the VPC has no endpoint of the EKS API, and no route leads out of the subnet"
 }

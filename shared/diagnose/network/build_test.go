@@ -168,6 +168,16 @@ func (w *world) instance(change func(*evidence.Instance)) {
 // do combines the changes of a world.
 func do(steps ...func(*world)) func(*world) { return causetest.Do(steps...) }
 
+// shared lets another account share the node's subnet: EC2 shows none of its NAT gateways and endpoints.
+func shared(w *world) {
+	s := w.Network.Subnets[nodeSubnet].Value
+	s.Owner = "123456789012"
+	w.Network.Subnets[nodeSubnet] = evidence.Read(s)
+	for id := range w.Network.NATGateways {
+		w.Network.NATGateways[id] = evidence.None[evidence.NATGateway]()
+	}
+}
+
 func publicOnly(cidrs ...string) func(*world)            { return func(w *world) { w.publicOnly(cidrs...) } }
 func privateOnly() func(*world)                          { return (*world).privateOnly }
 func ownImage() func(*world)                             { return (*world).ownImage }

@@ -34,6 +34,8 @@ func TestApiEndpointUnreachable(t *testing.T) {
 		},
 		{name: "a NAT gateway that is gone",
 			change: do(publicOnly(), func(w *world) { w.Network.NATGateways[natID] = evidence.None[evidence.NATGateway]() }), decisive: codes(code), says: []string{"no such NAT gateway"}},
+		{name: "a NAT gateway of the account that shares the subnet", change: do(publicOnly(), shared), open: codes(code)},
+		{name: "no route in a subnet that another account shares", change: do(shut, shared), decisive: codes(code)},
 		{name: "a NAT gateway being made", change: do(publicOnly(), nat(func(n *evidence.NATGateway) { n.State = "pending" })), open: codes(code)},
 		{name: "a NAT gateway being deleted may still pass", change: do(publicOnly(), nat(func(n *evidence.NATGateway) { n.State = "deleting" })), open: codes(code)},
 		{

@@ -264,6 +264,9 @@ func (l *look) gateway(t evidence.RouteTable, r evidence.Route, v6 bool) way {
 func (l *look) nat(t evidence.RouteTable, r evidence.Route) way {
 	f := l.Network.NATGateways[r.Target]
 	if f.State == evidence.Absent {
+		if hidden := l.Hidden(); hidden != "" {
+			return way{via: r.Target, gap: hidden}
+		}
 		return l.natGone(t, r, "no such NAT gateway")
 	}
 	if !f.Known() {

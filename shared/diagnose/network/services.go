@@ -233,10 +233,14 @@ func (l *look) reach(endpoints []evidence.VPCEndpoint, service string) lack {
 func (l *look) noEndpoint(service string) lack {
 	why := "the VPC has no endpoint of " + service
 	beyond, hub := roll.Find(l.RouteTable().Value.Routes, toNeighbours)
-	if hub {
+	hidden := l.Hidden()
+	switch {
+	case hidden != "":
+		why += ", as far as is known: " + hidden
+	case hub:
 		why += fmt.Sprintf(", and whether %s leads to one of another VPC is not read", beyond.Target)
 	}
-	return lack{service: service, hint: hub, way: way{
+	return lack{service: service, hint: hub || hidden != "", way: way{
 		state: closed, why: why, fix: l.createEndpoint(service),
 		evidence: []roll.Evidence{{Source: "VPC " + l.i.VPC, Field: "VPC endpoints", Observed: "none of " + l.serviceName(service), Expected: "one that is available"}},
 	}}
@@ -370,7 +374,10 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	if crashes {
 		c.Saw("pods", crashing.Namespace+"/"+crashing.Name, "waits in "+crashing.Waiting+", and asks STS for the role of its service account", "is ready")
 	}
-	if registered && sure && !proven {
+	switch {
+	case !l.Subnet().Known():
+		c.Unsettled(l.Hidden())
+	case registered && sure && !proven:
 		c.Unsettled(pull.gap)
 	}
 	return c

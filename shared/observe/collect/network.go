@@ -51,7 +51,7 @@ func (l *look) readSubnets() {
 
 func subnet(s *types.Subnet) evidence.Subnet {
 	return evidence.Subnet{
-		CIDR: aws.ToString(s.CidrBlock), FreeAddresses: int(aws.ToInt32(s.AvailableIpAddressCount)),
+		Owner: aws.ToString(s.OwnerId), CIDR: aws.ToString(s.CidrBlock), FreeAddresses: int(aws.ToInt32(s.AvailableIpAddressCount)),
 	}
 }
 

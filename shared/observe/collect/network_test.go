@@ -18,6 +18,9 @@ func TestEachSubnetThatMattersHasItsTableAndItsACL(t *testing.T) {
 	if tables := n.RouteTables; tables[subnetB].Value.ID != id("rtb", 2) || tables[subnetNAT].Value.ID != id("rtb", 1) {
 		t.Errorf("%+v", tables)
 	}
+	if owner := n.Subnets[subnetB].Value.Owner; owner != "111122223333" {
+		t.Errorf("the subnet belongs to %q", owner)
+	}
 	want := []evidence.Route{{Destination: "10.0.0.0/16", Target: "local"}, {Destination: "0.0.0.0/0", Target: nat}}
 	if got := n.RouteTables[subnetB].Value.Routes; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)

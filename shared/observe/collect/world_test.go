@@ -73,7 +73,7 @@ func (a *account) addNetwork() {
 	}}}
 	a.dns[vpc+" enableDnsSupport"], a.dns[vpc+" enableDnsHostnames"] = true, true
 	for n, name := range map[int]string{1: subnetA, 2: subnetB, 9: subnetNAT} {
-		a.subnets = append(a.subnets, types.Subnet{SubnetId: aws.String(name), VpcId: aws.String(vpc), AvailabilityZone: aws.String("eu-west-1a"), CidrBlock: aws.String(fmt.Sprintf("10.0.%d.0/24", n)), AvailableIpAddressCount: aws.Int32(200)})
+		a.subnets = append(a.subnets, types.Subnet{SubnetId: aws.String(name), VpcId: aws.String(vpc), AvailabilityZone: aws.String("eu-west-1a"), CidrBlock: aws.String(fmt.Sprintf("10.0.%d.0/24", n)), AvailableIpAddressCount: aws.Int32(200), OwnerId: aws.String("111122223333")})
 	}
 	local := types.Route{DestinationCidrBlock: aws.String("10.0.0.0/16"), GatewayId: aws.String("local"), State: types.RouteStateActive}
 	a.tables = []types.RouteTable{
