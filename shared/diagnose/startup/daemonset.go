@@ -58,13 +58,18 @@ func tolerate(d evidence.DaemonSet, taints []evidence.Taint) string {
 // absentee checks why a DaemonSet has no pod on the node, by its name or the label of its pods. It
 // returns "" if that is not known.
 func (l *look) absentee(n evidence.NodeObject, name, label string) (why string, seen []roll.Evidence, fix string) {
-	key, value, _ := strings.Cut(label, "=")
-	for _, d := range l.Cluster.DaemonSets.Value {
-		if d.Name == name || key != "" && d.Labels[key] == value {
-			return refusal(d, n)
-		}
+	if d, ok := l.setOf(name, label); ok {
+		return refusal(d, n)
 	}
 	return "", nil, ""
+}
+
+// setOf returns a DaemonSet by its name or the label of its pods.
+func (l *look) setOf(name, label string) (evidence.DaemonSet, bool) {
+	key, value, _ := strings.Cut(label, "=")
+	return roll.Find(l.Cluster.DaemonSets.Value, func(d evidence.DaemonSet) bool {
+		return d.Name == name || key != "" && d.Labels[key] == value
+	})
 }
 
 // unknownAgent checks for what may remove a startup taint that no known agent removes: a DaemonSet

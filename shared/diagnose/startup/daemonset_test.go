@@ -124,6 +124,22 @@ func TestANetworkPluginThatDoesNotTolerateTheNode(t *testing.T) {
 	}
 }
 
+// Guides to another plugin let aws-node select nodes that do not exist.
+func TestANetworkPluginThatIsOutOfUseIsNotNamed(t *testing.T) {
+	w := of(roll.NotReady)
+	w.unready(noNetwork)
+	w.tainted(taint("team", noSchedule))
+	w.pool.Value.Taints, w.claim().Taints = []evidence.Taint{taint("team", noSchedule)}, []evidence.Taint{taint("team", noSchedule)}
+	unused := evidence.DaemonSet{Namespace: "kube-system", Name: "aws-node"}
+	tolerates(evidence.Toleration{Operator: "Exists"})(&unused)
+	selects("io.cilium/aws-node-enabled", "true")(&unused)
+	w.sets = evidence.Read([]evidence.DaemonSet{unused, {Namespace: "kube-system", Name: "cilium"}})
+	causes := w.analyze().Causes()
+	if want := "the DaemonSet kube-system/cilium gets no pod there, since it does not tolerate team:NoSchedule"; len(causes) == 0 || !strings.Contains(causes[0].Summary, want) {
+		t.Errorf("got %+v, want %q", causes, want)
+	}
+}
+
 // Which taints are startup taints is known only once the NodePool was read.
 func TestATaintOfANodePoolThatWasNotReadIsNotChecked(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -53,13 +53,22 @@ func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence,
 	if !pods.Known() {
 		return "", nil, podsOf(n.Name)
 	}
+	var found []evidence.Pod
+	var sets []evidence.DaemonSet
 	for _, c := range plugins {
 		if p, ok := podOf(pods.Value, c.daemonSet, c.label); ok {
-			if k, ok := podOf(pods.Value, proxy.daemonSet, proxy.label); ok && !p.Ready && k.Waiting == "CrashLoopBackOff" {
-				return ": the pod " + k.Name + " " + condition(k) + ", by which the plugin reaches the API server, and the pod " + p.Name + " " + condition(p), []roll.Evidence{shown(k), shown(p)}, paste.Lines(inspect(k), inspect(p))
-			}
-			return ": the pod " + p.Name + " " + condition(p), []roll.Evidence{shown(p)}, inspect(p)
+			found = append(found, p)
 		}
+		if d, ok := l.setOf(c.daemonSet, c.label); ok {
+			sets = append(sets, d)
+		}
+	}
+	if len(found) > 0 { // of a plugin that is chained to another one, either may fail
+		p := found[max(0, slices.IndexFunc(found, func(p evidence.Pod) bool { return !p.Ready }))]
+		if k, ok := podOf(pods.Value, proxy.daemonSet, proxy.label); ok && !p.Ready && k.Waiting == "CrashLoopBackOff" {
+			return ": the pod " + k.Name + " " + condition(k) + ", by which the plugin reaches the API server, and the pod " + p.Name + " " + condition(p), []roll.Evidence{shown(k), shown(p)}, paste.Lines(inspect(k), inspect(p))
+		}
+		return ": the pod " + p.Name + " " + condition(p), []roll.Evidence{shown(p)}, inspect(p)
 	}
 	if isWindows(n) {
 		return ": on Windows it is a part of the AMI and no DaemonSet", nil, paste.Lines(
@@ -67,8 +76,14 @@ func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence,
 			paste.Kubectl("describe", "node", n.Name)+"   # the VPC resource controller must have given it addresses")
 	}
 	seen = []roll.Evidence{l.absent("aws-node, cilium, calico-node or antrea-agent", "a pod that is ready")}
-	for _, c := range plugins {
-		if why, more, change := l.absentee(n, c.daemonSet, c.label); why != "" {
+	// Whoever uses another plugin lets aws-node select nodes that do not exist.
+	// https://docs.cilium.io/en/stable/installation/k8s-install-helm/
+	others := func(d evidence.DaemonSet) bool { return !d.Selects(n) }
+	if of := slices.DeleteFunc(slices.Clone(sets), others); len(of) > 0 {
+		sets = of
+	}
+	for _, d := range sets {
+		if why, more, change := refusal(d, n); why != "" {
 			return ": " + why, append(seen, more...), paste.Lines(change, podsOf(n.Name))
 		}
 	}

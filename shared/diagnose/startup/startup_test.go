@@ -407,6 +407,8 @@ func TestANodeWithoutANetwork(t *testing.T) {
 			"CniNotReady", "the pod kube-proxy-x7k2p waits in CrashLoopBackOff, by which the plugin reaches the API server, and the pod aws-node-x7k2p waits"},
 		{"kube-proxy waits for its image too", do(unready(noNetwork), pod("aws-node", waiting("ImagePullBackOff")), pod("kube-proxy", waiting("ImagePullBackOff"))),
 			"CniNotReady", "no network plugin (CNI) has started on it: the pod aws-node-x7k2p waits in ImagePullBackOff"},
+		{"a plugin that is chained to the VPC CNI crashes", do(unready(noNetwork), pod("aws-node", func(p *evidence.Pod) { p.Ready = true }), pod("cilium", waiting("CrashLoopBackOff"))),
+			"CniNotReady", "no network plugin (CNI) has started on it: the pod cilium-x7k2p waits in CrashLoopBackOff"},
 		{"its pods were not read", do(unready(noNetwork), func(w *world) { w.node.Pods = evidence.Failed[[]evidence.Pod]("why") }), "CniNotReady", "spec.nodeName=" + name},
 		{"it is silent with that message", do(unready(noNetwork), func(w *world) { w.object().Conditions[0].Status = "Unknown" }), "", ""},
 	}
