@@ -310,6 +310,38 @@ func other(name, trust string) func(*evidence.Evidence) {
 	})
 }
 
+// A mapping would let every instance in that Quick Setup of Systems Manager gave its profile to.
+func TestAProfileThatWasReplacedIsNotMapped(t *testing.T) {
+	for name, tt := range map[string]struct {
+		named string
+		want  bool
+	}{
+		"another one":               {"payments-edge", true},
+		"another one, by its ARN":   {"arn:aws:iam::111122223333:instance-profile/eks/payments-edge", true},
+		"the same":                  {"payments-node", false},
+		"the same, by its ARN":      {profile, false},
+		"none":                      {"", false},
+		"the template was not read": {"-", false},
+	} {
+		e := sound("API")
+		e.Cluster.AccessEntries = entries()
+		i := e.Instances[instance]
+		i.Config.Value.LaunchTemplate, i.Config.Value.LaunchTemplateVersion = "lt-1", "2"
+		e.Instances[instance] = i
+		if tt.named != "-" {
+			e.Templates = map[string]evidence.Fact[evidence.LaunchTemplate]{"lt-1:2": evidence.Read(evidence.LaunchTemplate{ProfileARN: tt.named})}
+		}
+		for _, kind := range []roll.Kind{roll.Unregistered, roll.Unknown} {
+			c := analyze(e, kind).Causes()[0]
+			replaced := strings.Contains(c.Summary, "its launch template names the instance profile payments-edge, and something gave it payments-node since")
+			gives := strings.Contains(c.Fix, "replace-iam-instance-profile-association --association-id \"$ASSOCIATION\" --iam-instance-profile Name=payments-edge")
+			if c.Code != cause.NodeRoleNotMapped || c.Confidence != roll.Decisive || replaced != tt.want || gives != tt.want || strings.Contains(c.Fix, "create-access-entry") == tt.want {
+				t.Errorf("%s, %s: %s (%s)\n%s", name, kind, c.Summary, c.Confidence, c.Fix)
+			}
+		}
+	}
+}
+
 // A role mapped in place of the nodes' is reported with what it was recognized by, and named if
 // that is nothing.
 func TestTheRoleThatIsMappedInPlaceOfTheNodesIsNamed(t *testing.T) {

@@ -187,9 +187,13 @@ func (d *door) notMapped(r evidence.Role, mode string) {
 	} else {
 		d.NotChecked(gap, cause.ControllerRoleMapped)
 	}
-	d.Note(cause.NodeRoleNotMapped, found.
-		Says("the role %s of %s %s of %s, so the API server refuses its kubelet%s", r.Name, d.Finding.Instance, not, d.ClusterID.Name, inPlace(others)).
-		Shows(d.notFound(r, mode)...).Shows(mappings(others, r)...))
+	found.Says("the role %s of %s %s of %s, so the API server refuses its kubelet%s", r.Name, d.Finding.Instance, not, d.ClusterID.Name, inPlace(others)).
+		Shows(d.notFound(r, mode)...).Shows(mappings(others, r)...)
+	if own, now := d.launchedWith(), last(d.Config().Value.ProfileARN); own != "" && own != now {
+		found.Also(fmt.Sprintf("; its launch template names the instance profile %s, and something gave it %s since", own, now)).
+			Saw(d.LaunchTemplate(), "IamInstanceProfile", own, now).Fix(d.giveBack(own), "# and find what replaced it, such as Quick Setup of Systems Manager, or it does so again")
+	}
+	d.Note(cause.NodeRoleNotMapped, found)
 }
 
 // notFound returns the stores that were searched, as evidence.

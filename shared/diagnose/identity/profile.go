@@ -25,6 +25,23 @@ func (d *door) noProfile() cause.Verdict {
 			"# and name the profile where the instance comes from: launch template, node group or EC2NodeClass")
 }
 
+// launchedWith returns the name of the instance profile in the launch template version that the instance was
+// launched from, "" if it names none or was not read. The profile of a running instance can be replaced, which
+// Quick Setup of Systems Manager did to nodes.
+// https://github.com/eksctl-io/eksctl/issues/1907
+func (d *door) launchedWith() string {
+	i := d.Config().Value
+	return last(d.Templates[i.LaunchTemplate+":"+i.LaunchTemplateVersion].Value.ProfileARN)
+}
+
+// giveBack returns the commands that give the instance a profile in place of the one that it has.
+func (d *door) giveBack(profile string) string {
+	return paste.Lines(
+		"ASSOCIATION=$("+d.AWS("ec2", "describe-iam-instance-profile-associations", "--filters", "Name=instance-id,Values="+string(d.Finding.Instance),
+			"--query", "IamInstanceProfileAssociations[0].AssociationId", "--output", "text")+")",
+		strings.Replace(d.AWS("ec2", "replace-iam-instance-profile-association", "--association-id", "ASSOCIATION", "--iam-instance-profile", "Name="+profile), "ASSOCIATION", `"$ASSOCIATION"`, 1))
+}
+
 func (d *door) emptyProfile(p evidence.InstanceProfile) cause.Verdict {
 	return cause.Decisive().In("instance-profile/"+p.ARN).
 		Says("the instance profile %s of %s holds no role, %s", p.Name, d.Finding.Instance, noCredentials).
