@@ -37,7 +37,7 @@ var always = map[string][]member{
 	fileStatuses: {
 		{has: "InstanceStatus"}, {has: "SystemStatus"}, {in: "InstanceStatus", has: "Status"}, {in: "SystemStatus", has: "Status"}, {in: "Events[]", has: "Code"}, {in: "Events[]", has: "Description"},
 	},
-	fileSubnets: {{has: "AvailableIpAddressCount"}},
+	fileSubnets: {{has: "AvailableIpAddressCount"}, {has: "OwnerId"}},
 	fileRouteTables: {
 		{has: "VpcId"}, {has: "Routes", list: true}, {has: "Associations", list: true}, {in: "Associations[]", has: "SubnetId|GatewayId", when: "Main=false"},
 		{in: "Routes[]", has: "DestinationCidrBlock|DestinationIpv6CidrBlock|DestinationPrefixListId"}, {in: "Routes[]", has: routeTargets, when: "State=active"},
