@@ -15,6 +15,10 @@ func accountCases() []Case {
 		docSwap      = "https://github.com/awslabs/amazon-eks-ami/pull/1958"
 		docIsolated  = "https://aws.github.io/aws-eks-best-practices/incidents/"
 		docUnmarked  = "https://github.com/aws/karpenter-provider-aws/issues/3910"
+		docSharing   = "https://docs.aws.amazon.com/vpc/latest/userguide/vpc-share-limitations.html"
+		docShared    = "https://aws.amazon.com/blogs/containers/use-shared-vpcs-in-amazon-eks/"
+		docSetup     = "https://github.com/eksctl-io/eksctl/issues/1907"
+		docCilium    = "https://docs.cilium.io/en/stable/installation/k8s-install-helm/"
 		space        = "11000000"
 		inodes       = "1200000"
 	)
@@ -32,7 +36,43 @@ func accountCases() []Case {
 			return unregistered(m, "CloudInitFailed").holds("CauseOutside")
 		}
 	}
+	// shared puts an instance into a subnet of another account, with these routes.
+	shared := func(b *Bundle, routes ...object) *Machine {
+		b.aside(routes...)["OwnerId"] = "123456789012"
+		return b.UnregisteredAside(BatchGroup)
+	}
 	return []Case{
+		misleading("nat-gateway-of-the-account-that-shares-the-subnet", "The subnet is shared by the account of the network: its routes show, and not the NAT gateway that they lead to.",
+			from(docSharing, docShared), func(b *Bundle) *verdict {
+				b.endpoint(true, false)
+				return unregistered(shared(b, route("NatGatewayId", "nat-0a1b2c3d4e5f60397")), "").misses("ApiEndpointUnreachable")
+			}),
+		misleading("endpoints-of-the-account-that-shares-the-subnet", "No way leads out of the shared subnet, and whether the account of the network made endpoints there does not show. The role is mapped nowhere.",
+			from(docSharing, docAccessEntries), func(b *Bundle) *verdict {
+				b.endpoint(false, true)
+				m := shared(b)
+				b.unmap(BatchGroup)
+				return unregistered(m, "NodeRoleNotMapped").suggests("VpcEndpointMissing")
+			}),
+		broken("instance-profile-replaced-by-quick-setup", "Quick Setup of Systems Manager gave the node its own instance profile in place of the one in its launch template. The cluster does not know that role, and should not.",
+			from(docSetup, "https://docs.aws.amazon.com/systems-manager/latest/userguide/quick-setup-host-management.html"), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
+				quick := Group{Owner: byNodeGroup, Name: "quick", Role: "AmazonSSMRoleForInstancesQuickSetup"}
+				b.identity(quick)
+				b.unmap(quick)
+				m.Instance["IamInstanceProfile"] = object{"Arn": "arn:aws:iam::" + Account + ":instance-profile/" + quick.Profile(), "Id": "AIPA" + token(quick.Profile())}
+				return finds(m, "Unknown", "NodeRoleNotMapped", "KubeletSilent").says("its launch template names the instance profile " + Workers.Profile()).holds("CauseOutside")
+			})),
+		broken("aws-node-out-of-use-and-ciliums-pods-kept-off", "The cluster's network is Cilium's, and aws-node selects nodes that do not exist, as Cilium's guide tells. Cilium's pods do not tolerate a taint of the node group.",
+			from(docCilium, "https://github.com/giantswarm/aws-operator/pull/3386"), func(b *Bundle) *verdict {
+				m := b.cniWaits(Workers)
+				b.taint(m, "team", "NoSchedule")
+				b.daemonSet("aws-node", "/opt/cni/bin", "/etc/cni/net.d")
+				b.lastSet()["tolerations"], b.lastSet()["nodeSelector"] = []object{{"operator": "Exists"}}, object{"io.cilium/aws-node-enabled": "true"}
+				b.daemonSet("cilium", "/opt/cni/bin", "/etc/cni/net.d")
+				b.lastSet()["tolerations"] = []object{{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}}
+				return finds(m, "Uninitialized", "CniNotReady").says("kube-system/cilium", "does not tolerate team:NoSchedule").saysNot("selects other nodes")
+			}),
+
 		broken("bottlerocket-for-another-region", "The settings were copied from another region, with settings.aws.region: pluto asks EC2 there for the name of the instance, and gives up after five minutes.",
 			from(docRegion, docPluto), func(b *Bundle) *verdict {
 				m := b.Unregistered(rocket)
