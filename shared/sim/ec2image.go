@@ -143,20 +143,13 @@ func (a *account) versions(id string) map[string]types.LaunchTemplateVersion {
 	return out
 }
 
-// oldTypes are instance families that are not on the Nitro system, and therefore have no latest
-// console output.
-var oldTypes = []string{"t2", "m3", "m4", "c3", "c4", "r3", "r4"}
-
-// GetConsoleOutput returns the console output of an instance.
+// GetConsoleOutput returns the console output of an instance. All of them are on the Nitro system, and
+// therefore have the latest.
 func (e ec2API) GetConsoleOutput(in *ec2.GetConsoleOutputInput, out *ec2.GetConsoleOutputOutput) error {
 	out.InstanceId = in.InstanceId
 	m, err := e.v.a.known(aws.ToString(in.InstanceId))
 	if err != nil {
 		return err
-	}
-	family, _, _ := strings.Cut(string(m.shown.InstanceType), ".")
-	if aws.ToBool(in.Latest) && slices.Contains(oldTypes, family) {
-		return badRequest("UnsupportedOperation", "This instance type does not support retrieving the latest console logs.")
 	}
 	out.Output, out.Timestamp = inBase64(m.console()), aws.Time(e.v.a.Now().Truncate(time.Second))
 	return nil

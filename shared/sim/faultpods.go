@@ -233,15 +233,7 @@ func (n *node) budget(p *pod) policyv1.PodDisruptionBudget {
 	}
 }
 
-// listVolumeClaims and listVolumes list the local volumes of pods and their claims.
-func (q *kubeQuery) listVolumeClaims(to *kubeList) {
-	for n, p := range q.c.pods(q.namespace) {
-		if p.keep == keptLocal {
-			to.object(n.volumeClaim(p))
-		}
-	}
-}
-
+// listVolumes lists the local volumes of pods, and the volumes that outlive their machines.
 func (q *kubeQuery) listVolumes(to *kubeList) {
 	for n, p := range q.c.pods("") {
 		if p.keep == keptLocal {
@@ -251,41 +243,8 @@ func (q *kubeQuery) listVolumes(to *kubeList) {
 	q.c.listLeft(to)
 }
 
-func (q *kubeQuery) getVolumeClaim() (any, error) {
-	for n, p := range q.c.pods(q.namespace) {
-		if p.keep == keptLocal && p.volumeClaim() == q.name {
-			return n.volumeClaim(p), nil
-		}
-	}
-	return nil, q.notFound()
-}
-
-func (q *kubeQuery) getVolume() (any, error) {
-	for n, p := range q.c.pods("") {
-		if p.keep == keptLocal && p.volume() == q.name {
-			return n.volume(p), nil
-		}
-	}
-	return nil, q.notFound()
-}
-
-// localStorage is the storage class of volumes without a provisioner.
+// volume returns the local volume of a pod, of a storage class without a provisioner.
 // https://kubernetes.io/docs/concepts/storage/volumes/#local
-var localStorage = "local-storage"
-
-func (n *node) volumeClaim(p *pod) corev1.PersistentVolumeClaim {
-	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("100Gi")}
-	return corev1.PersistentVolumeClaim{
-		TypeMeta:   metav1.TypeMeta{Kind: "PersistentVolumeClaim", APIVersion: "v1"},
-		ObjectMeta: metav1.ObjectMeta{Name: p.volumeClaim(), Namespace: p.namespace, CreationTimestamp: stamped(n.created)},
-		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: &localStorage, VolumeName: p.volume(),
-			Resources: corev1.VolumeResourceRequirements{Requests: size},
-		},
-		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: size},
-	}
-}
-
 func (n *node) volume(p *pod) corev1.PersistentVolume {
 	return corev1.PersistentVolume{
 		TypeMeta:   metav1.TypeMeta{Kind: "PersistentVolume", APIVersion: "v1"},
@@ -293,7 +252,7 @@ func (n *node) volume(p *pod) corev1.PersistentVolume {
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("100Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/mnt/disks/0"}},
-			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete, StorageClassName: localStorage,
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete, StorageClassName: "local-storage",
 			ClaimRef: &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: p.namespace, Name: p.volumeClaim()},
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{n.labels[corev1.LabelHostname]}}},

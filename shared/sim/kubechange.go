@@ -89,9 +89,6 @@ func (q *kubeQuery) patchNode() (any, error) {
 			delete(n.annotations, key)
 			continue
 		}
-		if n.annotations == nil {
-			n.annotations = map[string]string{}
-		}
 		n.annotations[key] = *value
 	}
 	n.version = q.c.changed()

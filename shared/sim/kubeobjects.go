@@ -29,8 +29,6 @@ var kubeObjects = map[string]func(*kubeQuery) (any, error){
 	"v1/nodes":                            (*kubeQuery).getNode,
 	"v1/configmaps":                       (*kubeQuery).getConfigMap,
 	"coordination.k8s.io/v1/leases":       (*kubeQuery).getLease,
-	"v1/persistentvolumes":                (*kubeQuery).getVolume,
-	"v1/persistentvolumeclaims":           (*kubeQuery).getVolumeClaim,
 	"karpenter.sh/v1/nodepools":           (*kubeQuery).getNodePool,
 	"karpenter.k8s.aws/v1/ec2nodeclasses": (*kubeQuery).getNodeClass,
 }
@@ -38,15 +36,12 @@ var kubeObjects = map[string]func(*kubeQuery) (any, error){
 // kubeLists holds the kinds that it serves as lists. The cluster has no admission webhooks for
 // kubelets' requests.
 var kubeLists = map[string]func(*kubeQuery, *kubeList){
-	"v1/nodes":                       (*kubeQuery).listNodes,
 	"v1/pods":                        (*kubeQuery).listPods,
 	"v1/events":                      (*kubeQuery).listEvents,
-	"coordination.k8s.io/v1/leases":  (*kubeQuery).listLeases,
 	"karpenter.sh/v1/nodeclaims":     (*kubeQuery).listClaims,
 	"karpenter.sh/v1/nodepools":      (*kubeQuery).listNodePools,
 	"policy/v1/poddisruptionbudgets": (*kubeQuery).listBudgets,
 	"v1/persistentvolumes":           (*kubeQuery).listVolumes,
-	"v1/persistentvolumeclaims":      (*kubeQuery).listVolumeClaims,
 	"v1/serviceaccounts":             none, // Karpenter's gets its role by EKS Pod Identity, and does not show it
 	"admissionregistration.k8s.io/v1/mutatingwebhookconfigurations":   none,
 	"admissionregistration.k8s.io/v1/validatingwebhookconfigurations": none,
@@ -300,14 +295,6 @@ func (q *kubeQuery) getNode() (any, error) {
 	return n.read(), nil
 }
 
-func (q *kubeQuery) listNodes(to *kubeList) {
-	for _, n := range q.c.nodes {
-		if !n.unlisted {
-			to.add(n.item())
-		}
-	}
-}
-
 // lease returns the Lease of a node, and whether there is one. It lives as long as the node. A
 // kubelet that never ran to renew it has none.
 func (n *node) lease() (coordinationv1.Lease, bool) {
@@ -339,14 +326,6 @@ func (q *kubeQuery) getLease() (any, error) {
 		}
 	}
 	return nil, q.notFound()
-}
-
-func (q *kubeQuery) listLeases(to *kubeList) {
-	for _, n := range q.c.leased() {
-		if l, ok := n.lease(); ok {
-			to.object(l)
-		}
-	}
 }
 
 // fields returns the query's field selector, and labels its label selector.
