@@ -646,11 +646,7 @@ func (u *auditor) calm() {
 		u.escalated(c)
 		ill := 0
 		for _, g := range c.groups {
-			for _, m := range g.members {
-				if m.ail != well {
-					ill++
-				}
-			}
+			ill += count(g.members, (*machine).ills)
 		}
 		if u.queue[c] = max(u.queue[c], ill); ill == 0 {
 			delete(u.queue, c)

@@ -43,7 +43,5 @@ func (u *auditor) cordonedFor(c *cluster, n *node) bool {
 	if works, _ := wellNode(&read); !works || failedAccelerator(&read) || !m.vanished.IsZero() || !m.unnamed.IsZero() || n.provider != "" {
 		return true
 	}
-	_, held := get(m.tags, roll.TagHold)
-	_, ignored := get(m.tags, roll.TagIgnore)
-	return held || ignored || c.unjudged() || !c.exists() || u.policyNow(c, m.g).mode < mayRemediate || u.a.weather.stormy(now) || u.verdicts.forgotten.Add(24*time.Hour).After(now) && !u.verdicts.forgotten.IsZero()
+	return m.has(roll.TagHold) || m.has(roll.TagIgnore) || c.unjudged() || !c.exists() || u.policyNow(c, m.g).mode < mayRemediate || u.a.weather.stormy(now) || u.verdicts.forgotten.Add(24*time.Hour).After(now) && !u.verdicts.forgotten.IsZero()
 }

@@ -17,12 +17,7 @@ const leftSlack = 5 * time.Minute
 // leftover returns the leftover that a subject names, or nil if no fault made it.
 func (a *account) leftover(subject string) *leftover {
 	name, _ := leftName(subject)
-	for _, l := range a.left {
-		if l.id == name {
-			return l
-		}
-	}
-	return nil
+	return find(a.left, func(l *leftover) bool { return l.id == name })
 }
 
 // left audits what a notice reports as left.

@@ -78,7 +78,7 @@ func (u *auditor) owned(inv *invocation, what act, m *machine) {
 		if ill := now.Sub(since); ill < repairAfter {
 			u.broken(RuleOwner, "%s: %s of %s, %s for %s, which Karpenter may be about to repair", inv.name, what, m.id, m.ail, ill.Round(time.Second))
 		}
-	case g.owner == nodeGroup && g.repair && u.a.spec(g).Repair && now.Sub(m.since) < repairAfter:
+	case g.owner == nodeGroup && g.repair && g.spec.Repair && now.Sub(m.since) < repairAfter:
 		u.broken(RuleOwner, "%s: %s of %s, of a node group that repairs its nodes", inv.name, what, m.id)
 	}
 }

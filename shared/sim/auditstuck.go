@@ -40,15 +40,11 @@ func (u *auditor) stuck(inv *invocation, d noticed) {
 // deletedAt returns when the object was deleted. It returns false if the object does not exist.
 func (c *cluster) deletedAt(subject string) (time.Time, bool) {
 	kind, name, _ := strings.Cut(subject, "/")
-	for _, cl := range c.claims {
-		if kind == "nodeclaim" && cl.name == name {
-			return cl.deleting, true
-		}
+	if cl := find(c.claims, func(cl *claim) bool { return cl.name == name }); kind == "nodeclaim" && cl != nil {
+		return cl.deleting, true
 	}
-	for _, n := range c.nodes {
-		if kind == "node" && n.name == name {
-			return n.deleting, true
-		}
+	if n := find(c.nodes, func(n *node) bool { return n.name == name }); kind == "node" && n != nil {
+		return n.deleting, true
 	}
 	return time.Time{}, false
 }
@@ -62,7 +58,7 @@ func (u *auditor) toldOfKept(c *cluster, cl *claim) {
 		if !m.node.deleting.IsZero() && (since.IsZero() || m.node.deleting.Before(since)) {
 			since = m.node.deleting
 		}
-		if _, ignored := get(m.tags, roll.TagIgnore); ignored || m.elsewhere != "" || m.muted || m.node.unlisted {
+		if m.has(roll.TagIgnore) || m.elsewhere != "" || m.muted || m.node.unlisted {
 			return
 		}
 	}

@@ -385,9 +385,8 @@ func (u *auditor) removed(m *machine) {
 	a, c, now := u.a, m.c, u.a.Now()
 	first, checked := u.verdicts.first[c.name]
 	pol := u.policyNow(c, m.g)
-	_, ignored := get(m.tags, roll.TagIgnore)
 	switch {
-	case !checked || first.After(m.launched) || u.verdicts.forgotten.After(m.launched), ignored:
+	case !checked || first.After(m.launched) || u.verdicts.forgotten.After(m.launched), m.has(roll.TagIgnore):
 	case u.verdicts.blind[c].After(m.launched), c.unjudged(), m.muted || m.elsewhere != "":
 	case pol.mode < mayNotify || u.verdicts.quiet[m.g].After(m.launched):
 	case !pol.tells("Unregistered") || !pol.tells("Uninitialized"):
@@ -572,7 +571,7 @@ func (u *auditor) owed(g *group) bool {
 func (u *auditor) hindered(m *machine) string {
 	a, c, g, now := u.a, m.c, m.g, u.a.Now()
 	first, checked := u.verdicts.first[c.name]
-	_, held := get(m.tags, roll.TagHold)
+	held := m.has(roll.TagHold)
 	if m.holds != nil {
 		held = m.holds.keeps(now)
 	}

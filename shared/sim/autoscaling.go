@@ -23,10 +23,8 @@ const (
 // scaled returns the group behind an Auto Scaling group, nil if there is none of that name.
 func (a *account) scaled(name string) *group {
 	for _, c := range a.clusters {
-		for _, g := range c.groups {
-			if g.isScaled() && g.asgName() == name {
-				return g
-			}
+		if g := find(c.groups, func(g *group) bool { return g.isScaled() && g.asgName() == name }); g != nil {
+			return g
 		}
 	}
 	return nil

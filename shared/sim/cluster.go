@@ -12,7 +12,7 @@ import (
 func (a *account) newCluster(s ClusterSpec) *cluster {
 	d := a.d.of("cluster").of(s.Name)
 	c := &cluster{
-		a: a, d: d, name: s.Name, status: "ACTIVE", mode: s.Mode, created: a.Now().Add(-90 * 24 * time.Hour),
+		a: a, d: d, name: s.Name, status: "ACTIVE", spec: s, mode: s.Mode, created: a.Now().Add(-90 * 24 * time.Hour),
 		byNode: map[string]*node{},
 	}
 	if !a.sc.Quiet {
@@ -20,8 +20,10 @@ func (a *account) newCluster(s ClusterSpec) *cluster {
 	}
 	a.clusters = append(a.clusters, c)
 	a.byName[c.name] = c
-	for _, g := range s.Groups {
-		c.groups = append(c.groups, c.newGroup(g))
+	for _, of := range s.Groups {
+		g := c.newGroup(of)
+		g.spec = of
+		c.groups = append(c.groups, g)
 	}
 	c.mapRoles()
 	return c
@@ -60,12 +62,7 @@ func (c *cluster) authority() string {
 
 // group returns the group of a name, nil if there is none.
 func (c *cluster) group(name string) *group {
-	for _, g := range c.groups {
-		if g.name == name {
-			return g
-		}
-	}
-	return nil
+	return find(c.groups, func(g *group) bool { return g.name == name })
 }
 
 // delete removes the cluster from EKS. Its machines remain.

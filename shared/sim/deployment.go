@@ -98,16 +98,6 @@ func (d *deployment) newQueue(q queue) *queue {
 	return &q
 }
 
-// queue returns the queue of a name, nil if there is none.
-func (d *deployment) queue(name string) *queue {
-	for _, q := range []*queue{d.events, d.checks, d.orders} {
-		if q.name == name {
-			return q
-		}
-	}
-	return nil
-}
-
 // state returns the ledger's state of a cluster.
 func (d *deployment) state(cluster string) ledger.State {
 	return d.table.state(roll.ClusterID{Account: accountID, Region: region, Name: cluster})

@@ -245,7 +245,7 @@ func (g *group) mend() {
 		version := g.template.version
 		g.template, g.spare = *g.spare, nil
 		g.template.version = version + 1
-		g.kind = kindOf(g.c.a.spec(g).Type)
+		g.kind = kindOf(g.spec.Type)
 	}
 	g.template.taints = nil
 	for _, m := range slices.Clone(g.members) {
@@ -257,28 +257,6 @@ func (g *group) mend() {
 
 // tag changes the cluster's tag rollcall:mode.
 func (c *cluster) tag(mode string) { c.mode, c.retagged = mode, c.a.Now() }
-
-// modeTag returns the value of the cluster's tag rollcall:mode in the scenario.
-func (a *account) modeTag(c *cluster) string {
-	for _, s := range a.sc.Clusters {
-		if s.Name == c.name {
-			return s.Mode
-		}
-	}
-	return ""
-}
-
-// spec returns the scenario's specification of the group.
-func (a *account) spec(g *group) GroupSpec {
-	for _, c := range a.sc.Clusters {
-		for _, s := range c.Groups {
-			if c.Name == g.c.name && s.Name == g.name {
-				return s
-			}
-		}
-	}
-	return GroupSpec{Type: g.kind.Type}
-}
 
 // unmap replaces the group's role in aws-auth with the controller's role. Its machines lose
 // access; if the fault is bare, running ones keep it.
@@ -412,7 +390,7 @@ func (m *machine) meddle(f Fault, p dice) {
 // tagHold tags the machine with rollcall:hold, and reports whether it was not held: an instance has one tag
 // of a key.
 func (m *machine) tagHold(value string) bool {
-	if _, held := get(m.tags, roll.TagHold); held {
+	if m.has(roll.TagHold) {
 		return false
 	}
 	m.tags = append(slices.Clone(m.tags), tag{roll.TagHold, value})
@@ -447,9 +425,9 @@ func (a *account) heal() {
 			continue
 		}
 		c.status, c.shifted, c.ghosts, c.barred = "ACTIVE", "", false, false
-		c.tag(a.modeTag(c))
+		c.tag(c.spec.Mode)
 		for _, g := range c.groups {
-			g.repair, g.suspended, g.unlucky, g.dry = a.spec(g).Repair, false, 0, time.Time{}
+			g.repair, g.suspended, g.unlucky, g.dry = g.spec.Repair, false, 0, time.Time{}
 			g.atEase()
 			g.remap()
 			g.mend()

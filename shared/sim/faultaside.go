@@ -193,13 +193,7 @@ func (m *machine) inPool() bool { return strings.HasPrefix(m.aside, warmed) }
 // inStandby returns how many of the group's instances are in Standby, which the desired capacity
 // leaves out.
 func (g *group) inStandby() int {
-	n := 0
-	for _, m := range g.members {
-		if m.aside == standby {
-			n++
-		}
-	}
-	return n
+	return count(g.members, func(m *machine) bool { return m.aside == standby })
 }
 
 // setAtEase puts the machine back into service.

@@ -85,7 +85,7 @@ func (d *deployment) lose() {
 	if d.table.Missing() {
 		return // it is being recreated
 	}
-	if d.orders.running > 0 || d.functions[inspect].busy() {
+	if d.orders.running > 0 || d.checks.running > 0 {
 		d.a.in(time.Second, d.lose)
 		return
 	}

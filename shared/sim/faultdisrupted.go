@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -101,12 +102,9 @@ func (m *machine) disrupt(f Fault, d dice) {
 
 // launchedReady reports whether a machine of the group that was launched since a time is Ready.
 func (g *group) launchedReady(since time.Time) bool {
-	for _, m := range g.members {
-		if !m.launched.Before(since.Truncate(time.Second)) && m.node != nil && m.node.ready().Status == corev1.ConditionTrue {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.members, func(m *machine) bool {
+		return !m.launched.Before(since.Truncate(time.Second)) && m.node != nil && m.node.works
+	})
 }
 
 // FaultFrozen is heartbeats that stop during an upgrade.

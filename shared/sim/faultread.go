@@ -30,7 +30,7 @@ var unreadSibling = faultType{
 	shape:  groupsOfSix,
 	strike: func(a *account, f Fault, d dice) {
 		for _, g := range a.targets(f) {
-			if !actedOnSoon(a.spec(g)) {
+			if !actedOnSoon(g.spec) {
 				continue
 			}
 			if f.Value == unreadByHand {
@@ -85,7 +85,7 @@ var loneCause = faultType{
 	shape:  groupsOfSix,
 	strike: func(a *account, f Fault, _ dice) {
 		for _, g := range a.targets(f) {
-			if !actedOnSoon(a.spec(g)) {
+			if !actedOnSoon(g.spec) {
 				continue
 			}
 			g.breakBy(FaultKind(f.Value))

@@ -63,7 +63,7 @@ var killSwitch = faultType{
 	},
 	relent: func(a *account, f Fault, _ dice) {
 		for _, c := range a.of(f) {
-			c.tag(a.modeTag(c))
+			c.tag(c.spec.Mode)
 		}
 		a.dep.setPolicy(a.sc.Policy)
 	},

@@ -50,7 +50,7 @@ func up(g *group, name string) *machine {
 		state: running, boots: 1, reporting: true,
 	}
 	n := &node{
-		c: c, name: name, uid: uid(d.of("node")), created: then.Add(time.Minute), machine: m, bootID: uid(d.of("boot")), annotations: map[string]string{},
+		c: c, name: name, uid: uid(d.of("node")), created: then.Add(time.Minute), machine: m, works: true, bootID: uid(d.of("boot")), annotations: map[string]string{},
 		labels: map[string]string{"kubernetes.io/arch": g.kind.Arch, "topology.kubernetes.io/zone": m.zone},
 		conditions: []corev1.NodeCondition{
 			{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory", LastTransitionTime: metav1.NewTime(then)},

@@ -286,12 +286,7 @@ var karpenterGroups = []string{"karpenter.k8s.aws", "karpenter.sh"}
 
 // hasKarpenter reports whether Karpenter is installed in the cluster.
 func (c *cluster) hasKarpenter() bool {
-	for _, g := range c.groups {
-		if g.owner == karpenter {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.groups, func(g *group) bool { return g.owner == karpenter })
 }
 
 // path returns the group, version and resource of the request.

@@ -156,11 +156,10 @@ func (c *cluster) removeNode(n *node) {
 // deleteClaim marks a NodeClaim for deletion. Its finalizer keeps it until Karpenter has
 // terminated its instance.
 func (q *kubeQuery) deleteClaim() (any, error) {
-	i := slices.IndexFunc(q.c.claims, func(cl *claim) bool { return cl.name == q.name })
-	if i < 0 {
+	cl := find(q.c.claims, func(cl *claim) bool { return cl.name == q.name })
+	if cl == nil {
 		return nil, q.notFound()
 	}
-	cl := q.c.claims[i]
 	if err := q.meant(cl.uid); err != nil {
 		return nil, err
 	}

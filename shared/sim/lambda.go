@@ -36,16 +36,6 @@ type function struct {
 	warm    []*place // idle ones; the last used is last
 }
 
-// busy reports whether an invocation of the function runs.
-func (f *function) busy() bool {
-	for _, q := range []*queue{f.a.dep.events, f.a.dep.checks, f.a.dep.orders} {
-		if q.fn == f {
-			return q.running > 0
-		}
-	}
-	return false
-}
-
 // place is an execution environment and its lifetime.
 type place struct {
 	v     *env

@@ -11,12 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Durations of the account's own processes.
-const (
-	// graceful is how long the control plane waits for a report before it sets Ready to Unknown:
-	// the node monitor's grace period.
-	graceful = 40 * time.Second
-)
+// graceful is how long the control plane waits for a report before it sets Ready to Unknown: the
+// node monitor's grace period.
+const graceful = 40 * time.Second
 
 // launch starts a machine of the group in a zone.
 func (g *group) launch(zone string) *machine {
@@ -106,14 +103,7 @@ func (g *group) launchTags(t template) []tag {
 }
 
 // index returns the cluster's position in the account.
-func (c *cluster) index() int {
-	for i, other := range c.a.clusters {
-		if other == c {
-			return i
-		}
-	}
-	return len(c.a.clusters)
-}
+func (c *cluster) index() int { return slices.Index(c.a.clusters, c) }
 
 // boot starts what runs on the machine.
 func (m *machine) boot() {
@@ -141,14 +131,11 @@ func (m *machine) join() {
 	if m.state != running || m.booting || m.muted || m.kubeletDown() {
 		return
 	}
-	if m.node == nil {
-		if !m.c.exists() {
-			return
-		}
+	if m.node != nil {
+		m.report()
+	} else if m.c.exists() {
 		m.register()
-		return
 	}
-	m.report()
 }
 
 // kubeletDown reports whether the machine's own fault keeps its kubelet from reporting.

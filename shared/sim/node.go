@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ func (n *node) tell(state string) {
 
 // pressures renews the kubelet's pressure conditions.
 func (n *node) pressures(memory bool) {
-	changed := false
+	var changed bool
 	if memory {
 		changed = n.set(corev1.NodeMemoryPressure, corev1.ConditionTrue, "KubeletHasInsufficientMemory", "kubelet has insufficient memory available")
 	} else {
@@ -103,12 +104,7 @@ func (n *node) part(failed bool) {
 }
 
 func (n *node) has(what corev1.NodeConditionType) bool {
-	for _, c := range n.conditions {
-		if c.Type == what {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.conditions, func(c corev1.NodeCondition) bool { return c.Type == what })
 }
 
 // taint adds a taint.
@@ -124,14 +120,8 @@ func (n *node) untaint(key string) {
 }
 
 func (n *node) untaintIf(gone func(corev1.Taint) bool) {
-	var kept []corev1.Taint
-	for _, t := range n.taints {
-		if !gone(t) {
-			kept = append(kept, t)
-		}
-	}
-	if len(kept) != len(n.taints) {
-		n.taints = kept
+	if slices.ContainsFunc(n.taints, gone) {
+		n.taints = slices.DeleteFunc(slices.Clone(n.taints), gone)
 		n.version = n.c.changed()
 	}
 }

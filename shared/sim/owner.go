@@ -236,13 +236,7 @@ func (g *group) tends(m *machine) bool {
 
 // mayRepair is the owners' own circuit breaker: no repairs while more than a fifth is unhealthy.
 func (g *group) mayRepair() bool {
-	ill := 0
-	for _, m := range g.members {
-		if m.ail != well {
-			ill++
-		}
-	}
-	return ill*5 <= len(g.members)+4
+	return count(g.members, (*machine).ills)*5 <= len(g.members)+4
 }
 
 // claimDeleted does what Karpenter does about a deleted NodeClaim: it terminates the instance,
@@ -315,7 +309,7 @@ func (g *group) settled(zone string) {
 // newGroup creates a group of a cluster.
 func (c *cluster) newGroup(s GroupSpec) *group {
 	g := &group{
-		c: c, d: c.d.of("group").of(s.Name), name: s.Name, owner: ownerKind(s.Owner), kind: kindOf(s.Type), desired: s.Desired, repair: s.Repair,
+		c: c, d: c.d.of("group").of(s.Name), name: s.Name, owner: ownerKind(s.Owner), kind: kindOf(s.Type), spec: GroupSpec{Type: s.Type}, desired: s.Desired, repair: s.Repair,
 		role: c.name + "-" + s.Name + "-node",
 	}
 	g.template = template{

@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"rollcall/shared/kube"
 	"rollcall/shared/plan/replay"
 	"rollcall/shared/roll/memo"
@@ -128,18 +126,8 @@ type Standing struct {
 func (a *account) standings() []Standing {
 	var out []Standing
 	for _, c := range a.clusters {
-		s := Standing{Cluster: c.name, Exists: c.exists(), Nodes: len(c.nodes)}
-		for _, n := range c.nodes {
-			if n.ready().Status == corev1.ConditionTrue {
-				s.Ready++
-			}
-		}
-		for _, m := range c.machines {
-			if m.alive() {
-				s.Machines++
-			}
-		}
-		out = append(out, s)
+		ready := count(c.nodes, func(n *node) bool { return n.works })
+		out = append(out, Standing{Cluster: c.name, Exists: c.exists(), Nodes: len(c.nodes), Ready: ready, Machines: count(c.machines, (*machine).alive)})
 	}
 	return out
 }

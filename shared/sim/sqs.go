@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"time"
 
@@ -304,8 +303,8 @@ func (s sqsAPI) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...
 	s.v.inv.swept(0, 1)
 	err := s.v.call(ctx, "sqs:SendMessage", writes, "", func() error {
 		dep := s.v.a.dep
-		q := dep.queue(path.Base(aws.ToString(in.QueueUrl)))
-		if q == nil || q.url() != aws.ToString(in.QueueUrl) {
+		q := find([]*queue{dep.events, dep.checks, dep.orders}, func(q *queue) bool { return q.url() == aws.ToString(in.QueueUrl) })
+		if q == nil {
 			return badRequest("AWS.SimpleQueueService.NonExistentQueue", "The specified queue does not exist.")
 		}
 		body, group, like := aws.ToString(in.MessageBody), aws.ToString(in.MessageGroupId), aws.ToString(in.MessageDeduplicationId)

@@ -69,6 +69,7 @@ type cluster struct {
 	created  time.Time
 	deleted  time.Time // zero while it exists
 	status   string    // as eks:DescribeCluster returns it
+	spec     ClusterSpec
 	mode     string    // the value of the EKS cluster's tag rollcall:mode; "" if it has none
 	retagged time.Time // when it changed
 	skew     time.Duration
@@ -110,6 +111,7 @@ type group struct {
 	name     string
 	owner    ownerKind
 	kind     machineKind
+	spec     GroupSpec // as the scenario has it; only a type if a fault made the group
 	desired  int
 	role     string // of the instance profile, which has the same name
 	template template
@@ -348,6 +350,33 @@ func (c *cluster) changed() int {
 	return c.version
 }
 
+// find returns the first of several that is, nil if none is.
+func find[T any](all []*T, is func(*T) bool) *T {
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+// count returns how many are.
+func count[T any](all []T, is func(T) bool) (n int) {
+	for _, one := range all {
+		if is(one) {
+			n++
+		}
+	}
+	return n
+}
+
+// ills reports whether the machine has an ailment.
+func (m *machine) ills() bool { return m.ail != well }
+
+// has reports whether the machine has the tag.
+func (m *machine) has(key string) bool {
+	_, ok := get(m.tags, key)
+	return ok
+}
+
 // get returns the value of a tag, and whether the tag exists.
 func get(tags []tag, key string) (string, bool) {
 	for _, t := range tags {
@@ -376,10 +405,7 @@ func (g *group) groupName() string {
 
 // groupNamed returns the cluster's group with that Rollcall name, nil if there is none.
 func (c *cluster) groupNamed(name string) *group {
-	if i := slices.IndexFunc(c.groups, func(g *group) bool { return g.groupName() == name }); i >= 0 {
-		return c.groups[i]
-	}
-	return nil
+	return find(c.groups, func(g *group) bool { return g.groupName() == name })
 }
 
 // asgName returns the name of the Auto Scaling group behind the group, "" if there is none.
