@@ -94,9 +94,9 @@ type auditor struct {
 	approvals approvals
 	truths    truths
 	times     times
-	inVain    map[*node]time.Time             // when a node began to be cordoned without a cause
-	excused   map[string]int                  // how many receives of a message met a fault
-	taken     map[string]map[string]time.Time // when an act was last done to a machine
+	inVain    map[*node]time.Time     // when a node began to be cordoned without a cause
+	excused   map[string]int          // how many receives of a message met a fault
+	taken     map[[2]string]time.Time // when an act was last done, by machine and act
 	// sightless is by cluster name.
 	sightless map[string]*sightless
 }
@@ -137,8 +137,17 @@ type owed struct {
 
 func newAuditor(a *account) *auditor {
 	return &auditor{
-		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{}, held: map[string]map[about]string{},
-		since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, firstSeen: map[string]map[about]foundThen{}, acted: map[string]owed{}, queue: map[*cluster]int{}, policies: newPolicies(), sense: newSense(), verdicts: newVerdicts(), records: newRecords(), approvals: newApprovals(), truths: newTruths(), sightless: map[string]*sightless{}, harms: harms{of: map[*cluster][]harmed{}}, times: newTimes(), inVain: map[*node]time.Time{}, excused: map[string]int{}, taken: map[string]map[string]time.Time{},
+		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{},
+		held: map[string]map[about]string{}, since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, acted: map[string]owed{},
+		firstSeen: map[string]map[about]foundThen{}, queue: map[*cluster]int{}, inVain: map[*node]time.Time{}, excused: map[string]int{},
+		taken: map[[2]string]time.Time{}, sightless: map[string]*sightless{}, harms: harms{of: map[*cluster][]harmed{}},
+		sense:     sense{replaced: map[*group][]effect{}, worked: map[string]bool{}, brought: map[*group]time.Time{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}, down: map[string]down{}},
+		verdicts:  verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, clean: map[string][]time.Time{}, latest: map[string]*invocation{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, meanwhile: map[about]meanwhile{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}},
+		records:   records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, closed: map[string]saying{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}, lasting: map[string]map[withheld]time.Time{}, found: map[about]sighting{}},
+		truths:    truths{last: map[[2]string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]sighting{}, doubted: map[string]map[withheld]bool{}},
+		times:     times{left: map[*node]time.Time{}, was: map[*node]time.Time{}, back: map[*node]time.Time{}, as: map[*node]corev1.ConditionStatus{}, expires: map[string]time.Time{}},
+		approvals: approvals{asked: map[string]request{}, given: map[string]time.Time{}},
+		policies:  newPolicies(),
 	}
 }
 

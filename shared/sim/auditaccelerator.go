@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/shared/ledger"
 )
 
 // The rule of accelerators, and the time that AWS gives them.
@@ -46,9 +48,7 @@ func (u *auditor) repairing(inv *invocation, what act, m *machine, n *corev1.Nod
 
 // failedAccelerator reports whether the agent reported a failed accelerator of the node.
 func failedAccelerator(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == accelerated && c.Status == corev1.ConditionFalse
-	})
+	return conditionOf(n.Status.Conditions, accelerated).Status == corev1.ConditionFalse
 }
 
 // rebootTried reports whether the machine was rebooted within the last day, or has a reboot on record.
@@ -57,12 +57,9 @@ func (u *auditor) rebootTried(m *machine) bool {
 	if at, ok := u.reboots[m.id]; ok && u.a.Now().Sub(at) < 24*time.Hour {
 		return true
 	}
-	for _, a := range u.a.dep.state(m.c.name).Actions {
-		if string(a.Instance) == m.id && a.Do == acts[actReboot] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(u.a.dep.state(m.c.name).Actions, func(a ledger.Action) bool {
+		return string(a.Instance) == m.id && a.Do == acts[actReboot]
+	})
 }
 
 // optedIn reports whether the policy repairs the fault of the machine.

@@ -25,10 +25,6 @@ type request struct {
 	until          time.Time
 }
 
-func newApprovals() approvals {
-	return approvals{asked: map[string]request{}, given: map[string]time.Time{}}
-}
-
 // asks records what a notice asks people to approve. A notice that is sent twice asks again.
 func (u *auditor) asks(d noticed) {
 	for _, i := range d.Instances {
@@ -73,7 +69,7 @@ func (u *auditor) permitted(inv *invocation, what act, m *machine, intent ledger
 		begun := func(a ledger.Action) bool { // a function that was killed may not have done it
 			return string(a.Instance) == m.id && slices.Contains(q.acts, a.Do) && a.At.After(given) && a.At.Before(q.until.Add(slack))
 		}
-		taken := func(do string) bool { return u.taken[m.id][do].After(given) }
+		taken := func(do string) bool { return u.taken[[2]string{m.id, do}].After(given) }
 		if now.Before(q.until.Add(slack)) || slices.ContainsFunc(q.acts, taken) || slices.ContainsFunc(u.a.dep.state(m.c.name).Actions, begun) {
 			return
 		}

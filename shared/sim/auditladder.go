@@ -25,9 +25,6 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 	if what == actDeleteClaim {
 		do = acts[actTerminate]
 	}
-	if u.taken[m.id] == nil {
-		u.taken[m.id] = map[string]time.Time{}
-	}
 	if what == actCordon && intent.Do == acts[actEvict] {
 		do = intent.Do // the drain's own cordon
 	}
@@ -35,7 +32,8 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 	// done, even if somebody lifts it later.
 	if n := m.node; do == acts[actEvict] && n != nil && (n.cordoned || n.lifted.Add(ahead).After(intent.At)) {
 		since, _, _ := u.tolerated(inv, m)
-		u.taken[m.id][acts[actCordon]] = latest(since, u.taken[m.id][acts[actCordon]])
+		cordon := [2]string{m.id, acts[actCordon]}
+		u.taken[cordon] = latest(since, u.taken[cordon])
 	}
 	switch kind {
 	case "", "Ghost", "Orphaned", "Scheduled", "ConditionFailed": // other rules cover these
@@ -56,7 +54,7 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 	if what == actReboot && kind == string(roll.Unknown) && m.failsCheck() && u.a.Now().Sub(m.since) > 2*lag && !inv.missed {
 		u.broken(RuleVain, "%s: %s of %s for %s, whose status checks fail since %s", inv.name, what, m.id, kind, m.since.Format(time.TimeOnly))
 	}
-	u.taken[m.id][do] = u.a.Now()
+	u.taken[[2]string{m.id, do}] = u.a.Now()
 }
 
 // leavesOut returns why a ladder does not allow an act now, or "" if it does.
@@ -76,7 +74,7 @@ func (u *auditor) leavesOut(inv *invocation, pol *terms, ladder []rung, kind, do
 			}
 			return ""
 		}
-		at, done := u.taken[m.id][r.Do]
+		at, done := u.taken[[2]string{m.id, r.Do}]
 		done = done && !at.Before(since)
 		switch {
 		case !slices.Contains([]string{"cordon", "drain", "reboot"}, r.Do):

@@ -62,10 +62,6 @@ type toldOf struct {
 	instances int
 }
 
-func newRecords() records {
-	return records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, closed: map[string]saying{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}, lasting: map[string]map[withheld]time.Time{}, found: map[about]sighting{}}
-}
-
 // noticesADay is how many notices of one incident may be sent within a day, apart from those of outcomes
 // and one for each order. It covers the opening, the growth, and holds of single machines.
 const noticesADay = 24

@@ -38,10 +38,6 @@ type sense struct {
 	down      map[string]down // by cluster
 }
 
-func newSense() sense {
-	return sense{replaced: map[*group][]effect{}, worked: map[string]bool{}, brought: map[*group]time.Time{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}, down: map[string]down{}}
-}
-
 // sensible audits an act on a machine at the moment at which it takes effect.
 func (u *auditor) sensible(inv *invocation, what act, m *machine) {
 	if m == nil || !what.destructive() || what == actDeleteNode {
@@ -154,12 +150,9 @@ func (s *sense) happened(e Event, m *machine) {
 
 // sawReady records which machines' nodes a complete check read as Ready.
 func (u *auditor) sawReady(inv *invocation) {
-	for _, page := range inv.seen.nodes.pages {
-		for i := range page {
-			n := &page[i]
-			if id := instanceOf(n); !u.sense.shown[id] && readyNode(n) {
-				u.sense.shown[id] = true
-			}
+	for n := range inv.seen.eachNode() {
+		if id := instanceOf(n); !u.sense.shown[id] && readyNode(n) {
+			u.sense.shown[id] = true
 		}
 	}
 }
@@ -180,11 +173,9 @@ func (u *auditor) zoned(inv *invocation, c *cluster, o order) {
 
 // zone returns the zone in which an instance was last seen.
 func (s *sight) zone(id string) string {
-	for _, page := range s.instances.pages {
-		for _, i := range page {
-			if *i.InstanceId == id && i.Placement != nil && i.Placement.AvailabilityZone != nil {
-				return *i.Placement.AvailabilityZone
-			}
+	for i := range s.eachInstance() {
+		if *i.InstanceId == id && i.Placement != nil && i.Placement.AvailabilityZone != nil {
+			return *i.Placement.AvailabilityZone
 		}
 	}
 	return ""
@@ -197,31 +188,17 @@ func (s *sight) isDown(zone string, at time.Time, pol *terms) (nodes, silent int
 	return nodes, silent, silent >= 3 && silent*100 >= pol.count("limits.zone")*nodes
 }
 
-// running returns whether the listed instances run.
-func (s *sight) running() map[string]bool {
-	running := map[string]bool{}
-	for _, page := range s.instances.pages {
-		for _, i := range page {
-			running[*i.InstanceId] = i.State != nil && i.State.Name == "running"
-		}
-	}
-	return running
-}
-
 // inZone counts the listed nodes of a zone, and those of them that are certainly not ready. Nodes
 // created after a time may still be starting.
 func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
 	running := sync.OnceValue(s.running) // most checks see no node that is not ready
-	for _, page := range s.nodes.pages {
-		for i := range page {
-			n := &page[i]
-			if n.Labels["topology.kubernetes.io/zone"] != zone {
-				continue
-			}
-			nodes++
-			if !readyNode(n) && n.CreationTimestamp.Time.Before(created) && running()[instanceOf(n)] {
-				silent++
-			}
+	for n := range s.eachNode() {
+		if n.Labels["topology.kubernetes.io/zone"] != zone {
+			continue
+		}
+		nodes++
+		if !readyNode(n) && n.CreationTimestamp.Time.Before(created) && running()[instanceOf(n)] {
+			silent++
 		}
 	}
 	return nodes, silent

@@ -2,7 +2,7 @@ package sim
 
 import (
 	"cmp"
-	"slices"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 
-	"rollcall/shared/evidence/archive"
 	"rollcall/shared/sim/dynamo"
 )
 
@@ -80,13 +79,37 @@ type lookup struct {
 func (s *sight) nodesWhole() bool     { return s.nodes.whole() }
 func (s *sight) instancesWhole() bool { return s.instances.whole() }
 
+// each iterates over the last listing.
+func (l *seenPages[T]) each() iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for _, page := range l.pages {
+			for i := range page {
+				if !yield(&page[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *sight) eachNode() iter.Seq[*corev1.Node] { return s.nodes.each() }
+
+func (s *sight) eachInstance() iter.Seq[*types.Instance] {
+	return func(yield func(*types.Instance) bool) {
+		s.instances.each()(func(i **types.Instance) bool { return yield(*i) })
+	}
+}
+
+// runs reports whether EC2 showed the instance as running.
+func runs(i *types.Instance) bool {
+	return i.State != nil && i.State.Name == types.InstanceStateNameRunning
+}
+
 // nodesOf returns the nodes that were last seen of an instance.
 func (s *sight) nodesOf(id string) (out []*corev1.Node) {
-	for _, page := range s.nodes.pages {
-		for i := range page {
-			if strings.HasSuffix(page[i].Spec.ProviderID, "/"+id) {
-				out = append(out, &page[i])
-			}
+	for n := range s.eachNode() {
+		if strings.HasSuffix(n.Spec.ProviderID, "/"+id) {
+			out = append(out, n)
 		}
 	}
 	return out
@@ -99,9 +122,7 @@ func instanceOf(n *corev1.Node) string {
 
 // readyNode reports whether a node is Ready, whatever its other conditions.
 func readyNode(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
+	return readyOf(n).Status == corev1.ConditionTrue
 }
 
 // wellNode reports whether a node is ready for work. If so, it also returns a description of its state.
@@ -136,16 +157,14 @@ func startupTaint(key string) bool {
 // the policy for an instance of a group.
 func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *terms, group string, unsure func(id string) bool) (nodes, sick, groupNodes, groupSick int) {
 	running, listed := map[string]*types.Instance{}, map[string]*types.Instance{}
-	for _, page := range s.instances.pages {
-		for _, i := range page {
-			listed[*i.InstanceId] = i
-			if i.State != nil && i.State.Name == types.InstanceStateNameRunning {
-				running[*i.InstanceId] = i
-			}
+	for i := range s.eachInstance() {
+		listed[*i.InstanceId] = i
+		if runs(i) {
+			running[*i.InstanceId] = i
 		}
 	}
 	for id, l := range s.looked { // read by its id since
-		if l.ok && (l.instance == nil || l.instance.State == nil || l.instance.State.Name != types.InstanceStateNameRunning) {
+		if l.ok && (l.instance == nil || !runs(l.instance)) {
 			delete(running, id)
 		}
 	}
@@ -162,20 +181,17 @@ func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *t
 			}
 		}
 	}
-	for _, page := range s.nodes.pages {
-		for i := range page {
-			n := &page[i]
-			id := instanceOf(n)
-			joined[id] = true
-			inst := running[id]
-			of := groupByLabel(n)
-			// One that is being removed counts: the check may have read that after it had counted. So does
-			// one that is stopped.
-			if known := cmp.Or(inst, s.looked[id].instance, listed[id]); known != nil {
-				of = groupOf(known)
-			}
-			add(of, inst != nil && !unsure(id) && overdueNode(n, at, pol(of, inst)))
+	for n := range s.eachNode() {
+		id := instanceOf(n)
+		joined[id] = true
+		inst := running[id]
+		of := groupByLabel(n)
+		// One that is being removed counts: the check may have read that after it had counted. So does
+		// one that is stopped.
+		if known := cmp.Or(inst, s.looked[id].instance, listed[id]); known != nil {
+			of = groupOf(known)
 		}
+		add(of, inst != nil && !unsure(id) && overdueNode(n, at, pol(of, inst)))
 	}
 	for id, i := range running {
 		if of := groupOf(i); !joined[id] && of != "none" && !unsure(id) && at.Sub(*i.LaunchTime) > pol(of, i).duration("registration.deadline")+time.Minute {
@@ -188,20 +204,15 @@ func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *t
 // overdueNode reports whether a node is certainly past its tolerance: it has been not ready for that
 // long since its last transition alone.
 func overdueNode(n *corev1.Node, at time.Time, pol *terms) bool {
-	for _, c := range n.Status.Conditions {
-		if c.Type != corev1.NodeReady || c.Status == corev1.ConditionTrue {
-			continue
-		}
-		tolerance, ok := pol.tolerance("Ready", string(c.Status))
-		return ok && at.Sub(c.LastTransitionTime.Time) > tolerance+time.Minute
-	}
-	return false
+	c := readyOf(n)
+	tolerance, ok := pol.tolerance("Ready", string(c.Status))
+	return ok && c.Status != corev1.ConditionTrue && at.Sub(c.LastTransitionTime.Time) > tolerance+time.Minute
 }
 
 // groupOf returns the group of an instance by its tags, as Rollcall names it.
 func groupOf(i *types.Instance) string {
 	for _, by := range [][2]string{{"karpenter.sh/nodepool", "nodepool/"}, {"eks:nodegroup-name", "nodegroup/"}, {"aws:autoscaling:groupName", "asg/"}} {
-		for t := range slices.Values(i.Tags) {
+		for _, t := range i.Tags {
 			if *t.Key == by[0] && *t.Value != "" {
 				return by[1] + *t.Value
 			}
@@ -223,19 +234,13 @@ func groupByLabel(n *corev1.Node) string {
 // sawBefore reports whether an earlier check, which read the nodes a minute before this one, found what
 // the order is about. Clocks of functions may differ by a few seconds.
 func (inv *invocation) sawBefore(u *auditor, o order) bool {
-	if o.gives() {
-		return true
-	}
 	first, ok := u.firstSeen[o.Cluster][about{o.Instance, o.Kind}]
 	return ok && inv.seen.nodes.at.Sub(first.first) >= time.Minute-5*time.Second && (first.gone.IsZero() || first.gone.After(inv.begun))
 }
 
-// sawCluster records an answer of eks:DescribeCluster; "" if it failed.
-func (inv *invocation) sawCluster(_, status string) { inv.seen.described = status }
-
 // sawInstances records a page of a listing of a cluster's instances. ok is false if the page failed.
 // first and last give the page's place in the listing.
-func (inv *invocation) sawInstances(_ string, page []*types.Instance, first, last, ok bool) {
+func (inv *invocation) sawInstances(page []*types.Instance, first, last, ok bool) {
 	if first {
 		inv.seen.status = inv.seen.described
 	}
@@ -260,17 +265,15 @@ func (inv *invocation) sawInstance(id string, i *types.Instance, ok bool) {
 func (s *sight) lists(id string) bool {
 	if s.ids == nil {
 		s.ids = map[string]bool{}
-		for _, page := range s.instances.pages {
-			for _, i := range page {
-				s.ids[*i.InstanceId] = true
-			}
+		for i := range s.eachInstance() {
+			s.ids[*i.InstanceId] = true
 		}
 	}
 	return s.ids[id]
 }
 
 // sawNodes records a page of a listing of a cluster's nodes, like sawInstances.
-func (inv *invocation) sawNodes(_ *cluster, page []corev1.Node, first, last, ok bool) {
+func (inv *invocation) sawNodes(page []corev1.Node, first, last, ok bool) {
 	if first {
 		inv.seen.status = inv.seen.described
 	}
@@ -324,26 +327,4 @@ const (
 // be nil for a Node without a machine.
 func (inv *invocation) did(what act, c *cluster, m *machine, n *node) {
 	inv.v.a.audit.did(inv, what, c, m, n)
-}
-
-// sentOrder records an order that was sent to its queue.
-func (inv *invocation) sentOrder(body string) {
-	inv.v.a.audit.ordered(inv, body)
-	inv.v.a.sprung(body)
-}
-
-// published records a notice.
-func (inv *invocation) published(subject, message string, attributes map[string]string) {
-	inv.v.a.audit.published(inv, subject, message, attributes)
-}
-
-// put records an event on the bus.
-func (inv *invocation) put(detailType, detail string, resources []string) {
-	inv.v.a.usage.Events[detailType]++
-	inv.v.a.bus(inv.v.a.Now(), detailType, detail, resources)
-}
-
-// stored records that evidence was put into the bucket.
-func (inv *invocation) stored(key archive.Key, files map[string][]byte) {
-	inv.v.a.audit.stored(inv, key, files)
 }

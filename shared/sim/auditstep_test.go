@@ -63,7 +63,7 @@ func TestADrainCordonsByItsOwnIntent(t *testing.T) {
 		rules  []Rule
 	}{
 		{"Rollcall's cordon was lifted", "drain", func(m *machine, at time.Time) {
-			m.c.a.audit.taken[m.id] = map[string]time.Time{"cordon": at.Add(-10 * time.Minute)}
+			m.c.a.audit.taken[[2]string{m.id, "cordon"}] = at.Add(-10 * time.Minute)
 		}, nil},
 		{"a person lifted theirs", "drain", func(m *machine, at time.Time) { m.node.lifted = at }, nil},
 		{"a person lifted theirs long ago", "drain", func(m *machine, at time.Time) { m.node.lifted = at.Add(-10 * time.Minute) }, []Rule{RuleLadder}},

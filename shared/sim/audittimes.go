@@ -98,10 +98,6 @@ type times struct {
 	cut     time.Time                        // when a function last left its messages to a later try
 }
 
-func newTimes() times {
-	return times{left: map[*node]time.Time{}, was: map[*node]time.Time{}, back: map[*node]time.Time{}, as: map[*node]corev1.ConditionStatus{}, expires: map[string]time.Time{}}
-}
-
 // happened records since when nodes are not Ready. That one was Ready for a moment between two checks
 // is not seen, unless it left Ready again with the same status, whose time is then another one.
 func (u *auditor) happened(e Event, m *machine) {

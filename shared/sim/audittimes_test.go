@@ -31,7 +31,7 @@ func TestAnActRestsOnWhatWasJustRead(t *testing.T) {
 				}
 				what()
 			}
-			node := func() { v.inv.sawNodes(c, c.listNodes(), true, true, true) }
+			node := func() { v.inv.sawNodes(c.listNodes(), true, true, true) }
 			instance := func() { v.inv.sawInstance(m.id, m.shown, true) }
 			if tt.node >= tt.instance {
 				read(tt.node, node)

@@ -3,7 +3,6 @@ package sim
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -47,10 +46,6 @@ type truths struct {
 type sighting struct {
 	at  time.Time
 	inv *invocation
-}
-
-func newTruths() truths {
-	return truths{last: map[[2]string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]sighting{}, doubted: map[string]map[withheld]bool{}}
 }
 
 // excuse is a held act, with everything that the auditor knows of it.
@@ -177,7 +172,7 @@ func (u *auditor) outage(inv *invocation, c *cluster) bool {
 	of := min(u.policy(inv, c, "").count("limits.zone"), defaults.count("limits.zone"))
 	running := map[string]string{} // nodes of Fargate and of machines elsewhere have no zone
 	for i := range inv.seen.eachInstance() {
-		if i.State != nil && i.State.Name == types.InstanceStateNameRunning && i.Placement != nil {
+		if runs(i) && i.Placement != nil {
 			running[*i.InstanceId] = aws.ToString(i.Placement.AvailabilityZone)
 		}
 	}
@@ -288,7 +283,7 @@ func (u *auditor) shares(inv *invocation) shares {
 		count(group, !ready || m != nil && (m.ail != well || m.event != nil) || failedCondition(n))
 	}
 	for id, i := range instances {
-		if !seen[id] && i.State != nil && i.State.Name == types.InstanceStateNameRunning {
+		if !seen[id] && runs(i) {
 			count(groupOf(i), true)
 		}
 	}
@@ -383,7 +378,7 @@ var ofCluster = map[string]func(excuse) string{
 // on neither.
 var ofMachine = map[string]func(excuse) bool{
 	"Conflicting": func(e excuse) bool {
-		return len(e.inv.seen.nodesOf(e.m.id)) == 0 || e.m.state != running || e.lately("vanished", e.m.id) || e.m.node == nil || !e.listed(func(i *types.Instance) bool { return i.State.Name == types.InstanceStateNameRunning })
+		return len(e.inv.seen.nodesOf(e.m.id)) == 0 || e.m.state != running || e.lately("vanished", e.m.id) || e.m.node == nil || !e.listed(runs)
 	},
 	"ActionStuck":     func(e excuse) bool { return e.acted(24 * time.Hour) },
 	"AlreadyBegun":    func(e excuse) bool { return e.acted(24 * time.Hour) },
@@ -410,7 +405,7 @@ var ofMachine = map[string]func(excuse) bool{
 	"NotClaimed":       func(e excuse) bool { return e.m.elsewhere != "" || e.g.stray || e.g.launchedWith != nil },
 	"OlderThanCluster": func(e excuse) bool { return e.m.launched.Before(e.c.created) },
 	"InstanceNotRunning": func(e excuse) bool {
-		return e.m.state != running || e.listed(func(i *types.Instance) bool { return i.State.Name != types.InstanceStateNameRunning })
+		return e.m.state != running || e.listed(func(i *types.Instance) bool { return !runs(i) })
 	},
 	"MachineSound": func(e excuse) bool { return e.m.ail != impaired },
 	"NodeReady":    func(e excuse) bool { return e.node(readyNode) },
@@ -643,10 +638,8 @@ func (e excuse) found() time.Time {
 
 // failedAt returns since when the accelerator's condition is False, zero if it is not.
 func failedAt(conditions []corev1.NodeCondition) time.Time {
-	for _, c := range conditions {
-		if c.Type == accelerated && c.Status == corev1.ConditionFalse {
-			return c.LastTransitionTime.Time
-		}
+	if c := conditionOf(conditions, accelerated); c.Status == corev1.ConditionFalse {
+		return c.LastTransitionTime.Time
 	}
 	return time.Time{}
 }
@@ -755,38 +748,30 @@ func failedCondition(n *corev1.Node) bool {
 	})
 }
 
+// readyOf returns the node's condition Ready, the zero value if it has none.
 func readyOf(n *corev1.Node) corev1.NodeCondition {
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c
-		}
+	return conditionOf(n.Status.Conditions, corev1.NodeReady)
+}
+
+func conditionOf(conditions []corev1.NodeCondition, what corev1.NodeConditionType) corev1.NodeCondition {
+	if i := slices.IndexFunc(conditions, func(c corev1.NodeCondition) bool { return c.Type == what }); i >= 0 {
+		return conditions[i]
 	}
 	return corev1.NodeCondition{}
 }
 
-// eachNode and eachInstance iterate over the last listing.
-func (s *sight) eachNode() iter.Seq[*corev1.Node] {
-	return func(yield func(*corev1.Node) bool) {
-		for _, page := range s.nodes.pages {
-			for i := range page {
-				if !yield(&page[i]) {
-					return
-				}
-			}
-		}
+// running returns whether the listed instances run.
+func (s *sight) running() map[string]bool {
+	ids := map[string]bool{}
+	for i := range s.eachInstance() {
+		ids[*i.InstanceId] = runs(i)
 	}
+	return ids
 }
 
 // shown returns whether EC2 showed an instance as running, if all were listed. An answer may leave one
 // out, and its states lag.
 func (s *sight) shown() func(id string) bool {
-	ids := map[string]bool{}
-	for i := range s.eachInstance() {
-		ids[*i.InstanceId] = i.State != nil && i.State.Name == types.InstanceStateNameRunning
-	}
+	ids := s.running()
 	return func(id string) bool { return !s.instances.begun || ids[id] }
-}
-
-func (s *sight) eachInstance() iter.Seq[*types.Instance] {
-	return slices.Values(slices.Concat(s.instances.pages...))
 }

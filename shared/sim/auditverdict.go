@@ -122,10 +122,6 @@ type launchedFrom struct {
 	version int
 }
 
-func newVerdicts() verdicts {
-	return verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, clean: map[string][]time.Time{}, latest: map[string]*invocation{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, meanwhile: map[about]meanwhile{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}}
-}
-
 // forget handles a recreated ledger. It drops what Rollcall can no longer know.
 func (u *auditor) forget() {
 	u.verdicts.forgotten = u.a.Now()

@@ -39,7 +39,7 @@ func (s evidenceStore) Put(ctx context.Context, key archive.Key, files map[strin
 		func() { b.bundles[where] = true },
 		func() {
 			b.whole[where] = b.bundles[where]
-			s.v.inv.stored(key, files)
+			s.v.a.audit.stored(s.v.inv, key, files)
 		},
 	} {
 		if err := s.v.call(ctx, "s3:PutObject", writes, "", func() error { put(); return nil }); err != nil {

@@ -71,7 +71,7 @@ func (e ec2API) list(ctx context.Context, call, cluster string, in *ec2.Describe
 		out.Reservations = reserved(all[from:to:to])
 		return nil
 	})
-	inv.sawInstances(cluster, page, in.NextToken == nil, err == nil && out.NextToken == nil, err == nil)
+	inv.sawInstances(page, in.NextToken == nil, err == nil && out.NextToken == nil, err == nil)
 	return answered(out, err)
 }
 
@@ -265,7 +265,7 @@ func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
 
 // runs reports whether EC2 shows the machine as running.
 func (m *machine) runs() bool {
-	return m.shown != nil && m.shown.State.Name == types.InstanceStateNameRunning
+	return m.shown != nil && runs(m.shown)
 }
 
 // running returns the first machines of the region that EC2 shows as running, at most as many as
@@ -311,7 +311,7 @@ func (a *account) statuses(ids []string, all bool) ([]types.InstanceStatus, erro
 	}
 	var out []types.InstanceStatus
 	for _, m := range machines {
-		if all || m.shown.State.Name == types.InstanceStateNameRunning {
+		if all || m.runs() {
 			out = append(out, m.status())
 		}
 	}
@@ -450,7 +450,7 @@ func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ .
 		}
 		return nil
 	})
-	inv.sawInstances(cluster, page, in.NextToken == nil, err == nil && out.NextToken == nil, err == nil)
+	inv.sawInstances(page, in.NextToken == nil, err == nil && out.NextToken == nil, err == nil)
 	return answered(out, err)
 }
 

@@ -64,7 +64,7 @@ func (e eksAPI) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInpu
 		}
 		return err
 	})
-	inv.sawCluster(aws.ToString(in.Name), status)
+	inv.seen.described = status // "" if it failed
 	return answered(out, err)
 }
 

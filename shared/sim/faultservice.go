@@ -112,7 +112,8 @@ func (v *env) puts(entries []types.PutEventsRequestEntry) (results []types.PutEv
 		if p.taken[text]++; p.taken[text] > 1 {
 			v.a.audit.broken(RuleReport, "%s: an event is put on the bus a second time, which it took: %s", inv.name, aws.ToString(entry.DetailType))
 		}
-		inv.put(aws.ToString(entry.DetailType), aws.ToString(entry.Detail), entry.Resources)
+		v.a.usage.Events[aws.ToString(entry.DetailType)]++
+		v.a.bus(v.a.Now(), aws.ToString(entry.DetailType), aws.ToString(entry.Detail), entry.Resources)
 		results = append(results, types.PutEventsResultEntry{EventId: aws.String(uid(d.of("id")))})
 	}
 	return results, refused

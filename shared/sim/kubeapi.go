@@ -146,14 +146,8 @@ func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (node
 		nodes, k.reduced = k.reduced[:len(page):len(page)], k.reduced[len(page):]
 		return nil
 	})
-	if c := k.v.a.byName[k.name]; err != nil {
-		if c != nil {
-			k.v.inv.sawNodes(c, nil, token == "", false, false)
-		}
-		return nil, "", err
-	}
-	k.v.inv.sawNodes(q.c, page, token == "", next == "", true)
-	return nodes, next, nil
+	k.v.inv.sawNodes(page, token == "", err == nil && next == "", err == nil)
+	return nodes, next, err
 }
 
 // nodeOf returns the fields of a node that the product reads.

@@ -317,7 +317,8 @@ func (s sqsAPI) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...
 			return badRequest("InvalidParameterValue", "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
 		}
 		if q == dep.orders {
-			s.v.inv.sentOrder(body)
+			s.v.a.audit.ordered(s.v.inv, body)
+			s.v.a.sprung(body)
 		}
 		id = q.send(body, group, like)
 		return nil

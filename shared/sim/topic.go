@@ -46,7 +46,7 @@ func (s snsAPI) Publish(ctx context.Context, in *sns.PublishInput, _ ...func(*sn
 			return &types.InvalidParameterException{Message: aws.String("Invalid parameter: " + fault)}
 		}
 		if !chat {
-			s.v.inv.published(subject, message, attributes)
+			s.v.a.audit.published(s.v.inv, subject, message, attributes)
 			s.v.a.answer(message)
 		}
 		return nil
