@@ -359,7 +359,6 @@ type selection struct {
 type terms struct {
 	settings
 	mode mode
-	of   selection
 }
 
 // terms resolves a selection, from the weakest source to the strongest.
@@ -381,7 +380,7 @@ func (d *written) terms(of selection) *terms {
 	if isDuration(of.deadlineTag) {
 		now = settings{values: map[string]string{"registration.deadline": of.deadlineTag, "initialization.deadline": of.deadlineTag}}.over(now)
 	}
-	t := &terms{settings: now, mode: of.permitted, of: of}
+	t := &terms{settings: now, mode: of.permitted}
 	if said, ok := now.values["mode"]; ok {
 		t.mode = min(t.mode, modeOf(said))
 	}
@@ -408,7 +407,7 @@ func matches(pattern, name string) bool {
 func (s settings) longer(below settings) settings {
 	out := newSettings()
 	for key, value := range s.values {
-		if isDuration(value) && (settings{values: s.values}).duration(key) > below.duration(key) {
+		if isDuration(value) && s.duration(key) > below.duration(key) {
 			out.values[key] = value
 		}
 	}

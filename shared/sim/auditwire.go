@@ -16,17 +16,13 @@ type order struct {
 	Cluster   string    `json:"cluster"`
 	Instance  string    `json:"instance"`
 	Node      string    `json:"node"`
-	Claim     string    `json:"claim"`
 	Group     string    `json:"group"`
-	Owner     string    `json:"owner"`
 	Kind      string    `json:"kind"`
 	Action    string    `json:"action"`
 	FirstSeen time.Time `json:"firstSeen"`
-	Since     time.Time `json:"since"`
 	At        time.Time `json:"at"`
 	Expires   time.Time `json:"expires"`
 	Why       string    `json:"why"`
-	Incident  string    `json:"incident"`
 }
 
 // readOrder reads an order.

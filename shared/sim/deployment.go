@@ -88,7 +88,7 @@ func (a *account) deploy(g Guards) error {
 		name: stack + "-remediations.fifo", fifo: true, visibility: 330 * time.Second, retention: 24 * time.Hour, maxReceives: 2,
 		fn: d.functions[remediator], batch: 1, consumers: 2,
 	})
-	d.timetable = &timetable{a: a, d: a.d.of("schedules"), byName: map[string]*schedule{}, checks: d.checks, group: scheduleGroup, role: scheduleRole}
+	d.timetable = &timetable{a: a, d: a.d.of("schedules"), byName: map[string]*schedule{}, checks: d.checks}
 	a.dep = d
 	return nil
 }

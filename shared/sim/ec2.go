@@ -128,7 +128,7 @@ func (e ec2API) lookUp(ctx context.Context, call string, ids []string, all bool)
 	err := e.v.call(ctx, call, reads, "", func() error {
 		found = make([]types.Instance, 0, len(ids))
 		for _, id := range ids {
-			if m := e.v.a.machines[id]; m != nil && m.shown != nil {
+			if m, ok := e.v.a.known(id); ok {
 				found = append(found, *m.shown)
 			} else {
 				unknown = append(unknown, id)
@@ -154,12 +154,10 @@ func (e ec2API) lookUp(ctx context.Context, call string, ids []string, all bool)
 	return &ec2.DescribeInstancesOutput{Reservations: reserved(found)}, nil
 }
 
-// known returns the machine with an ID, or EC2's error for an unknown ID.
-func (a *account) known(id string) (*machine, error) {
-	if m := a.machines[id]; m != nil && m.shown != nil {
-		return m, nil
-	}
-	return nil, notInstances([]string{id})
+// known returns the machine with an ID, and whether EC2 knows it.
+func (a *account) known(id string) (*machine, bool) {
+	m := a.machines[id]
+	return m, m != nil && m.shown != nil
 }
 
 // notInstances returns EC2's error for unknown IDs. It looks at their form first.
@@ -175,19 +173,7 @@ func notInstances(ids []string) error {
 
 // allKnown returns the machines with these IDs, or EC2's error for unknown IDs.
 func (a *account) allKnown(ids []string) ([]*machine, error) {
-	var out []*machine
-	var unknown []string
-	for _, id := range ids {
-		m, err := a.known(id)
-		if err != nil {
-			unknown = append(unknown, id)
-		}
-		out = append(out, m)
-	}
-	if len(unknown) > 0 {
-		return nil, notInstances(unknown)
-	}
-	return out, nil
+	return picked(ids, a.known, notInstances)
 }
 
 // statusIDs is the maximum number of IDs of DescribeInstanceStatus.
@@ -306,16 +292,13 @@ func (a *account) report(m *machine) {
 // statuses returns the status of instances, of the running ones only unless all is true.
 func (a *account) statuses(ids []string, all bool) ([]types.InstanceStatus, error) {
 	machines, err := a.allKnown(ids)
-	if err != nil {
-		return nil, err
-	}
 	var out []types.InstanceStatus
 	for _, m := range machines {
 		if all || m.runs() {
 			out = append(out, m.status())
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 // failsCheck reports whether EC2 shows failing status checks for the machine.
@@ -395,17 +378,15 @@ func (e ec2API) DescribeInstanceAttribute(in *ec2.DescribeInstanceAttributeInput
 		e.v.unsimulated(in)
 	}
 	out.InstanceId = in.InstanceId
-	m, err := e.v.a.known(aws.ToString(in.InstanceId))
+	of, err := e.v.a.allKnown([]string{aws.ToString(in.InstanceId)})
 	switch {
 	case err != nil:
-		return err
 	case in.Attribute == types.InstanceAttributeNameDisableApiTermination:
-		out.DisableApiTermination = &types.AttributeBooleanValue{Value: aws.Bool(m.protected)}
+		out.DisableApiTermination = &types.AttributeBooleanValue{Value: aws.Bool(of[0].protected)}
 	default:
-		out.UserData, err = m.readUserData("ec2:DescribeInstanceAttribute")
-		return err
+		out.UserData, err = of[0].readUserData("ec2:DescribeInstanceAttribute")
 	}
-	return nil
+	return err
 }
 
 // inBase64 returns a text in base64, as EC2 does; nil for an empty one.

@@ -23,9 +23,6 @@ func (e ec2API) TerminateInstances(ctx context.Context, in *ec2.TerminateInstanc
 	out := new(ec2.TerminateInstancesOutput)
 	err := e.v.call(ctx, call, writes, "", func() error {
 		machines, err := e.v.a.leashed(call, in.InstanceIds)
-		if err != nil {
-			return err
-		}
 		for _, m := range machines {
 			if m.protected && m.state != shuttingDown && m.state != terminated {
 				return badRequest("OperationNotPermitted", "The instance '%s' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.", m.id)
@@ -41,7 +38,7 @@ func (e ec2API) TerminateInstances(ctx context.Context, in *ec2.TerminateInstanc
 				InstanceId: aws.String(m.id), PreviousState: instanceStates[before], CurrentState: instanceStates[m.state],
 			})
 		}
-		return nil
+		return err
 	})
 	return answered(out, err)
 }
@@ -53,22 +50,18 @@ func (e ec2API) RebootInstances(ctx context.Context, in *ec2.RebootInstancesInpu
 	inv := e.v.inv
 	err := e.v.call(ctx, call, writes, "", func() error {
 		machines, err := e.v.a.leashed(call, in.InstanceIds)
-		if err != nil {
-			return err
-		}
 		for _, m := range machines {
 			if m.state != running && m.state != terminated {
 				return badRequest("IncorrectInstanceState", "The instance '%s' is not in the 'running' state.", m.id)
 			}
 		}
 		for _, m := range machines {
-			if m.state == terminated {
-				continue
+			if m.state != terminated {
+				inv.did(actReboot, m.c, m, m.node)
+				m.reboot()
 			}
-			inv.did(actReboot, m.c, m, m.node)
-			m.reboot()
 		}
-		return nil
+		return err
 	})
 	return answered(new(ec2.RebootInstancesOutput), err)
 }
@@ -77,15 +70,12 @@ func (e ec2API) RebootInstances(ctx context.Context, in *ec2.RebootInstancesInpu
 // only instances with an order's tag, as IAM sees the tags.
 func (a *account) leashed(call string, ids []string) ([]*machine, error) {
 	machines, err := a.allKnown(ids)
-	if err != nil {
-		return nil, err
-	}
 	for _, m := range machines {
 		if _, ok := get(m.shownTags, roll.TagOrder); !ok {
 			return nil, notAllowed(call)
 		}
 	}
-	return machines, nil
+	return machines, err
 }
 
 // tagValue is the maximum length of a tag's value, in characters.
@@ -132,15 +122,12 @@ func (v *env) tags(ctx context.Context, call string, what act, ids []string, tag
 			}
 		}
 		machines, err := v.a.allKnown(ids)
-		if err != nil {
-			return err
-		}
 		for _, m := range machines {
 			inv.did(what, m.c, m, m.node)
 			change(m)
 			m.touch()
 		}
-		return nil
+		return err
 	})
 }
 

@@ -30,22 +30,14 @@ func (a *account) templates(do func(*group, *template) bool) {
 }
 
 // DescribeImages returns AMIs by ID.
-func (e ec2API) DescribeImages(in *ec2.DescribeImagesInput, out *ec2.DescribeImagesOutput) error {
+func (e ec2API) DescribeImages(in *ec2.DescribeImagesInput, out *ec2.DescribeImagesOutput) (err error) {
 	if len(in.ImageIds) == 0 || len(in.Filters) > 0 || !aws.ToBool(in.IncludeDeprecated) {
 		e.v.unsimulated(in)
 	}
-	var unknown []string
-	for _, id := range in.ImageIds {
-		i, ok := e.v.a.image(id)
-		if !ok {
-			unknown = append(unknown, id)
-		}
-		out.Images = append(out.Images, i)
-	}
-	if len(unknown) > 0 {
+	out.Images, err = picked(in.ImageIds, e.v.a.image, func(unknown []string) error {
 		return badRequest("InvalidAMIID.NotFound", "The image ids '[%s]' do not exist", strings.Join(unknown, ", "))
-	}
-	return nil
+	})
+	return err
 }
 
 // ownerEKS stands for the account from which EKS shares its AMIs. They are known by its alias,
@@ -62,9 +54,7 @@ func (a *account) image(id string) (image types.Image, ok bool) {
 		}
 		created := a.start.AddDate(0, -1, 0)
 		if date := published.FindStringSubmatch(t.amiName); date != nil {
-			if day, err := time.Parse("20060102", date[1]); err == nil {
-				created = day
-			}
+			created, _ = time.Parse("20060102", date[1])
 		}
 		image = types.Image{
 			ImageId: aws.String(id), Name: aws.String(t.amiName), OwnerId: aws.String(t.amiOwner), Architecture: built(t, g),
@@ -147,12 +137,11 @@ func (a *account) versions(id string) map[string]types.LaunchTemplateVersion {
 // therefore have the latest.
 func (e ec2API) GetConsoleOutput(in *ec2.GetConsoleOutputInput, out *ec2.GetConsoleOutputOutput) error {
 	out.InstanceId = in.InstanceId
-	m, err := e.v.a.known(aws.ToString(in.InstanceId))
-	if err != nil {
-		return err
+	of, err := e.v.a.allKnown([]string{aws.ToString(in.InstanceId)})
+	for _, m := range of {
+		out.Output, out.Timestamp = inBase64(m.console()), aws.Time(e.v.a.Now().Truncate(time.Second))
 	}
-	out.Output, out.Timestamp = inBase64(m.console()), aws.Time(e.v.a.Now().Truncate(time.Second))
-	return nil
+	return err
 }
 
 // console returns the console output since the last boot: empty before the machine boots.

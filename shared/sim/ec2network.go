@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,49 +45,55 @@ func (c *cluster) subnets() []string {
 	return ids
 }
 
-// lookedUp returns resources by ID; EC2 must know all of them. found returns a cluster's resources
-// of the kind; code and text are the error for unknown IDs.
-func lookedUp[T any](out *[]T, a *account, ids []string, found func(*cluster) map[string]T, code, text string) error {
-	all := map[string]T{}
-	for _, c := range a.clusters {
-		for id, thing := range found(c) {
-			all[id] = thing
-		}
+// byID returns resources by ID, without a filter. EC2 must know all of them: code and text are the
+// error for unknown IDs. found returns a cluster's resources of the kind.
+func byID[T any](e ec2API, in any, ids []string, filters []types.Filter, found func(*cluster) map[string]T, code, text string) ([]T, error) {
+	if len(ids) == 0 || len(filters) > 0 {
+		e.v.unsimulated(in)
 	}
+	all := map[string]T{}
+	for _, c := range e.v.a.clusters {
+		maps.Copy(all, found(c))
+	}
+	return picked(ids, func(id string) (T, bool) { thing, ok := all[id]; return thing, ok }, func(unknown []string) error {
+		return badRequest(code, text, strings.Join(unknown, ", "))
+	})
+}
+
+// picked returns what is found under IDs, or the error for those that are unknown.
+func picked[T any](ids []string, find func(id string) (T, bool), missing func(unknown []string) error) (all []T, err error) {
 	var unknown []string
 	for _, id := range ids {
-		thing, ok := all[id]
+		thing, ok := find(id)
 		if !ok {
 			unknown = append(unknown, id)
 		}
-		*out = append(*out, thing)
+		all = append(all, thing)
 	}
 	if len(unknown) > 0 {
-		return badRequest(code, text, strings.Join(unknown, ", "))
+		return nil, missing(unknown)
 	}
-	return nil
+	return all, nil
 }
 
-// ofVPCs returns the clusters whose VPCs the filters name; ok is false if the filters contain
-// anything else.
-func ofVPCs(a *account, filters []types.Filter) (of []*cluster, ok bool) {
-	if len(filters) != 1 || aws.ToString(filters[0].Name) != "vpc-id" {
-		return nil, false
+// filtered returns the values of a request's only filter, which must have that name. The request has
+// neither IDs nor a page token.
+func (e ec2API) filtered(in any, name string, filters []types.Filter, ids []string, token *string) []string {
+	if len(ids) > 0 || len(filters) != 1 || aws.ToString(filters[0].Name) != name || len(filters[0].Values) > filterValues || token != nil {
+		e.v.unsimulated(in)
 	}
-	for _, c := range a.clusters {
-		if slices.Contains(filters[0].Values, c.vpc()) {
-			of = append(of, c)
-		}
-	}
-	return of, true
+	return filters[0].Values
+}
+
+// ofVPCs returns the clusters that have these VPCs.
+func (a *account) ofVPCs(ids []string) []*cluster {
+	return slices.DeleteFunc(slices.Clone(a.clusters), func(c *cluster) bool { return !slices.Contains(ids, c.vpc()) })
 }
 
 // DescribeSubnets returns subnets by ID.
-func (e ec2API) DescribeSubnets(in *ec2.DescribeSubnetsInput, out *ec2.DescribeSubnetsOutput) error {
-	if len(in.SubnetIds) == 0 || len(in.Filters) > 0 {
-		e.v.unsimulated(in)
-	}
-	return lookedUp(&out.Subnets, e.v.a, in.SubnetIds, (*cluster).describeSubnets, "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist")
+func (e ec2API) DescribeSubnets(in *ec2.DescribeSubnetsInput, out *ec2.DescribeSubnetsOutput) (err error) {
+	out.Subnets, err = byID(e, in, in.SubnetIds, in.Filters, (*cluster).describeSubnets, "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist")
+	return err
 }
 
 func (c *cluster) describeSubnets() map[string]types.Subnet {
@@ -107,11 +114,7 @@ func (c *cluster) describeSubnets() map[string]types.Subnet {
 
 // DescribeRouteTables returns the route tables of VPCs.
 func (e ec2API) DescribeRouteTables(in *ec2.DescribeRouteTablesInput, out *ec2.DescribeRouteTablesOutput) error {
-	of, ok := ofVPCs(e.v.a, in.Filters)
-	if !ok || len(in.RouteTableIds) > 0 || in.NextToken != nil {
-		e.v.unsimulated(in)
-	}
-	for _, c := range of {
+	for _, c := range e.v.a.ofVPCs(e.filtered(in, "vpc-id", in.Filters, in.RouteTableIds, in.NextToken)) {
 		out.RouteTables = append(out.RouteTables, c.routeTables()...)
 	}
 	return nil
@@ -139,11 +142,7 @@ func (c *cluster) routeTables() []types.RouteTable {
 
 // DescribeNetworkAcls returns the network ACLs of VPCs.
 func (e ec2API) DescribeNetworkAcls(in *ec2.DescribeNetworkAclsInput, out *ec2.DescribeNetworkAclsOutput) error {
-	of, ok := ofVPCs(e.v.a, in.Filters)
-	if !ok || len(in.NetworkAclIds) > 0 || in.NextToken != nil {
-		e.v.unsimulated(in)
-	}
-	for _, c := range of {
+	for _, c := range e.v.a.ofVPCs(e.filtered(in, "vpc-id", in.Filters, in.NetworkAclIds, in.NextToken)) {
 		out.NetworkAcls = append(out.NetworkAcls, c.describeACL())
 	}
 	return nil
@@ -167,11 +166,9 @@ func (c *cluster) describeACL() types.NetworkAcl {
 }
 
 // DescribeSecurityGroups returns security groups by ID.
-func (e ec2API) DescribeSecurityGroups(in *ec2.DescribeSecurityGroupsInput, out *ec2.DescribeSecurityGroupsOutput) error {
-	if len(in.GroupIds) == 0 || len(in.Filters) > 0 {
-		e.v.unsimulated(in)
-	}
-	return lookedUp(&out.SecurityGroups, e.v.a, in.GroupIds, (*cluster).securityGroups, "InvalidGroup.NotFound", "The security group '%s' does not exist")
+func (e ec2API) DescribeSecurityGroups(in *ec2.DescribeSecurityGroupsInput, out *ec2.DescribeSecurityGroupsOutput) (err error) {
+	out.SecurityGroups, err = byID(e, in, in.GroupIds, in.Filters, (*cluster).securityGroups, "InvalidGroup.NotFound", "The security group '%s' does not exist")
+	return err
 }
 
 // securityGroups returns the security group that EKS creates for a cluster, unchanged.
@@ -188,11 +185,9 @@ func (c *cluster) securityGroups() map[string]types.SecurityGroup {
 }
 
 // DescribeNatGateways returns NAT gateways by ID.
-func (e ec2API) DescribeNatGateways(in *ec2.DescribeNatGatewaysInput, out *ec2.DescribeNatGatewaysOutput) error {
-	if len(in.NatGatewayIds) == 0 || len(in.Filter) > 0 {
-		e.v.unsimulated(in)
-	}
-	return lookedUp(&out.NatGateways, e.v.a, in.NatGatewayIds, (*cluster).natGateways, "NatGatewayNotFound", "NatGateway %s was not found")
+func (e ec2API) DescribeNatGateways(in *ec2.DescribeNatGatewaysInput, out *ec2.DescribeNatGatewaysOutput) (err error) {
+	out.NatGateways, err = byID(e, in, in.NatGatewayIds, in.Filter, (*cluster).natGateways, "NatGatewayNotFound", "NatGateway %s was not found")
+	return err
 }
 
 func (c *cluster) natGateways() map[string]types.NatGateway {
@@ -206,22 +201,18 @@ func (c *cluster) natGateways() map[string]types.NatGateway {
 
 // DescribeVpcEndpoints returns the endpoints of VPCs. There are none: nodes use the NAT gateway.
 func (e ec2API) DescribeVpcEndpoints(in *ec2.DescribeVpcEndpointsInput, _ *ec2.DescribeVpcEndpointsOutput) error {
-	if _, ok := ofVPCs(e.v.a, in.Filters); !ok || len(in.VpcEndpointIds) > 0 || in.NextToken != nil {
-		e.v.unsimulated(in)
-	}
+	e.filtered(in, "vpc-id", in.Filters, in.VpcEndpointIds, in.NextToken)
 	return nil
 }
 
 // DescribeVpcs returns VPCs by ID.
-func (e ec2API) DescribeVpcs(in *ec2.DescribeVpcsInput, out *ec2.DescribeVpcsOutput) error {
-	if len(in.VpcIds) == 0 || len(in.Filters) > 0 {
-		e.v.unsimulated(in)
-	}
-	return lookedUp(&out.Vpcs, e.v.a, in.VpcIds, func(c *cluster) map[string]types.Vpc {
+func (e ec2API) DescribeVpcs(in *ec2.DescribeVpcsInput, out *ec2.DescribeVpcsOutput) (err error) {
+	out.Vpcs, err = byID(e, in, in.VpcIds, in.Filters, func(c *cluster) map[string]types.Vpc {
 		return map[string]types.Vpc{c.vpc(): {
 			VpcId: aws.String(c.vpc()), CidrBlock: aws.String(c.cidr()), DhcpOptionsId: aws.String(c.dhcpOptions()), State: types.VpcStateAvailable, OwnerId: aws.String(accountID),
 		}}
 	}, "InvalidVpcID.NotFound", "The vpc ID '%s' does not exist")
+	return err
 }
 
 // DescribeVpcAttribute returns an attribute of a VPC: both DNS attributes are enabled.
@@ -235,18 +226,16 @@ func (e ec2API) DescribeVpcAttribute(in *ec2.DescribeVpcAttributeInput, out *ec2
 	default:
 		e.v.unsimulated(in)
 	}
-	if id := aws.ToString(in.VpcId); !slices.ContainsFunc(e.v.a.clusters, func(c *cluster) bool { return c.vpc() == id }) {
+	if id := aws.ToString(in.VpcId); len(e.v.a.ofVPCs([]string{id})) == 0 {
 		return badRequest("InvalidVpcID.NotFound", "The vpc ID '%s' does not exist", id)
 	}
 	return nil
 }
 
 // DescribeDhcpOptions returns DHCP option sets by ID.
-func (e ec2API) DescribeDhcpOptions(in *ec2.DescribeDhcpOptionsInput, out *ec2.DescribeDhcpOptionsOutput) error {
-	if len(in.DhcpOptionsIds) == 0 || len(in.Filters) > 0 {
-		e.v.unsimulated(in)
-	}
-	return lookedUp(&out.DhcpOptions, e.v.a, in.DhcpOptionsIds, (*cluster).describeDHCP, "InvalidDhcpOptionID.NotFound", "The dhcpOption ID '%s' does not exist")
+func (e ec2API) DescribeDhcpOptions(in *ec2.DescribeDhcpOptionsInput, out *ec2.DescribeDhcpOptionsOutput) (err error) {
+	out.DhcpOptions, err = byID(e, in, in.DhcpOptionsIds, in.Filters, (*cluster).describeDHCP, "InvalidDhcpOptionID.NotFound", "The dhcpOption ID '%s' does not exist")
+	return err
 }
 
 // describeDHCP returns the region's default set.

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -118,9 +117,6 @@ func (e eksAPI) DescribeNodegroup(in *eks.DescribeNodegroupInput, out *eks.Descr
 	return noSuch("ResourceNotFoundException", "No node group found for name: %s.", aws.ToString(in.NodegroupName))
 }
 
-// release matches the release date in the names of EKS's AMIs.
-var release = regexp.MustCompile(`-v(20\d{6})$`)
-
 func (g *group) describe() *types.Nodegroup {
 	c, t := g.c, g.template
 	out := &types.Nodegroup{
@@ -144,9 +140,7 @@ func (g *group) describe() *types.Nodegroup {
 	if built(&t, g) == "arm64" {
 		out.AmiType = types.AMITypesAl2023Arm64Standard
 	}
-	if date := release.FindStringSubmatch(t.amiName); date != nil {
-		out.ReleaseVersion = aws.String(kubernetesVersion + ".8-" + date[1])
-	}
+	out.ReleaseVersion = aws.String(kubernetesVersion + ".8-" + published.FindStringSubmatch(t.amiName)[1])
 	return out
 }
 

@@ -121,21 +121,15 @@ func (l *leftover) outlive(by string) {
 }
 
 // outlived returns the existing leftovers with these IDs.
-func (a *account) outlived(ids []string, interfaces bool) (out []*leftover) {
-	for _, l := range a.left {
-		if l.state != leftGone && l.isInterface() == interfaces && slices.Contains(ids, l.id) {
-			out = append(out, l)
-		}
-	}
-	return out
+func (a *account) outlived(ids []string, interfaces bool) []*leftover {
+	return slices.DeleteFunc(slices.Clone(a.left), func(l *leftover) bool {
+		return l.state == leftGone || l.isInterface() != interfaces || !slices.Contains(ids, l.id)
+	})
 }
 
 // DescribeVolumes returns volumes by a filter of their IDs.
 func (e ec2API) DescribeVolumes(in *ec2.DescribeVolumesInput, out *ec2.DescribeVolumesOutput) error {
-	if len(in.VolumeIds) > 0 || len(in.Filters) != 1 || aws.ToString(in.Filters[0].Name) != "volume-id" || len(in.Filters[0].Values) > filterValues || in.NextToken != nil {
-		e.v.unsimulated(in)
-	}
-	for _, l := range e.v.a.outlived(in.Filters[0].Values, false) {
+	for _, l := range e.v.a.outlived(e.filtered(in, "volume-id", in.Filters, in.VolumeIds, in.NextToken), false) {
 		v := types.Volume{
 			VolumeId: &l.id, VolumeType: types.VolumeTypeGp3, Size: aws.Int32(100), Iops: aws.Int32(3000), Throughput: aws.Int32(125),
 			AvailabilityZone: &l.machine.zone, State: types.VolumeStateAvailable,
@@ -150,10 +144,7 @@ func (e ec2API) DescribeVolumes(in *ec2.DescribeVolumesInput, out *ec2.DescribeV
 
 // DescribeNetworkInterfaces returns network interfaces by a filter of their IDs.
 func (e ec2API) DescribeNetworkInterfaces(in *ec2.DescribeNetworkInterfacesInput, out *ec2.DescribeNetworkInterfacesOutput) error {
-	if len(in.NetworkInterfaceIds) > 0 || len(in.Filters) != 1 || aws.ToString(in.Filters[0].Name) != "network-interface-id" || len(in.Filters[0].Values) > filterValues || in.NextToken != nil {
-		e.v.unsimulated(in)
-	}
-	for _, l := range e.v.a.outlived(in.Filters[0].Values, true) {
+	for _, l := range e.v.a.outlived(e.filtered(in, "network-interface-id", in.Filters, in.NetworkInterfaceIds, in.NextToken), true) {
 		n := types.NetworkInterface{
 			NetworkInterfaceId: &l.id, AvailabilityZone: &l.machine.zone, SubnetId: aws.String(l.machine.c.subnet(l.machine.zone)), OwnerId: aws.String(accountID),
 			Status: types.NetworkInterfaceStatusAvailable,

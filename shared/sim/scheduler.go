@@ -31,8 +31,6 @@ type timetable struct {
 	d      dice
 	byName map[string]*schedule
 	checks *queue
-	group  string
-	role   string
 }
 
 const (
@@ -60,7 +58,7 @@ func (t *timetable) create(in *scheduler.CreateScheduleInput) error {
 	switch {
 	case refusal != "":
 		return &types.ValidationException{Message: aws.String(refusal)}
-	case aws.ToString(in.GroupName) != t.group:
+	case aws.ToString(in.GroupName) != scheduleGroup:
 		return &types.ResourceNotFoundException{Message: aws.String("Schedule group " + aws.ToString(in.GroupName) + " does not exist.")}
 	}
 	if t.byName[s.name] != nil {
@@ -94,7 +92,7 @@ func (t *timetable) read(in *scheduler.CreateScheduleInput) (*schedule, string) 
 		return nil, "a schedule that stays after its completion is nobody's to delete"
 	case in.FlexibleTimeWindow == nil || in.FlexibleTimeWindow.Mode != types.FlexibleTimeWindowModeOff:
 		return nil, "only schedules without a flexible window are simulated"
-	case target == nil || aws.ToString(target.Arn) != t.checks.arn() || aws.ToString(target.RoleArn) != t.role:
+	case target == nil || aws.ToString(target.Arn) != t.checks.arn() || aws.ToString(target.RoleArn) != scheduleRole:
 		return nil, "the role may send to the queue of checks and nowhere else"
 	case target.SqsParameters == nil || aws.ToString(target.SqsParameters.MessageGroupId) == "":
 		return nil, "a FIFO queue as target needs a message group"
@@ -112,8 +110,5 @@ type schedulerAPI struct{ v *env }
 // CreateSchedule creates a one-time schedule.
 func (s schedulerAPI) CreateSchedule(ctx context.Context, in *scheduler.CreateScheduleInput, _ ...func(*scheduler.Options)) (*scheduler.CreateScheduleOutput, error) {
 	err := s.v.call(ctx, "scheduler:CreateSchedule", writes, "", func() error { return s.v.a.dep.timetable.create(in) })
-	if err != nil {
-		return nil, err
-	}
-	return &scheduler.CreateScheduleOutput{}, nil
+	return answered(&scheduler.CreateScheduleOutput{}, err)
 }

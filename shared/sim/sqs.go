@@ -323,8 +323,5 @@ func (s sqsAPI) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...
 		id = q.send(body, group, like)
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &sqs.SendMessageOutput{MessageId: aws.String(id)}, nil
+	return answered(&sqs.SendMessageOutput{MessageId: aws.String(id)}, err)
 }

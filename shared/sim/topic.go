@@ -51,10 +51,7 @@ func (s snsAPI) Publish(ctx context.Context, in *sns.PublishInput, _ ...func(*sn
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &sns.PublishOutput{MessageId: aws.String(uid(s.v.inv.d.of("notice").nth(s.v.inv.calls)))}, nil
+	return answered(&sns.PublishOutput{MessageId: aws.String(uid(s.v.inv.d.of("notice").nth(s.v.inv.calls)))}, err)
 }
 
 // unfit returns why SNS rejects a message, "" if it accepts it.
