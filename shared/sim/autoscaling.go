@@ -112,13 +112,12 @@ func (t *template) specification() *types.LaunchTemplateSpecification {
 
 // lifecycle returns the machine's lifecycle state in its group.
 func (m *machine) lifecycle() types.LifecycleState {
-	if state, ok := m.lifecycleOf(); ok {
-		return state
-	}
-	switch m.state {
-	case pending:
+	switch {
+	case m.aside != "" && m.state != shuttingDown && m.state != terminated:
+		return types.LifecycleState(m.aside)
+	case m.state == pending:
 		return types.LifecycleStatePending
-	case running:
+	case m.state == running:
 		return types.LifecycleStateInService
 	}
 	return types.LifecycleStateTerminating

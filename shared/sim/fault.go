@@ -26,7 +26,9 @@ func (a *account) arrange() {
 		}
 		a.at(from, func() {
 			a.note(Event{Kind: EventFault, Cluster: f.Cluster, Group: f.Group, Stage: "begins", Text: f.Says, Detail: f.String()})
-			a.strike(f)
+			if t.strike != nil {
+				t.strike(a, f, a.how(f))
+			}
 		})
 		if f.For > 0 {
 			a.at(to, func() {
@@ -42,9 +44,9 @@ func (a *account) arrange() {
 func (f Fault) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "fault %d: %s", f.ID, f.Kind)
-	for _, part := range []struct{ name, value string }{{"cluster", f.Cluster}, {"group", f.Group}, {"zone", f.Zone}, {"value", f.Value}} {
-		if part.value != "" {
-			fmt.Fprintf(&b, " %s=%s", part.name, part.value)
+	for _, part := range [][2]string{{"cluster", f.Cluster}, {"group", f.Group}, {"zone", f.Zone}, {"value", f.Value}} {
+		if part[1] != "" {
+			fmt.Fprintf(&b, " %s=%s", part[0], part[1])
 		}
 	}
 	if f.Count > 0 {
@@ -65,10 +67,7 @@ const lasting = "lasting"
 // targets returns the groups that a fault affects.
 func (a *account) targets(f Fault) []*group {
 	var out []*group
-	for _, c := range a.clusters {
-		if f.Cluster != "" && c.name != f.Cluster || !c.exists() {
-			continue
-		}
+	for _, c := range a.of(f) {
 		for _, g := range c.groups {
 			if f.Group == "" || g.name == f.Group {
 				out = append(out, g)
@@ -98,26 +97,19 @@ func (a *account) victims(f Fault) []*machine {
 	return out
 }
 
+// one returns the fault of one machine only.
+func (f Fault) one() Fault {
+	f.Count = 1
+	return f
+}
+
 // of returns the clusters that a fault affects.
 func (a *account) of(f Fault) []*cluster {
-	var out []*cluster
-	for _, c := range a.clusters {
-		if (f.Cluster == "" || c.name == f.Cluster) && c.exists() {
-			out = append(out, c)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(a.clusters), func(c *cluster) bool { return f.Cluster != "" && c.name != f.Cluster || !c.exists() })
 }
 
 // how returns the dice for the details of a fault.
 func (a *account) how(f Fault) dice { return a.d.of("fault").nth(f.ID).of("how") }
-
-// strike starts a fault.
-func (a *account) strike(f Fault) {
-	if t := f.Kind.faultType(); t.strike != nil {
-		t.strike(a, f, a.how(f))
-	}
-}
 
 // relent ends a fault. If its type has no relent, the machines that it affected recover.
 func (a *account) relent(f Fault) {
@@ -179,6 +171,25 @@ func (a *account) zoneNetwork(zone string, off bool) {
 			}
 		}
 	}
+}
+
+// cutOff cuts machines off the network for a while.
+func (a *account) cutOff(machines []*machine, long time.Duration) {
+	for _, m := range machines {
+		m.mute(true)
+	}
+	a.in(long, func() {
+		for _, m := range machines {
+			if !a.silenced[m.zone] {
+				m.mute(false)
+			}
+		}
+	})
+}
+
+// nodesIn returns the machines of the cluster that are nodes in a zone, or in all zones.
+func (c *cluster) nodesIn(zone string) []*machine {
+	return slices.DeleteFunc(slices.Clone(c.machines), func(m *machine) bool { return !m.alive() || m.elsewhere != "" || zone != "" && m.zone != zone })
 }
 
 // buryGhosts removes the Nodes of terminated machines, including machines that EC2 forgot.

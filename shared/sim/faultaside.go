@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
 // The ways in which an Auto Scaling group or a person takes instances out of service or protects
@@ -152,8 +150,8 @@ func (g *group) refresh(f Fault, d dice) {
 	}
 	g.template.version++
 	version := g.template.version
-	one := f
-	one.Count, one.Group = 1, g.name
+	one := f.one()
+	one.Group = g.name
 	for _, m := range a.victims(one) {
 		m.fall(notReady, false, false)
 	}
@@ -176,14 +174,6 @@ func (g *group) refresh(f Fault, d dice) {
 		})
 	}
 	next(0)
-}
-
-// lifecycleOf returns the lifecycle state of a machine that is set aside; ok is false for others.
-func (m *machine) lifecycleOf() (types.LifecycleState, bool) {
-	if m.aside == "" || m.state == shuttingDown || m.state == terminated {
-		return "", false
-	}
-	return types.LifecycleState(m.aside), true
 }
 
 // inPool reports whether the machine is in a warm pool, and therefore not one of the group's

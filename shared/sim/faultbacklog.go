@@ -35,20 +35,18 @@ var backlog = faultType{
 		}
 	},
 	relent: func(a *account, f Fault, _ dice) {
-		ill := func() (some *machine) {
-			for _, g := range a.targets(f) {
-				for _, m := range g.members {
-					if m.ail != well {
-						some = m
-					}
+		var ill *machine
+		for _, g := range a.targets(f) {
+			for _, m := range g.members {
+				if m.ail != well {
+					ill = m
 				}
 			}
-			return some
 		}
 		for _, c := range a.of(f) {
 			c.barred = false
-			if m := ill(); m != nil {
-				a.arose(f, c, m, string(m.ail)+" since "+m.since.Format(time.TimeOnly))
+			if ill != nil {
+				a.arose(f, c, ill, string(ill.ail)+" since "+ill.since.Format(time.TimeOnly))
 			}
 		}
 		if f.Value == tableLost {

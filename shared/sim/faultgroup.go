@@ -83,8 +83,7 @@ var noReplacement = faultType{
 			}
 			a.arose(f, g.c, nil, strings.Join(slices.Concat(g.halted, g.issues, []string{g.status, g.failing}), " "))
 		}
-		one, n := f, 0
-		one.Count = 1
+		one, n := f.one(), 0
 		ails := []ailment{notReady, silent, notReady, impaired}
 		for at := time.Minute; at < f.For-30*time.Minute && n < 2*f.Count+1; at += d.of("next").nth(n).between(20*time.Minute, 50*time.Minute) {
 			ail := oneOf(d.of("ail").nth(n), ails...)

@@ -108,11 +108,8 @@ func (a *account) joinStrays(c *cluster, g *group, f Fault) {
 		g.add()
 	}
 	a.in(10*time.Minute, func() {
-		for _, m := range g.members {
-			if m.state == running {
-				a.arose(f, c, m, "it is no node of "+c.name+", and runs")
-				return
-			}
+		if m := find(g.members, func(m *machine) bool { return m.state == running }); m != nil {
+			m.arose(f, "it is no node of "+c.name+", and runs")
 		}
 	})
 }

@@ -44,20 +44,20 @@ var nameReused = faultType{
 		}
 	}),
 	relent: eachCluster(func(c *cluster, f Fault, _ dice) {
-		for _, m := range c.machines {
-			if m.bequeaths != nil && m.bequeaths.ID == f.ID {
+		ends := func(m *machine) {
+			if m != nil && m.bequeaths != nil && m.bequeaths.ID == f.ID {
 				m.bequeaths, m.keepsNode = nil, false
 				if m.state == terminated {
 					m.forgetNode()
 				}
 			}
+		}
+		for _, m := range c.machines {
+			ends(m)
 			m.rename()
 		}
 		for _, n := range slices.Clone(c.nodes) { // of machines that EC2 no longer shows
-			if m := n.machine; m != nil && m.state == terminated && m.bequeaths != nil && m.bequeaths.ID == f.ID {
-				m.bequeaths, m.keepsNode = nil, false
-				m.forgetNode()
-			}
+			ends(n.machine)
 		}
 	}),
 }

@@ -23,27 +23,25 @@ var ownerIdle = faultType{
 		return actedOnSoon(g)
 	},
 	shape: groupsOfRepair,
-	strike: func(a *account, f Fault, d dice) {
-		for i, m := range a.victims(f) {
-			ail := oneOf(d.nth(i).of("ail"), notReady, silent)
-			m.unacted, m.g.idle = true, true
-			switch f.Value {
-			case idleRepair:
-				m.g.repair = true
-			case idleClaim:
-				if m.claim == nil {
-					continue
-				}
-				m.deleteClaim()
-			case idleHealth:
-				ail = impaired
+	strike: eachVictim(func(m *machine, f Fault, d dice) {
+		ail := oneOf(d.of("ail"), notReady, silent)
+		m.unacted, m.g.idle = true, true
+		switch f.Value {
+		case idleRepair:
+			m.g.repair = true
+		case idleClaim:
+			if m.claim == nil {
+				return
 			}
-			m.fall(ail, false, false)
-			a.in(time.Hour, func() {
-				if m.ail == ail && m.state == running {
-					m.arose(f, string(ail)+" for an hour, and its owner does nothing")
-				}
-			})
+			m.deleteClaim()
+		case idleHealth:
+			ail = impaired
 		}
-	},
+		m.fall(ail, false, false)
+		m.c.a.in(time.Hour, func() {
+			if m.ail == ail && m.state == running {
+				m.arose(f, string(ail)+" for an hour, and its owner does nothing")
+			}
+		})
+	}),
 }

@@ -41,17 +41,9 @@ var unreadSibling = faultType{
 			g.unread = f.Value
 			g.rotate(2)
 			a.in(10*time.Minute, func() {
-				sick, unread := 0, (*machine)(nil)
-				for _, m := range g.members {
-					if m.stays {
-						sick++
-					}
-					if m.unread != "" {
-						unread = m
-					}
-				}
-				if sick > 1 && unread != nil {
-					a.arose(f, g.c, unread, "its user data cannot be read ("+f.Value+"), and it fails for what others of its group do")
+				unread := find(g.members, func(m *machine) bool { return m.unread != "" })
+				if unread != nil && count(g.members, func(m *machine) bool { return m.stays }) > 1 {
+					unread.arose(f, "its user data cannot be read ("+f.Value+"), and it fails for what others of its group do")
 				}
 			})
 		}
@@ -92,11 +84,8 @@ var loneCause = faultType{
 			g.plain = true
 			g.rotate(1)
 			a.in(40*time.Minute, func() {
-				for _, m := range g.members {
-					if g.plain && m.stays && a.Now().Sub(m.launched) > 30*time.Minute {
-						a.arose(f, g.c, m, "it fails for its template, as its user data shows")
-						return
-					}
+				if m := find(g.members, func(m *machine) bool { return g.plain && m.stays && a.Now().Sub(m.launched) > 30*time.Minute }); m != nil {
+					m.arose(f, "it fails for its template, as its user data shows")
 				}
 			})
 		}

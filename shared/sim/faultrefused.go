@@ -27,11 +27,8 @@ var refused = faultType{
 			}
 			g.rotate(1)
 			a.in(10*time.Minute, func() {
-				for _, m := range g.members {
-					if m.stays && m.claim != nil && m.claim.registered.IsZero() {
-						a.arose(f, g.c, m, "it is not registered, and Karpenter ends it soon")
-						return
-					}
+				if m := find(g.members, func(m *machine) bool { return m.stays && m.claim != nil && m.claim.registered.IsZero() }); m != nil {
+					m.arose(f, "it is not registered, and Karpenter ends it soon")
 				}
 			})
 		}

@@ -82,8 +82,8 @@ var suspendedProcess = faultType{
 				continue
 			}
 			g.halted, g.troubled = []string{f.Value}, a.Now()
-			one := f
-			one.Group, one.Count = g.name, 1
+			one := f.one()
+			one.Group = g.name
 			for _, m := range a.victims(one) {
 				m.fall(oneOf(d.of("ail"), notReady, silent), false, false)
 				m.awaited = !g.halts()

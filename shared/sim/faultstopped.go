@@ -29,36 +29,30 @@ var stoppedMachines = faultType{
 	shape: []GroupSpec{
 		{Name: "single", Owner: "none", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
 	},
-	strike: func(a *account, f Fault, d dice) {
-		for i, m := range a.victims(f) {
-			d := d.nth(i)
-			if m.g.asgName() != "" {
-				m.setAside(standby)
-			}
-			m.stop(f.Value == hibernated)
-			m.arose(f, fmt.Sprintf("%s by a person", m.state))
-			if m.g.owner == karpenter && d.of("queue").chance(0.3) {
-				// Karpenter gets the event through its interruption queue, and treats the machine
-				// as gone.
-				a.in(d.of("noticed").between(time.Minute, 3*time.Minute), func() {
-					if m.state == stopped {
-						m.leave("karpenter: it was stopped")
-					}
-				})
-			}
-			back := f.For - 20*time.Minute
-			switch f.Value {
-			case stopsForGood:
-				continue
-			case stopsShortly:
-				back = d.of("back").between(2*time.Minute, 25*time.Minute)
-			}
-			a.in(back, m.restart)
+	strike: eachVictim(func(m *machine, f Fault, d dice) {
+		a := m.c.a
+		if m.g.asgName() != "" {
+			m.setAside(standby)
 		}
-	},
-	relent: eachMember(func(m *machine, _ Fault) {
-		m.restart()
+		m.stop(f.Value == hibernated)
+		m.arose(f, fmt.Sprintf("%s by a person", m.state))
+		if m.g.owner == karpenter && d.of("queue").chance(0.3) {
+			// Karpenter gets the event through its interruption queue, and treats the machine as gone.
+			a.in(d.of("noticed").between(time.Minute, 3*time.Minute), func() {
+				if m.state == stopped {
+					m.leave("karpenter: it was stopped")
+				}
+			})
+		}
+		switch f.Value {
+		case stopsForGood:
+		case stopsShortly:
+			a.in(d.of("back").between(2*time.Minute, 25*time.Minute), m.restart)
+		default:
+			a.in(f.For-20*time.Minute, m.restart)
+		}
 	}),
+	relent: eachMember(func(m *machine, _ Fault) { m.restart() }),
 }
 
 // stop stops the machine, as a person would. Its Node remains; the cloud node lifecycle controller
@@ -147,7 +141,9 @@ func (m *machine) rejoins() {
 		}
 		n.version = m.c.changed()
 	}
-	m.back()
+	if m.aside == standby { // in which a person put it
+		m.setAside("")
+	}
 	slept := m.asleep
 	m.hibernates, m.asleep = false, nil
 	if slept != nil && m.node == nil {
@@ -157,13 +153,6 @@ func (m *machine) rejoins() {
 		return
 	}
 	m.join()
-}
-
-// back ends the Standby in which a person put the machine.
-func (m *machine) back() {
-	if m.aside == standby {
-		m.setAside("")
-	}
 }
 
 // stateReason returns why the machine is stopped, as EC2 shows it, nil if it is not.

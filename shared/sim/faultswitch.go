@@ -53,11 +53,8 @@ var killSwitch = faultType{
 			}
 		})
 		a.in(f.For-time.Minute, func() { // every act came due while it was off
-			for _, m := range ill {
-				if m.ail == notReady {
-					m.arose(f, "not ready since "+m.since.Format(time.TimeOnly)+", and still nothing may be done")
-					return
-				}
+			if m := find(ill, func(m *machine) bool { return m.ail == notReady }); m != nil {
+				m.arose(f, "not ready since "+m.since.Format(time.TimeOnly)+", and still nothing may be done")
 			}
 		})
 	},

@@ -36,9 +36,7 @@ var vanishedNode = faultType{
 			}
 		})
 	}),
-	relent: eachMember(func(m *machine, _ Fault) {
-		m.restore()
-	}),
+	relent: eachMember(func(m *machine, _ Fault) { m.restore() }),
 }
 
 // leased returns the nodes that may have a lease: a kubelet renews or recreates it, whether its

@@ -18,8 +18,7 @@ var diesYoung = faultType{
 		for _, g := range a.targets(f) {
 			g.youth = d.of("youth").between(4*time.Minute, 20*time.Minute)
 		}
-		f.Count = 1
-		for _, m := range a.victims(f) {
+		for _, m := range a.victims(f.one()) {
 			m.young = true
 			m.fall(notReady, false, false)
 			m.arose(f, "what replaces it is ill minutes after it registers")

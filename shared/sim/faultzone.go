@@ -34,25 +34,13 @@ var smallZone = faultType{
 		switch f.Value {
 		case allOfZone:
 			zone := oneOf(d.of("zone"), zones...)
-			var out []*machine
 			for _, c := range a.of(f) {
-				for _, m := range c.machines {
-					if m.zone == zone && m.alive() && m.elsewhere == "" {
-						m.mute(true)
-						out = append(out, m)
-					}
-				}
+				out := c.nodesIn(zone)
+				a.cutOff(out, f.For-time.Second)
 				if len(out) > 1 {
 					a.arose(f, c, nil, fmt.Sprintf("all %d machines in %s are silent", len(out), zone))
 				}
 			}
-			a.in(f.For-time.Second, func() {
-				for _, m := range out {
-					if !a.silenced[m.zone] {
-						m.mute(false)
-					}
-				}
-			})
 		case pairOfFew:
 			pair := f
 			pair.Count = 2
@@ -69,7 +57,7 @@ var smallZone = faultType{
 				m.arose(f, "silent with another of its group")
 			}
 		case bareMetal:
-			for _, m := range a.victims(Fault{ID: f.ID, Cluster: f.Cluster, Group: f.Group, Count: 1}) {
+			for _, m := range a.victims(f.one()) {
 				m.fall(silent, false, true)
 				if strings.HasSuffix(m.g.kind.Type, metalTypes) {
 					m.arose(f, "it boots for "+(m.g.kind.Boots*11/10).String())
@@ -91,7 +79,7 @@ type trap struct {
 	left     int           // orders that pass before
 	waits    time.Duration // how long the order then waits in its queue
 	over     time.Duration // when the network is back, after the trap springs
-	whole    bool          // all zones, not only the machine's
+	zone     string        // that loses its network; "" is all
 	disarmed bool
 	lifts    bool   // it waits for the order that lifts the cordon, and for no other
 	springs  func() // replaces the network outage, if not nil
@@ -112,13 +100,12 @@ var outageBetween = faultType{
 		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 9},
 	},
 	strike: eachVictim(func(m *machine, f Fault, d dice) {
-		a := m.c.a
-		t := &trap{
-			f: f, m: m, left: d.of("orders").below(2), waits: d.of("waits").between(75*time.Second, 4*time.Minute), over: d.of("over").between(20*time.Minute, 40*time.Minute),
-			whole: f.Value == wholeBetween,
+		t := &trap{f: f, m: m, left: d.of("orders").below(2), waits: d.of("waits").between(75*time.Second, 4*time.Minute), over: d.of("over").between(20*time.Minute, 40*time.Minute)}
+		if f.Value == zoneBetween {
+			t.zone = m.zone
 		}
 		m.fall(silent, false, d.of("reboots").chance(0.3))
-		a.traps = append(a.traps, t)
+		m.c.a.traps = append(m.c.a.traps, t)
 	}),
 	relent: func(a *account, f Fault, _ dice) { a.disarm(f) },
 }
@@ -154,20 +141,8 @@ func (a *account) sprung(body string) {
 			t.springs()
 			return
 		}
-		var out []*machine
-		for _, m := range t.m.c.machines {
-			if m.alive() && m.elsewhere == "" && (t.whole || m.zone == t.m.zone) {
-				m.mute(true)
-				out = append(out, m)
-			}
-		}
+		out := t.m.c.nodesIn(t.zone)
+		a.cutOff(out, t.over)
 		a.arose(t.f, t.m.c, t.m, fmt.Sprintf("%d machines fall silent between the order to %s and the act", len(out), o.Action))
-		a.in(t.over, func() {
-			for _, m := range out {
-				if !a.silenced[m.zone] {
-					m.mute(false)
-				}
-			}
-		})
 	}
 }

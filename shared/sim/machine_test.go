@@ -203,7 +203,7 @@ func TestAFlappingKubeletComesAndGoes(t *testing.T) {
 func TestAZoneWithoutANetwork(t *testing.T) {
 	a, c := settledShop(t)
 	zone := zones[0]
-	a.strike(Fault{ID: 1, Kind: FaultZone, Zone: zone})
+	a.zoneNetwork(zone, true)
 	m := c.group("batch").launch(zone)
 	a.pass(20 * time.Minute)
 	expect.That(t, m.state == running && m.node == nil, "a new one is %s with node %v", m.state, m.node)
@@ -212,7 +212,7 @@ func TestAZoneWithoutANetwork(t *testing.T) {
 			t.Errorf("%s in %s is %s", n.name, n.machine.zone, n.ready().Status)
 		}
 	}
-	a.relent(Fault{ID: 1, Kind: FaultZone, Zone: zone})
+	a.zoneNetwork(zone, false)
 	a.pass(5 * time.Minute)
 	for _, n := range c.nodes {
 		if n.ready().Status != corev1.ConditionTrue {
