@@ -24,7 +24,7 @@ func TestOnlyWhatWorkedIsHarm(t *testing.T) {
 		{"it has no network", func(m *machine) { m.mute(true) }, false},
 	} {
 		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\n")
+		c.a.dep.policy = "apiVersion: rollcall/v1\nmode: remediate\n"
 		m, other := up(c.groups[0], "node-1"), up(c.groups[0], "node-2")
 		m.settledAt, other.settledAt = c.a.Now().Add(-time.Hour), c.a.Now().Add(-time.Hour)
 		for i := range 12 {

@@ -630,13 +630,13 @@ func (p *policies) find(text string, of selection) *terms {
 // read it. A document that is gone or has a fault allows nothing but observing.
 func (u *auditor) policyNow(c *cluster, g *group) *terms {
 	d, of := u.a.dep, u.selects(c, g.groupName())
-	switch text := d.parameters.policy; {
+	switch text := d.policy; {
 	case u.policies.document(text) == nil:
 		of.permitted = mayObserve
 	case u.policies.halts(text):
 		of.permitted = min(of.permitted, mayNotify)
 	}
-	return u.policies.find(d.parameters.policy, of)
+	return u.policies.find(d.policy, of)
 }
 
 // selects returns the selection of a group, or of the cluster if group is "".

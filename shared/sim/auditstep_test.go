@@ -17,7 +17,7 @@ func stepped(t *testing.T, m *machine, does func(*auditor, *invocation)) {
 	a := m.c.a
 	inside(t, a, remediator, func(v *env) {
 		v.inv.begun = a.Now()
-		v.inv.sawPolicy(a.dep.parameters.policy, true)
+		v.inv.sawPolicy(a.dep.policy, true)
 		v.inv.seen.nodes.page(a.Now(), m.c.listNodes(), true, true, true)
 		v.inv.sawInstance(m.id, m.shown, true)
 		does(a.audit, v.inv)
@@ -40,7 +40,7 @@ func TestWhatAnswersIsEmptyBeforeItEnds(t *testing.T) {
 		{"the policy forces it", "afterBudgetTimeout", func(*machine, *pod) {}, false},
 	} {
 		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\ndrain: {force: " + tt.force + "}\n")
+		c.a.dep.policy = "apiVersion: rollcall/v1\nmode: remediate\ndrain: {force: " + tt.force + "}\n"
 		m := up(c.groups[0], "node-1")
 		p := &pod{namespace: "shop", name: "web-1", uid: "1"}
 		m.node.pods = append(m.node.pods, p)
@@ -71,7 +71,7 @@ func TestADrainCordonsByItsOwnIntent(t *testing.T) {
 		{"another intent", "reboot", func(*machine, time.Time) {}, []Rule{RuleIntent}},
 	} {
 		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\nladders: {NotReady: [{do: cordon}, {do: drain, after: 5m}]}\n")
+		c.a.dep.policy = "apiVersion: rollcall/v1\nmode: remediate\nladders: {NotReady: [{do: cordon}, {do: drain, after: 5m}]}\n"
 		m := up(c.groups[0], "node-1")
 		m.settledAt = c.a.Now()
 		m.fall(notReady, false, false)

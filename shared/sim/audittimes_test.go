@@ -17,7 +17,7 @@ func TestAnActRestsOnWhatWasJustRead(t *testing.T) {
 		broken         bool
 	}{{0, 0, false}, {freshFor - time.Second, freshFor - time.Second, false}, {freshFor + time.Second, 0, true}, {0, freshFor + time.Second, true}} {
 		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\n")
+		c.a.dep.policy = "apiVersion: rollcall/v1\nmode: remediate\n"
 		m := up(c.groups[0], "node-1")
 		m.tags = with(m.tags, tag{roll.TagOrder, "any"})
 		m.touch()
@@ -91,7 +91,7 @@ func TestTheEndOfAToleranceHasItsCheck(t *testing.T) {
 		"its function was killed": {-10 * time.Minute, -time.Minute, time.Minute, false},
 	} {
 		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\n")
+		c.a.dep.policy = "apiVersion: rollcall/v1\nmode: remediate\n"
 		u, m := c.a.audit, up(c.groups[0], "node-1")
 		u.verdicts.first[c.name], m.settledAt = c.a.Now(), c.a.Now()
 		c.a.until(c.a.Now().Add(2 * time.Hour))
@@ -133,14 +133,14 @@ func TestWhatIsToleratedIsLeftAlone(t *testing.T) {
 	} {
 		for extra, broken := range map[time.Duration]bool{-2 * time.Minute: true, 2 * time.Minute: false} {
 			c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-			c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\n")
+			c.a.dep.policy = "apiVersion: rollcall/v1\nmode: remediate\n"
 			m := up(c.groups[0], "node-1")
 			m.settledAt = c.a.Now()
 			tt.falls(m)
 			c.a.until(c.a.Now().Add(tt.lasts + extra))
 			inside(t, c.a, remediator, func(v *env) {
 				v.inv.begun = c.a.Now()
-				v.inv.sawPolicy(c.a.dep.parameters.policy, true)
+				v.inv.sawPolicy(c.a.dep.policy, true)
 				c.a.audit.tolerable(v.inv, "terminate", m)
 			})
 			expect.That(t, c.a.audit.broke(RuleTolerance) == broken, "%s for %s: broken are %+v", tt.name, tt.lasts+extra, c.a.audit.violations)
@@ -158,11 +158,11 @@ func TestACordonThatOutlivesItsCauseIsNoticed(t *testing.T) {
 		"it is ill":       {func(m *machine) { m.fall(notReady, false, false) }, false},
 		"a person did it": {func(m *machine) { m.node.annotations = map[string]string{} }, false},
 		"a person holds":  {func(m *machine) { m.tags = with(m.tags, tag{roll.TagHold, "true"}) }, false},
-		"mode notify":     {func(m *machine) { m.c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: notify\n") }, false},
+		"mode notify":     {func(m *machine) { m.c.a.dep.policy = "apiVersion: rollcall/v1\nmode: notify\n" }, false},
 	} {
 		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
 		c.status = "ACTIVE"
-		c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\n")
+		c.a.dep.policy = "apiVersion: rollcall/v1\nmode: remediate\n"
 		m := up(c.groups[0], "node-1")
 		m.node.cordoned, m.node.annotations = true, map[string]string{roll.AnnotationCordoned: "a"}
 		tt.is(m)

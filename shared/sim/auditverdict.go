@@ -424,7 +424,7 @@ func (u *auditor) minute() {
 	for _, l := range u.a.left {
 		u.toldOfLeft(l)
 	}
-	text := u.a.dep.parameters.policy
+	text := u.a.dep.policy
 	unusable := u.policies.document(text) == nil
 	broken := unusable && !isGone(text)
 	if unusable {

@@ -18,7 +18,7 @@ func ended(t *testing.T, m *machine, what act) {
 	a.until(a.Now().Add(10 * time.Minute)) // until EC2 shows it
 	inside(t, a, remediator, func(v *env) {
 		v.inv.begun = a.Now()
-		v.inv.sawPolicy(a.dep.parameters.policy, true)
+		v.inv.sawPolicy(a.dep.policy, true)
 		v.inv.seen.nodes.page(a.Now(), m.c.listNodes(), true, true, true)
 		ids := []string{m.id}
 		var err error
@@ -211,12 +211,12 @@ func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
 		},
 		{
 			name: "a person stopped it", rule: RuleStopped, what: actTerminate, right: sick,
-			wrong: func(w world) { sick(w); w.m.c.a.dep.setPolicy("") },
+			wrong: func(w world) { sick(w); w.m.c.a.dep.policy = "" },
 		},
 	} {
 		for _, wrong := range []bool{true, false} {
 			c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-			c.a.dep.setPolicy("apiVersion: rollcall/v1\nmode: remediate\n")
+			c.a.dep.policy = "apiVersion: rollcall/v1\nmode: remediate\n"
 			w := world{m: up(c.groups[0], "node-1"), other: up(c.groups[0], "node-2")}
 			w.m.settledAt, w.other.settledAt = c.a.Now().Add(-50*time.Minute), c.a.Now().Add(-50*time.Minute)
 			c.groups[0].desired = 2

@@ -13,8 +13,6 @@ type bucket struct {
 	whole   map[string]bool // those that also have their findings
 }
 
-func newBucket() *bucket { return &bucket{bundles: map[string]bool{}, whole: map[string]bool{}} }
-
 // holds reports whether all of the evidence of a key is stored.
 func (b *bucket) holds(key archive.Key) bool {
 	where, err := key.Path()

@@ -14,7 +14,7 @@ func Day() Scenario {
 			{Name: "orders", Groups: []GroupSpec{
 				{Name: "default", Owner: "karpenter", Type: "m5.xlarge", Desired: 14},
 				{Name: "golden", Owner: "autoscaling-group", Type: "m5.large", Desired: 8},
-				{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4},
+				managedNodes(4),
 			}},
 			{Name: "search", Groups: []GroupSpec{
 				{Name: "cilium", Owner: "karpenter", Type: "c5.xlarge", Desired: 8},

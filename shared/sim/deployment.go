@@ -49,11 +49,11 @@ type deployment struct {
 	a      *account
 	guards Guards
 	// permitted is the mode with which the stack was deployed.
-	permitted  policy.Mode
-	parameters parameters
-	table      *table
-	bucket     *bucket
-	timetable  *timetable
+	permitted policy.Mode
+	policy    string // the document in its parameter; "" if there is no parameter
+	table     *table
+	bucket    *bucket
+	timetable *timetable
 
 	events, checks, orders *queue
 	functions              map[functionName]*function
@@ -67,10 +67,9 @@ func (a *account) deploy(g Guards) error {
 		return err
 	}
 	d := &deployment{
-		a: a, guards: g, permitted: permitted,
-		table: newTable(a), bucket: newBucket(), functions: map[functionName]*function{},
+		a: a, guards: g, permitted: permitted, policy: a.sc.Policy,
+		table: newTable(a), bucket: &bucket{bundles: map[string]bool{}, whole: map[string]bool{}}, functions: map[functionName]*function{},
 	}
-	d.setPolicy(a.sc.Policy)
 	for name, timeout := range map[functionName]time.Duration{
 		stateChange: time.Minute, sweep: 2 * time.Minute, inspect: 5 * time.Minute, remediator: 5 * time.Minute, approver: 15 * time.Second,
 	} {

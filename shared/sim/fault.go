@@ -427,7 +427,7 @@ func (m *machine) own() {
 func (a *account) heal() {
 	a.note(Event{Kind: EventFault, Stage: "healed", Detail: "everything is healed"})
 	a.silenced = map[string]bool{}
-	a.dep.setPolicy(a.sc.Policy)
+	a.dep.policy = a.sc.Policy
 	for _, c := range a.clusters {
 		if !c.exists() {
 			for _, m := range slices.Clone(c.machines) {

@@ -33,7 +33,7 @@ var accelerators = faultType{
 	values: []string{gpuReboots, gpuAgain, gpuReplaced, gpuPerson, gpuWorks},
 	fits:   fitsOwned,
 	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "repaired", Owner: "managed-nodegroup", Type: "g4dn.xlarge", Desired: 4, Repair: true},
+		managedNodes(4), {Name: "repaired", Owner: "managed-nodegroup", Type: "g4dn.xlarge", Desired: 4, Repair: true},
 		{Name: "workers", Owner: "autoscaling-group", Type: "g4dn.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "g4dn.xlarge", Desired: 4},
 	},
 	strike: eachVictim(func(m *machine, f Fault, _ dice) {

@@ -28,9 +28,7 @@ var setAside = faultType{
 	kind: FaultSetAside, weight: 2, need: 100 * time.Minute, least: 80 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{asideStandby, asideWarm, asideWarmRun, asideHibernate, asideProtected, asideRefresh},
 	fits:   fitsActedOnSoon,
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 5}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
-	},
+	shape:  []GroupSpec{managedNodes(5), scaledNodes(6)},
 	strike: func(a *account, f Fault, d dice) {
 		switch f.Value {
 		case asideStandby:

@@ -28,9 +28,7 @@ const (
 var besideNodes = faultType{
 	kind: FaultBeside, weight: 2, need: 2 * time.Hour, least: 100 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{besideAuto, besideCAPI, besideFargate, besideHybrid, besideWindows},
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 5}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 5},
-	},
+	shape:  []GroupSpec{managedNodes(5), scaledNodes(5)},
 	strike: eachCluster(func(c *cluster, f Fault, d dice) {
 		switch f.Value {
 		case besideFargate, besideHybrid:

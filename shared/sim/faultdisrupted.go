@@ -25,9 +25,7 @@ var disruptedNodes = faultType{
 	kind: FaultDisrupted, weight: 2, need: 100 * time.Minute, count: 2,
 	values: []string{consolidated, drifted, expired},
 	fits:   fitsKarpenter,
-	shape: []GroupSpec{
-		{Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 6}, {Name: "arm", Owner: "karpenter", Type: "m6g.large", Desired: 4},
-	},
+	shape:  []GroupSpec{pooledNodes(6), {Name: "arm", Owner: "karpenter", Type: "m6g.large", Desired: 4}},
 	strike: eachVictim(func(m *machine, f Fault, d dice) {
 		a := m.c.a
 		begin := func() { m.disrupt(f, d) }

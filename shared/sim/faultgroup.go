@@ -55,9 +55,7 @@ var noReplacement = faultType{
 		}
 		return g.Owner != string(nobody) && !g.Repair
 	},
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 10}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 6},
-	},
+	shape: []GroupSpec{managedNodes(6), scaledNodes(10), pooledNodes(6)},
 	strike: func(a *account, f Fault, d dice) {
 		for _, g := range a.targets(f) {
 			if g.owner == nobody || g.asgName() == "" && f.Value != failingLaunches {

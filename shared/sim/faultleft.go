@@ -30,7 +30,7 @@ var leftBehind = faultType{
 	kind: FaultLeft, weight: 1, need: 5 * time.Hour, count: 2,
 	values: []string{leftVolume, leftInterface, leftClaimed, leftAttached, leftDeleted, leftOrphan},
 	fits:   func(g GroupSpec, value string) bool { return value != leftOrphan || g.Owner == string(karpenter) },
-	shape:  []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 5}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 5}},
+	shape:  []GroupSpec{managedNodes(5), pooledNodes(5)},
 	strike: eachVictim(func(m *machine, f Fault, d dice) {
 		if m.leaves != nil || m.shown == nil {
 			return

@@ -15,7 +15,7 @@ var refused = faultType{
 	kind: FaultRefused, weight: 2, need: 100 * time.Minute, least: time.Hour, most: 4 * time.Hour,
 	values: []string{refusedNode, refusedEmpty},
 	fits:   fitsKarpenter,
-	shape:  []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4}},
+	shape:  []GroupSpec{managedNodes(4), pooledNodes(4)},
 	strike: func(a *account, f Fault, _ dice) {
 		for _, g := range a.targets(f) {
 			if g.owner != karpenter {

@@ -147,9 +147,7 @@ const FaultDegraded FaultKind = "regional"
 // stop reporting permanently.
 var regional = faultType{
 	kind: FaultDegraded, weight: 1, need: 2 * time.Hour, least: 40 * time.Minute, most: 2 * time.Hour, count: 2,
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
-	},
+	shape: []GroupSpec{managedNodes(6), scaledNodes(6), pooledNodes(4)},
 	prepare: func(a *account, f Fault, d dice) {
 		from := a.sc.Start.Add(f.At)
 		for _, what := range []FaultKind{FaultErrors, FaultThrottle, FaultStale, FaultLostEvents, FaultMissedSweeps, FaultRetries} {

@@ -26,9 +26,7 @@ const standby = "Standby"
 var stoppedMachines = faultType{
 	kind: FaultStopped, weight: 2, need: 90 * time.Minute, least: time.Hour, most: 4 * time.Hour, count: 2,
 	values: []string{stopsAndStarts, stopsShortly, hibernated, stopsForGood},
-	shape: []GroupSpec{
-		{Name: "single", Owner: "none", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
-	},
+	shape:  []GroupSpec{{Name: "single", Owner: "none", Type: "m5.large", Desired: 4}, scaledNodes(4), pooledNodes(4)},
 	strike: eachVictim(func(m *machine, f Fault, d dice) {
 		a := m.c.a
 		if m.g.asgName() != "" {
@@ -109,20 +107,15 @@ func (m *machine) restart() {
 	}
 	m.touch()
 	m.boots++
-	boot := m.boots
-	a.in(m.d.of("start").nth(boot).between(4*time.Second, 12*time.Second), func() {
+	a.in(m.d.of("start").nth(m.boots).between(4*time.Second, 12*time.Second), func() {
 		if m.state != pending {
 			return
 		}
-		m.state, m.booting = running, true
+		m.state = running
 		m.touch()
 		a.stateChanged(m)
-		takes := m.g.kind.Boots + m.d.of("boots").nth(boot).between(20*time.Second, 60*time.Second)
-		a.in(takes, func() {
-			if m.state != running || m.boots != boot {
-				return
-			}
-			m.booting, m.restedAt = false, time.Time{}
+		m.booted(m.g.kind.Boots+m.d.of("boots").nth(m.boots).between(20*time.Second, 60*time.Second), func() {
+			m.restedAt = time.Time{}
 			m.tell(EventAilment, startedAgain)
 			m.rejoins()
 		})

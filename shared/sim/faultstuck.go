@@ -16,7 +16,7 @@ var stuckNodes = faultType{
 	kind: FaultStuck, weight: 2, need: 3 * time.Hour, least: 100 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{stuckBoth, stuckNode, stuckSoon},
 	fits:   fitsKarpenter,
-	shape:  []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 5}},
+	shape:  []GroupSpec{managedNodes(4), pooledNodes(5)},
 	strike: eachVictim(func(m *machine, f Fault, d dice) {
 		a := m.c.a
 		if m.claim == nil || !m.claim.deleting.IsZero() || !m.node.deleting.IsZero() {

@@ -41,15 +41,15 @@ var killSwitch = faultType{
 			}
 			switch f.Value {
 			case policyDeleted:
-				a.dep.setPolicy("")
+				a.dep.policy = ""
 			case policyEmptied:
-				a.dep.setPolicy([]string{" ", "\n", "# emptied\n", "{}\n"}[d.of("empty").below(4)])
+				a.dep.policy = []string{" ", "\n", "# emptied\n", "{}\n"}[d.of("empty").below(4)]
 			case policyStopped:
-				a.dep.setPolicy(a.sc.Policy + stopLine + "\n")
+				a.dep.policy = a.sc.Policy + stopLine + "\n"
 			case policyOlder:
-				a.dep.setPolicy(olderPolicy)
+				a.dep.policy = olderPolicy
 			default:
-				a.dep.setPolicy(withMode(a.sc.Policy, f.Value))
+				a.dep.policy = withMode(a.sc.Policy, f.Value)
 			}
 		})
 		a.in(f.For-time.Minute, func() { // every act came due while it was off
@@ -62,6 +62,6 @@ var killSwitch = faultType{
 		for _, c := range a.of(f) {
 			c.tag(c.spec.Mode)
 		}
-		a.dep.setPolicy(a.sc.Policy)
+		a.dep.policy = a.sc.Policy
 	},
 }

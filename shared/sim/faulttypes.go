@@ -144,9 +144,9 @@ func init() { // set in init because the functions of a fault use this table
 		{kind: FaultPeople, weight: 6, draw: drawSome, strike: eachVictim(func(m *machine, f Fault, d dice) { m.meddle(f, d) })},
 		{kind: FaultMode, weight: 3, draw: func(f *Fault, w drawing) {
 			f.Cluster, f.Value, f.For = "", oneOf(w.d.of("mode"), "observe", "notify"), w.long
-		}, strike: func(a *account, f Fault, _ dice) { a.dep.setPolicy(withMode(a.sc.Policy, f.Value)) }, relent: restorePolicy},
+		}, strike: func(a *account, f Fault, _ dice) { a.dep.policy = withMode(a.sc.Policy, f.Value) }, relent: restorePolicy},
 		{kind: FaultBadPolicy, weight: 2, draw: func(f *Fault, w drawing) { f.Cluster, f.For = "", w.long/2 }, strike: func(a *account, _ Fault, _ dice) {
-			a.dep.setPolicy("apiVersion: rollcall/v1\nmode: destroy\nlimts: {}\n")
+			a.dep.policy = "apiVersion: rollcall/v1\nmode: destroy\nlimts: {}\n"
 		}, relent: restorePolicy},
 		taintReturns, noReplacement, killSwitch, backlog, hangingPods, foreignTags, bastion, smallZone, ownerIdle, silentServing, outageBetween, unreadSibling, vanishedNode,
 		loneCause, refused, diesYoung, scheduledEvents, stuckNodes, unlaunchedGroup,
@@ -317,7 +317,7 @@ var (
 		g.rotate(f.Count)
 	})
 	mendTemplate  = eachGroup(func(g *group, _ Fault, _ dice) { g.mend() })
-	restorePolicy = func(a *account, _ Fault, _ dice) { a.dep.setPolicy(a.sc.Policy) }
+	restorePolicy = func(a *account, _ Fault, _ dice) { a.dep.policy = a.sc.Policy }
 )
 
 // callsOf returns a function that reports whether a call's name has one of the prefixes.
@@ -337,23 +337,31 @@ func anyError(_ access, d dice) string {
 // Random scenarios do not have it.
 const scaledSlowly = "slow"
 
+// The usual groups of clusters, of that size.
+func managedNodes(n int) GroupSpec {
+	return GroupSpec{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: n}
+}
+
+func scaledNodes(n int) GroupSpec {
+	return GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: n}
+}
+
+func pooledNodes(n int) GroupSpec {
+	return GroupSpec{Name: "default", Owner: "karpenter", Type: "m5.large", Desired: n}
+}
+
+// repaired returns the group with EKS node repair.
+func repaired(g GroupSpec) GroupSpec {
+	g.Repair = true
+	return g
+}
+
 // The groups of clusters made for faults.
 var (
-	groupsOfFour = []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 4}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 4},
-	}
-	// groupsOfRepair are groupsOfFour, with EKS node repair on the managed node group.
-	groupsOfRepair = []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4, Repair: true}, groupsOfFour[1], groupsOfFour[2],
-	}
-	// groupsOfSix are large enough that one of their machines is not a large share.
-	groupsOfSix = []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
-	}
-	// groupsScaled are groups without Karpenter.
-	groupsScaled = []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 5},
-	}
+	groupsOfFour   = []GroupSpec{managedNodes(4), scaledNodes(4), pooledNodes(4)}
+	groupsOfRepair = []GroupSpec{repaired(managedNodes(4)), scaledNodes(4), pooledNodes(4)}
+	groupsOfSix    = []GroupSpec{managedNodes(6), scaledNodes(6)} // large enough that one of their machines is not a large share
+	groupsScaled   = []GroupSpec{managedNodes(4), scaledNodes(5)} // without Karpenter
 )
 
 // actedOnSoon reports whether the group's owner leaves nodes that are not ready to Rollcall at

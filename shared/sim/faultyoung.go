@@ -13,7 +13,7 @@ import (
 var diesYoung = faultType{
 	kind: FaultDiesYoung, weight: 2, need: 4 * time.Hour, least: 4 * time.Hour, most: 8 * time.Hour,
 	fits:  fitsUnrepaired,
-	shape: []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 8}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 8}},
+	shape: []GroupSpec{managedNodes(8), scaledNodes(8)},
 	strike: func(a *account, f Fault, d dice) {
 		for _, g := range a.targets(f) {
 			g.youth = d.of("youth").between(4*time.Minute, 20*time.Minute)

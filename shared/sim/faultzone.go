@@ -27,9 +27,7 @@ var smallZone = faultType{
 		}
 		return true
 	},
-	shape: []GroupSpec{
-		{Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 3}, {Name: "metal", Owner: "autoscaling-group", Type: "m5.metal", Desired: 3},
-	},
+	shape: []GroupSpec{scaledNodes(3), {Name: "metal", Owner: "autoscaling-group", Type: "m5.metal", Desired: 3}},
 	strike: func(a *account, f Fault, d dice) {
 		switch f.Value {
 		case allOfZone:
@@ -96,9 +94,7 @@ var outageBetween = faultType{
 	kind: FaultOutageBetween, weight: 2, need: 90 * time.Minute, least: 80 * time.Minute, most: 2 * time.Hour, count: 1,
 	values: []string{zoneBetween, wholeBetween},
 	fits:   fitsActedOnSoon,
-	shape: []GroupSpec{
-		{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 6}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 9},
-	},
+	shape:  []GroupSpec{managedNodes(6), scaledNodes(9)},
 	strike: eachVictim(func(m *machine, f Fault, d dice) {
 		t := &trap{f: f, m: m, left: d.of("orders").below(2), waits: d.of("waits").between(75*time.Second, 4*time.Minute), over: d.of("over").between(20*time.Minute, 40*time.Minute)}
 		if f.Value == zoneBetween {

@@ -85,10 +85,10 @@ func randomCluster(d dice, i, nodes int) ClusterSpec {
 		c.Mode = oneOf(d.of("which"), "notify", "observe")
 	}
 	shapes := [][]GroupSpec{
-		{{Name: "default", Owner: "karpenter", Type: "m5.xlarge", Desired: 60}, {Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 25}, {Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 15}},
+		{{Name: "default", Owner: "karpenter", Type: "m5.xlarge", Desired: 60}, managedNodes(25), scaledNodes(15)},
 		{{Name: "general", Owner: "managed-nodegroup", Type: "m5.large", Desired: 50}, {Name: "memory", Owner: "managed-nodegroup", Type: "r5.xlarge", Desired: 40, Repair: true}, {Name: "single", Owner: "none", Type: "m5.large", Desired: 10}},
-		{{Name: "workers", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 70}, {Name: "spare", Owner: "autoscaling-group", Type: "m5.large", Desired: 30}},
-		{{Name: "arm", Owner: "karpenter", Type: "m6g.large", Desired: 50}, {Name: "default", Owner: "karpenter", Type: "m5.large", Desired: 40}, {Name: "core", Owner: "managed-nodegroup", Type: "m5.large", Desired: 10}},
+		{scaledNodes(70), {Name: "spare", Owner: "autoscaling-group", Type: "m5.large", Desired: 30}},
+		{{Name: "arm", Owner: "karpenter", Type: "m6g.large", Desired: 50}, pooledNodes(40), {Name: "core", Owner: "managed-nodegroup", Type: "m5.large", Desired: 10}},
 	}
 	for _, g := range oneOf(d.of("shape"), shapes...) {
 		g.Desired = max(1, g.Desired*nodes/100)

@@ -59,13 +59,12 @@ func (g *group) launch(zone string) *machine {
 	a.stateChanged(m)
 	m.tell(EventLaunch, "launched by "+string(g.owner))
 	a.in(d.of("pending").between(4*time.Second, 12*time.Second), func() {
-		if m.state != pending {
-			return
+		if m.state == pending {
+			m.state = running
+			m.touch()
+			a.stateChanged(m)
+			m.boot()
 		}
-		m.state = running
-		m.touch()
-		a.stateChanged(m)
-		m.boot()
 	})
 	return m
 }
@@ -108,19 +107,25 @@ func (c *cluster) index() int { return slices.Index(c.a.clusters, c) }
 // boot starts what runs on the machine.
 func (m *machine) boot() {
 	m.boots++
-	m.booting = true
-	boot := m.boots
 	takes := m.g.kind.Boots / 3
 	if m.g.beside == besideWindows {
 		takes = m.g.kind.Boots // in two stages, on every boot
 	}
-	m.c.a.in(takes+m.d.of("boot").nth(boot).between(15*time.Second, 45*time.Second), func() {
-		if m.state != running || m.boots != boot {
-			return
-		}
-		m.booting = false
+	m.booted(takes+m.d.of("boot").nth(m.boots).between(15*time.Second, 45*time.Second), func() {
 		if m.ail != neverJoins {
 			m.join()
+		}
+	})
+}
+
+// booted lets the machine boot for a while, and continues if nothing stopped or rebooted it by then.
+func (m *machine) booted(takes time.Duration, then func()) {
+	boot := m.boots
+	m.booting = true
+	m.c.a.in(takes, func() {
+		if m.state == running && m.boots == boot {
+			m.booting = false
+			then()
 		}
 	})
 }
@@ -461,15 +466,9 @@ func (m *machine) reboot() {
 		m.ail, m.stays, m.reboots, m.pressure = well, false, false, time.Time{}
 	}
 	m.boots++
-	m.booting = true
-	boot := m.boots
-	m.c.a.in(m.g.kind.Boots*11/10+m.d.of("reboot").nth(boot).between(40*time.Second, 100*time.Second), func() {
-		if m.state != running || m.boots != boot {
-			return
-		}
-		m.booting = false
+	m.booted(m.g.kind.Boots*11/10+m.d.of("reboot").nth(m.boots).between(40*time.Second, 100*time.Second), func() {
 		if m.node != nil {
-			m.node.bootID = uid(m.d.of("bootid").nth(boot))
+			m.node.bootID = uid(m.d.of("bootid").nth(m.boots))
 			m.node.version = m.c.changed()
 		}
 		m.touch()

@@ -347,29 +347,24 @@ spec:
 `, c.name, c.endpoint(), c.authority(), taints)
 }
 
-// kindOf returns the machine kind of an instance type. The prices are on demand, Linux, in
-// us-east-1:
+// machineKinds holds the instance types. The prices are on demand, Linux, in us-east-1:
 // https://aws.amazon.com/ec2/pricing/on-demand/
+var machineKinds = map[string]machineKind{
+	"m5.large":    {Arch: "amd64", Price: 0.096},
+	"m5.xlarge":   {Arch: "amd64", Price: 0.192},
+	"c5.xlarge":   {Arch: "amd64", Price: 0.17},
+	"r5.xlarge":   {Arch: "amd64", Price: 0.252},
+	"g4dn.xlarge": {Arch: "amd64", Price: 0.526},
+	"m5.metal":    {Arch: "amd64", Price: 4.608, Boots: 20 * time.Minute},
+	"m6g.large":   {Arch: "arm64", Price: 0.077},
+}
+
+// kindOf returns the machine kind of an instance type.
 func kindOf(instanceType string) machineKind {
-	k := machineKind{Type: instanceType, Arch: "amd64", Price: 0.096}
-	switch instanceType {
-	case "m5.large":
-	case "m5.xlarge":
-		k.Price = 0.192
-	case "c5.xlarge":
-		k.Price = 0.17
-	case "r5.xlarge":
-		k.Price = 0.252
-	case "m6g.large":
-		k.Arch, k.Price = "arm64", 0.077
-	case "m6g.xlarge":
-		k.Arch, k.Price = "arm64", 0.154
-	case "g4dn.xlarge":
-		k.Price = 0.526
-	case "m5.metal":
-		k.Price, k.Boots = 4.608, 20*time.Minute
-	default:
+	k, ok := machineKinds[instanceType]
+	if !ok {
 		panic("the price of " + instanceType + " is not known here")
 	}
+	k.Type = instanceType
 	return k
 }

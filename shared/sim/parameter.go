@@ -8,16 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 )
 
-// parameters holds a deployment's parameters in Systems Manager: the policy.
-type parameters struct {
-	policy string // the document, "" if there is no parameter
-}
-
-// setPolicy writes the policy document; "" deletes the parameter.
-func (d *deployment) setPolicy(yaml string) {
-	d.parameters.policy = yaml
-}
-
 // ssmAPI is Systems Manager, as an environment calls it.
 type ssmAPI struct{ v *env }
 
@@ -26,7 +16,7 @@ func (s ssmAPI) GetParameter(ctx context.Context, in *ssm.GetParameterInput, _ .
 	var document string
 	err := s.v.call(ctx, "ssm:GetParameter", reads, "", func() error {
 		if aws.ToString(in.Name) == policyParameter {
-			document = s.v.a.dep.parameters.policy
+			document = s.v.a.dep.policy
 		}
 		return nil
 	})

@@ -26,7 +26,7 @@ func TestTheParameterHoldsThePolicyAsItIsNow(t *testing.T) {
 		{"apiVersion: rollcall/v1\nmode: remediate\n", true, mayRemediate},
 		{"apiVersion: rollcall/v1\nmode: destroy\n", false, mayObserve},
 	} {
-		a.dep.setPolicy(tt.text)
+		a.dep.policy = tt.text
 		if doc, err := read(); (err == nil) != tt.ok || err == nil && doc.Cluster("demo", "", policy.Remediate)(pick(g)).Mode != policy.Mode(tt.mode.String()) {
 			t.Errorf("%q: %v", tt.text, err)
 		}
