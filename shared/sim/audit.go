@@ -73,7 +73,7 @@ type auditor struct {
 	effects map[string][]effect // by cluster
 	done    map[string]int      // how often an order's act took effect, by order and act
 	reboots map[string]time.Time
-	kept    map[string]bool // evidence, by cluster, instance and order
+	kept    map[[3]string]bool // evidence, by cluster, instance and order
 	checks  map[string]looked
 	// held maps what is held to the reason that the history reported last.
 	held     map[string]map[about]string // by cluster
@@ -137,7 +137,7 @@ type owed struct {
 
 func newAuditor(a *account) *auditor {
 	return &auditor{
-		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[string]bool{}, checks: map[string]looked{},
+		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[[3]string]bool{}, checks: map[string]looked{},
 		held: map[string]map[about]string{}, since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, acted: map[string]owed{},
 		firstSeen: map[string]map[about]foundThen{}, queue: map[*cluster]int{}, inVain: map[*node]time.Time{}, excused: map[string]int{},
 		taken: map[[2]string]time.Time{}, sightless: map[string]*sightless{}, harms: harms{of: map[*cluster][]harmed{}},
@@ -145,7 +145,7 @@ func newAuditor(a *account) *auditor {
 		verdicts:  verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, clean: map[string][]time.Time{}, latest: map[string]*invocation{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, meanwhile: map[about]meanwhile{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}},
 		records:   records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, closed: map[string]saying{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}, lasting: map[string]map[withheld]time.Time{}, found: map[about]sighting{}},
 		truths:    truths{last: map[[2]string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]sighting{}, doubted: map[string]map[withheld]bool{}},
-		times:     times{left: map[*node]time.Time{}, was: map[*node]time.Time{}, back: map[*node]time.Time{}, as: map[*node]corev1.ConditionStatus{}, expires: map[string]time.Time{}},
+		times:     times{of: map[*node]absence{}, expires: map[string]time.Time{}},
 		approvals: approvals{asked: map[string]request{}, given: map[string]time.Time{}},
 		policies:  newPolicies(),
 	}
@@ -174,12 +174,12 @@ func (what act) destructive() bool {
 
 // did audits an act at the moment at which it takes effect.
 func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node) {
-	group, id := "none", ""
-	if m != nil {
-		group, id = m.g.groupName(), m.id
+	group, id, of := "none", "", m
+	if m == nil && n != nil {
+		of = n.machine
 	}
-	if m == nil && n != nil && n.machine != nil {
-		group, id = n.machine.g.groupName(), n.machine.id
+	if of != nil {
+		group, id = of.g.groupName(), of.id
 	}
 	if n != nil && n.provider != "" && n.guest == "" && what != actTerminate && what != actReboot {
 		id = n.provider[strings.LastIndexByte(n.provider, '/')+1:] // the Node still names the previous machine
@@ -255,15 +255,14 @@ func (u *auditor) whole(inv *invocation, what act, id string) {
 func (u *auditor) healthy(inv *invocation, what act, id string) {
 	if l := inv.seen.looked[id]; l.instance != nil {
 		for _, t := range l.instance.Tags {
-			switch {
-			case *t.Key == roll.TagHold && keepsAsIs(*t.Value, u.a.Now()), *t.Key == roll.TagIgnore && !declines(*t.Value):
+			if *t.Key == roll.TagHold && keepsAsIs(*t.Value, u.a.Now()) || *t.Key == roll.TagIgnore && !declines(*t.Value) {
 				u.broken(RuleKept, "%s: %s of %s, which carries %s=%s", inv.name, what, id, *t.Key, *t.Value)
 			}
 		}
 	}
 	for _, n := range inv.seen.nodesOf(id) {
-		if well, why := wellNode(n); well && !u.moving(inv, what, u.a.machines[id]) && !u.repairing(inv, what, u.a.machines[id], n) {
-			u.broken(RuleHealthy, "%s: %s of %s, whose node %s was last seen %s", inv.name, what, id, n.Name, why)
+		if wellNode(n) && !u.moving(inv, what, u.a.machines[id]) && !u.repairing(inv, what, u.a.machines[id], n) {
+			u.broken(RuleHealthy, "%s: %s of %s, whose node %s was last seen Ready and ready for work", inv.name, what, id, n.Name)
 		}
 	}
 }
@@ -276,25 +275,20 @@ func (u *auditor) intent(inv *invocation, what act, c *cluster, id string) ledge
 		// A drain cordons a node that is not cordoned.
 		return string(a.Instance) == id && a.Outcome == nil && (a.Do == acts[what] || what == actCordon && a.Do == acts[actEvict])
 	})
-	if i < 0 && inv.begun.Before(u.verdicts.forgotten) {
-		return ledger.Action{}
-	}
 	if i < 0 {
-		u.broken(RuleIntent, "%s: %s of %s without an intent on record", inv.name, what, id)
+		if !inv.begun.Before(u.verdicts.forgotten) {
+			u.broken(RuleIntent, "%s: %s of %s without an intent on record", inv.name, what, id)
+		}
 		return ledger.Action{}
 	}
 	intent := state.Actions[i]
-	if !u.kept[evidenceKey(c.name, id, intent.ID)] {
+	if !u.kept[[3]string{c.name, id, intent.ID}] {
 		u.broken(RuleEvidence, "%s: %s of %s, order %s, of which no evidence is kept", inv.name, what, id, intent.ID)
 	}
 	if i := inv.seen.looked[id].instance; i != nil && what != actDeleteNode && !slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return *t.Key == roll.TagOrder && *t.Value == intent.ID }) {
 		u.broken(RuleKept, "%s: %s of %s, which does not carry the tag of order %s: a person may have removed it", inv.name, what, id, intent.ID)
 	}
 	return intent
-}
-
-func evidenceKey(cluster, instance, order string) string {
-	return cluster + " " + instance + " " + order
 }
 
 // once checks that a termination or a reboot is not repeated.
@@ -381,14 +375,14 @@ func (u *auditor) share(inv *invocation, c *cluster, o order) {
 	}
 	unsure := func(id string) bool { return u.nodeless(inv, id) }
 	nodes, sick, groupNodes, groupSick := inv.seen.count(o.At.Add(-time.Minute), of, o.Group, unsure)
-	if allowed := allowedSick(nodes, u.policy(inv, c, "").count("limits.unhealthy")); sick > allowed {
-		u.broken(RuleShare, "%s: ordered to %s %s while %d of %d of %s are past their tolerance, %d may be", inv.name, o.Action, o.Instance, sick, nodes, c.name, allowed)
+	limited := func(nodes, sick int, group, name string) {
+		if allowed := allowedSick(nodes, u.policy(inv, c, group).count("limits.unhealthy")); sick > allowed {
+			u.broken(RuleShare, "%s: ordered to %s %s while %d of %d of %s are past their tolerance, %d may be", inv.name, o.Action, o.Instance, sick, nodes, name, allowed)
+		}
 	}
-	if o.Group == "none" {
-		return
-	}
-	if allowed := allowedSick(groupNodes, u.policy(inv, c, o.Group).count("limits.unhealthy")); groupSick > allowed {
-		u.broken(RuleShare, "%s: ordered to %s %s while %d of %d of %s are past their tolerance, %d may be", inv.name, o.Action, o.Instance, groupSick, groupNodes, o.Group, allowed)
+	limited(nodes, sick, "", c.name)
+	if o.Group != "none" {
+		limited(groupNodes, groupSick, o.Group, o.Group)
 	}
 }
 
@@ -404,7 +398,7 @@ func allowedSick(n, percent int) int {
 // stored records that evidence was stored.
 func (u *auditor) stored(inv *invocation, key archive.Key, files map[string][]byte) {
 	u.complete(inv, key, files)
-	u.kept[evidenceKey(key.Cluster.Name, string(key.Instance), key.Stage)] = true
+	u.kept[[3]string{key.Cluster.Name, string(key.Instance), key.Stage}] = true
 }
 
 // planned records the result of a check.
@@ -420,7 +414,9 @@ func (u *auditor) planned(inv *invocation, c checkup) {
 	u.checkedWhole(inv, c.cluster)
 	u.sightings(c, inv.begun, inv.seen.nodes.at)
 	u.truths.sighted(c, sighting{u.a.Now(), inv})
-	u.records.foundLast(c, sighting{inv.seen.nodes.at, inv})
+	for _, key := range c.found {
+		u.records.found[key] = sighting{inv.seen.nodes.at, inv}
+	}
 	if of := u.a.byName[c.cluster]; of != nil {
 		u.holdsTold(of, c)
 	}
@@ -679,11 +675,7 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 	if m.stays || m.muted || m.disowned || m.aside != "" || m.state != running || !m.ail.replaceable() {
 		return
 	}
-	from := m.since
-	if began.After(from) {
-		from = began
-	}
-	now, pol := u.a.Now(), u.policyNow(c, m.g)
+	from, now, pol := latest(m.since, began), u.a.Now(), u.policyNow(c, m.g)
 	longer, cures := pol.cures(m)
 	patience := patience + longer
 	if !cures || now.Sub(from) < patience+2*u.a.sc.Sweep {

@@ -40,7 +40,7 @@ func (u *auditor) cordonedFor(c *cluster, n *node) bool {
 		return true
 	}
 	read := n.read()
-	if works, _ := wellNode(&read); !works || failedAccelerator(&read) || !m.vanished.IsZero() || !m.unnamed.IsZero() || n.provider != "" {
+	if !wellNode(&read) || failedAccelerator(&read) || !m.vanished.IsZero() || !m.unnamed.IsZero() || n.provider != "" {
 		return true
 	}
 	return m.has(roll.TagHold) || m.has(roll.TagIgnore) || c.unjudged() || !c.exists() || u.policyNow(c, m.g).mode < mayRemediate || u.a.weather.stormy(now) || u.verdicts.forgotten.Add(24*time.Hour).After(now) && !u.verdicts.forgotten.IsZero()

@@ -10,13 +10,6 @@ import (
 // reports that it is over, as shared/plan/README.md says.
 const overAfter = 10 * time.Minute
 
-// foundLast records when a complete check last found what it found.
-func (r *records) foundLast(c checkup, by sighting) {
-	for _, key := range c.found {
-		r.found[key] = by
-	}
-}
-
 // over checks that an incident is reported as over only after none of its nodes was silent or not ready
 // for that long, and once the group's latest machine, which may fail like the others, has become a node
 // or had its time to.

@@ -104,15 +104,12 @@ func (u *auditor) tellsOf(inv *invocation, d noticed) {
 	}
 	o := r.open[id]
 	if o == nil {
-		o = &openIncident{reasons: map[string]saying{}}
+		o = &openIncident{reasons: map[string]saying{}, members: map[string]bool{}}
 		r.open[id] = o
 	}
 	o.cluster, o.group, o.kind, o.last = d.Cluster, d.Group, d.Kind, inv
 	u.grew(inv, d, o)
 	u.heldAgain(inv, d, o)
-	if o.members == nil {
-		o.members = map[string]bool{}
-	}
 	for _, i := range d.Instances {
 		o.members[i.Instance+i.Subject] = true
 		r.later[i.Instance+i.Subject] = id
@@ -212,21 +209,12 @@ func (u *auditor) unended() {
 		if u.policyNow(c, g).mode < mayNotify || u.verdicts.quiet[g].After(o.notices[0]) {
 			continue
 		}
-		if _, known := u.noticeOf(c, strings.TrimPrefix(id, o.cluster+" ")); known {
+		open := func(n ledger.Notice) bool { return n.Incident.ID == strings.TrimPrefix(id, o.cluster+" ") }
+		if slices.ContainsFunc(slices.Collect(maps.Values(u.a.dep.state(c.name).Notices)), open) {
 			continue // it is not over yet
 		}
 		u.broken(RuleEnd, "incident %s of %s in %s, of which the last notice was at %s, is not on record any more, and nobody was told that it is over", id, o.kind, o.group, o.notices[len(o.notices)-1].Format(time.TimeOnly))
 	}
-}
-
-// noticeOf returns the ledger's notice of an incident.
-func (u *auditor) noticeOf(c *cluster, incident string) (ledger.Notice, bool) {
-	for _, n := range u.a.dep.state(c.name).Notices {
-		if n.Incident.ID == incident {
-			return n, true
-		}
-	}
-	return ledger.Notice{}, false
 }
 
 // elsewhere reports whether all members of an incident are ignored by a person, or were reported since

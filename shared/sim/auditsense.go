@@ -103,10 +103,9 @@ func (u *auditor) paced(inv *invocation, what act, m *machine) {
 // pods of a machine once it is cordoned.
 func (u *auditor) lost(m *machine) time.Time {
 	at := u.a.Now()
-	for _, e := range u.effects[m.c.name] {
-		if m.g.owner == karpenter && e.instance == m.id && e.what == actCordon && at.Sub(e.at) < time.Hour {
-			return e.at
-		}
+	cordon := func(e effect) bool { return e.instance == m.id && e.what == actCordon && at.Sub(e.at) < time.Hour }
+	if i := slices.IndexFunc(u.effects[m.c.name], cordon); i >= 0 && m.g.owner == karpenter {
+		return u.effects[m.c.name][i].at
 	}
 	return at
 }
@@ -242,11 +241,7 @@ func (u *auditor) mentioned(c *cluster, began time.Time) {
 		if m == nil || f.Stage == roll.Watching || f.Opened.IsZero() || u.policyNow(c, m.g).mode < mayNotify || !u.policyNow(c, m.g).tells(string(key.Kind)) {
 			continue
 		}
-		since := f.Opened
-		if since.Before(began) {
-			since = began
-		}
-		if u.a.Now().Sub(since) < 20*time.Minute+2*u.a.sc.Sweep {
+		if u.a.Now().Sub(latest(f.Opened, began)) < 20*time.Minute+2*u.a.sc.Sweep {
 			continue
 		}
 		about := saidKey{c.name, string(f.Group), string(key.Kind), string(key.Instance)}

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -125,20 +126,11 @@ func readyNode(n *corev1.Node) bool {
 	return readyOf(n).Status == corev1.ConditionTrue
 }
 
-// wellNode reports whether a node is ready for work. If so, it also returns a description of its state.
-func wellNode(n *corev1.Node) (bool, string) {
-	if !readyNode(n) {
-		return false, ""
-	}
-	for _, t := range n.Spec.Taints {
-		if startupTaint(t.Key) {
-			return false, ""
-		}
-	}
-	if n.Labels["karpenter.sh/nodepool"] != "" && (n.Labels["karpenter.sh/registered"] != "true" || n.Labels["karpenter.sh/initialized"] != "true") {
-		return false, ""
-	}
-	return true, "Ready and ready for work"
+// wellNode reports whether a node is ready for work.
+func wellNode(n *corev1.Node) bool {
+	starts := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return startupTaint(t.Key) })
+	joined := n.Labels["karpenter.sh/nodepool"] == "" || n.Labels["karpenter.sh/registered"] == "true" && n.Labels["karpenter.sh/initialized"] == "true"
+	return readyNode(n) && !starts && joined
 }
 
 // startupTaint reports whether a node has the taint until it is ready for work, by the list on the

@@ -90,12 +90,16 @@ func (u *auditor) policyOf(inv *invocation, m *machine) *terms {
 
 // times is what the auditor remembers for these rules.
 type times struct {
-	left    map[*node]time.Time              // since when nodes have not been Ready
-	was     map[*node]time.Time              // the same of those that are Ready again
-	back    map[*node]time.Time              // since when these are
-	as      map[*node]corev1.ConditionStatus // the status with which nodes were not Ready last
-	expires map[string]time.Time             // when the latest order of an id expires
-	cut     time.Time                        // when a function last left its messages to a later try
+	of      map[*node]absence
+	expires map[string]time.Time // when the latest order of an id expires
+	cut     time.Time            // when a function last left its messages to a later try
+}
+
+// absence is when a node was not Ready.
+type absence struct {
+	left      time.Time              // since when it is not Ready; zero if it is
+	was, back time.Time              // since when it was not, and since when it is Ready again
+	as        corev1.ConditionStatus // the status with which it was not Ready last
 }
 
 // happened records since when nodes are not Ready. That one was Ready for a moment between two checks
@@ -104,27 +108,25 @@ func (u *auditor) happened(e Event, m *machine) {
 	if e.Kind != EventState || m == nil || m.node == nil {
 		return
 	}
-	t, n := &u.times, m.node
-	switch left, known := t.left[n]; {
-	case e.Stage == StateReady && known:
-		t.was[n], t.back[n] = left, e.At
-		delete(t.left, n)
-	case e.Stage == StateReady:
-	case !known:
-		as, status := t.as[n], n.ready().Status
-		t.left[n], t.as[n] = e.At, status
+	t, status := u.times.of[m.node], m.node.ready().Status
+	switch {
+	case e.Stage != StateReady && t.left.IsZero():
 		checks := u.verdicts.whole[m.c.name]
-		if back := t.back[n]; len(checks) > 0 && checks[len(checks)-1].Before(back) && e.At.Sub(checks[len(checks)-1]) <= unwatched && as != status {
-			t.left[n] = t.was[n]
+		if t.left = e.At; len(checks) > 0 && checks[len(checks)-1].Before(t.back) && e.At.Sub(checks[len(checks)-1]) <= unwatched && t.as != status {
+			t.left = t.was
 		}
-	default:
-		t.as[n] = n.ready().Status
+		t.as = status
+	case e.Stage != StateReady:
+		t.as = status
+	case !t.left.IsZero():
+		t.was, t.back, t.left = t.left, e.At, time.Time{}
 	}
+	u.times.of[m.node] = t
 }
 
 // away returns since when a node has not been Ready.
 func (t *times) away(n *node) time.Time {
-	if at, ok := t.left[n]; ok {
+	if at := t.of[n].left; !at.IsZero() {
 		return at
 	}
 	return n.ready().LastTransitionTime.Time

@@ -274,13 +274,12 @@ func (u *auditor) shares(inv *invocation) shares {
 			}
 			group = groupOf(i)
 		}
-		ready, _ := wellNode(n)
 		m := u.a.machines[id]
 		if m == nil || m.state != running || m.resting(u.a.Now()) || !shown(id) {
 			out.doubt[""]++
 			out.doubt[group]++
 		}
-		count(group, !ready || m != nil && (m.ail != well || m.event != nil) || failedCondition(n))
+		count(group, !wellNode(n) || m != nil && (m.ail != well || m.event != nil) || failedCondition(n))
 	}
 	for id, i := range instances {
 		if !seen[id] && runs(i) {
@@ -423,7 +422,7 @@ var ofMachine = map[string]func(excuse) bool{
 			e.lately("broken", e.g.groupName()) // whatever made it ill, a new machine would not join now
 	},
 	"CauseNotChecked": func(e excuse) bool {
-		return e.inv.missed || slices.ContainsFunc(ladderKeys(e), func(k string) bool { return strings.Contains(k, "/") })
+		return e.inv.missed || slices.ContainsFunc(slices.Collect(maps.Keys(e.u.policy(e.inv, e.c, e.group).ladders)), func(k string) bool { return strings.Contains(k, "/") })
 	},
 	"CausePasses": func(e excuse) bool {
 		return e.inv.missed || e.g.bounces || e.m.stays || e.others() || e.m.muted || e.m.ail == neverJoins || e.m.ail == neverReady
@@ -533,13 +532,6 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 }
 
-func ladderKeys(e excuse) (all []string) {
-	for key := range e.u.policy(e.inv, e.c, e.group).ladders {
-		all = append(all, key)
-	}
-	return all
-}
-
 func unless(is bool, why string) string {
 	if is {
 		return ""
@@ -584,7 +576,7 @@ func (e excuse) turned() time.Time {
 // found returns since when the subject of the finding exists. A node that turns from Unknown to False is
 // in the same trouble. One whose instance is gone is in another.
 func (e excuse) found() time.Time {
-	since, n := e.troubled(), e.m.node
+	since, n, nodes := e.troubled(), e.m.node, e.inv.seen.nodesOf(e.m.id)
 	away := n != nil && n.ready().Status != corev1.ConditionTrue
 	switch kind := roll.Kind(e.kind); {
 	case away && kind == roll.Ghost:
@@ -602,22 +594,20 @@ func (e excuse) found() time.Time {
 			}
 		}
 		var read time.Time
-		e.node(func(n *corev1.Node) bool {
+		for _, n := range nodes {
 			read = failedAt(n.Status.Conditions)
-			return false
-		})
+		}
 		if !read.IsZero() {
 			return read
 		}
 	case kind == roll.Unknown || kind == roll.NotReady:
 		var left time.Time // the node is Ready again, and was not when the check read it
-		e.node(func(n *corev1.Node) bool {
+		for _, n := range nodes {
 			if r := readyOf(n); r.Type != "" && r.Status != corev1.ConditionTrue {
 				left = r.LastTransitionTime.Time
 			}
-			return false
-		})
-		if was, ok := e.u.times.was[n]; ok && was.Before(left) {
+		}
+		if was := e.u.times.of[n].was; !was.IsZero() && was.Before(left) {
 			return was
 		}
 		if !left.IsZero() {
@@ -627,12 +617,11 @@ func (e excuse) found() time.Time {
 	if !e.m.since.IsZero() && e.m.since.Before(since) { // it may have just recovered
 		since = e.m.since
 	}
-	e.node(func(n *corev1.Node) bool {
+	for _, n := range nodes {
 		if r := readyOf(n); r.Type != "" && r.Status != corev1.ConditionTrue && r.LastTransitionTime.Time.Before(since) {
 			since = r.LastTransitionTime.Time
 		}
-		return false
-	})
+	}
 	return since
 }
 
@@ -665,13 +654,8 @@ func (e excuse) others() bool {
 }
 
 // actions returns the recorded actions of the cluster.
-func (e excuse) actions(which func(ledger.Action) bool) (out []ledger.Action) {
-	for _, a := range e.u.a.dep.state(e.c.name).Actions {
-		if which(a) {
-			out = append(out, a)
-		}
-	}
-	return out
+func (e excuse) actions(which func(ledger.Action) bool) []ledger.Action {
+	return slices.DeleteFunc(slices.Clone(e.u.a.dep.state(e.c.name).Actions), func(a ledger.Action) bool { return !which(a) })
 }
 
 // acted reports whether the instance was acted on within a time.
@@ -691,17 +675,14 @@ func (e excuse) did(what act) bool {
 // terminated and is not certainly replaced.
 func (e excuse) sibling() bool {
 	now := e.u.a.Now()
-	for _, a := range e.u.a.dep.state(e.c.name).Actions {
-		if string(a.Group) == e.group && string(a.Instance) != e.instance && (now.Sub(a.At) <= turn || a.Outcome == nil) {
-			return true
-		}
-	}
-	for _, id := range e.k.first() {
-		if m := e.u.a.machines[id]; id != e.instance && (m == nil || m.g == e.g) { // a node whose machine is forgotten
-			return true
-		}
-	}
-	return slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown || now.Sub(l.at) <= turn })
+	acted := e.actions(func(a ledger.Action) bool {
+		return string(a.Group) == e.group && string(a.Instance) != e.instance && (now.Sub(a.At) <= turn || a.Outcome == nil)
+	})
+	ordered := slices.ContainsFunc(e.k.first(), func(id string) bool {
+		m := e.u.a.machines[id]
+		return id != e.instance && (m == nil || m.g == e.g) // nil: a node whose machine is forgotten
+	})
+	return len(acted) > 0 || ordered || slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown || now.Sub(l.at) <= turn })
 }
 
 // serves reports whether the machine had a pod that must not be terminated, for one of the reasons, while

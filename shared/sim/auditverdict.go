@@ -572,7 +572,7 @@ func (u *auditor) hindered(m *machine) string {
 		held = m.holds.keeps(now)
 	}
 	switch {
-	case !c.exists() || c.status != "ACTIVE" || c.shifted != "" || c.barred || len(a.silenced) > 0:
+	case !c.exists() || c.unjudged():
 		return "the cluster"
 	case a.weather.stormy(now):
 		return "calls"
