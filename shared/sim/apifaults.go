@@ -62,9 +62,6 @@ func (w *weather) kills(now time.Time, name string) bool {
 	})
 }
 
-// callFault is the fault that a call meets.
-type callFault struct{ what string }
-
 // The faults that a call may meet.
 const (
 	faultNone     = ""
@@ -78,7 +75,7 @@ const (
 )
 
 // over returns the fault that a function's call meets at a time.
-func (w *weather) over(now time.Time, fn functionName, name string, kind access, about string, d dice) callFault {
+func (w *weather) over(now time.Time, fn functionName, name string, kind access, about string, d dice) string {
 	for i := range w.spells {
 		s := &w.spells[i]
 		if !s.lasts(now) || !s.meets(about) || !s.hits(fn, name) {
@@ -88,10 +85,10 @@ func (w *weather) over(now time.Time, fn functionName, name string, kind access,
 			continue
 		}
 		if what := s.what.faultType().answer(kind, d.nth(s.fault).of("what")); what != faultNone {
-			return callFault{what}
+			return what
 		}
 	}
-	return callFault{}
+	return faultNone
 }
 
 // alsoDenied holds the forms of FaultDenied that deny further calls: the acts, the storing of evidence,
@@ -122,12 +119,12 @@ const (
 
 var actsOnMachines = callsOf("ec2:TerminateInstances", "ec2:RebootInstances")
 
-// err returns the error of a call that meets the fault.
-func (f callFault) err(name string) error {
+// errOf returns the error of a call that meets a fault.
+func errOf(fault, name string) error {
 	if strings.HasPrefix(name, "kubernetes:") {
-		return kubernetesFault(f.what)
+		return kubernetesFault(fault)
 	}
-	return awsFault(f.what, name)
+	return awsFault(fault, name)
 }
 
 // errTimeout returns the error of a call without an answer.

@@ -56,3 +56,60 @@ func (u *auditor) shownWithin(inv *invocation) time.Duration {
 func (u *auditor) heldTruly(m *machine, reason string) bool {
 	return reason != "InstanceHeld" || m.holds == nil || m.holds.keeps(u.a.Now().Add(-15*time.Minute))
 }
+
+// The rule of machines that need not be a node now.
+const (
+	// RuleAtRest protects machines that are out of service. What a person stopped is not terminated,
+	// rebooted or ordered about, though its Node may be deleted. Nothing is done about what is
+	// hibernated, in Standby or in a warm pool. What is protected from scale-in is not terminated.
+	RuleAtRest Rule = "at-rest"
+)
+
+// atRest audits an act, or an order, about a machine that is not to be a node now.
+func (u *auditor) atRest(inv *invocation, what, subject string, m *machine) {
+	before := func(t time.Time, by time.Duration) bool { return !t.IsZero() && t.Before(inv.begun.Add(-by)) }
+	shown := u.shownWithin(inv)
+	switch {
+	case (m.state == stopping || m.state == stopped) && before(m.restedAt, shown) && (m.hibernates || act(what) != actDeleteNode):
+		u.broken(RuleAtRest, "%s: %s of %s, which a person stopped at %s (hibernated: %t)", inv.name, subject, m.id, m.restedAt.Format(time.TimeOnly), m.hibernates)
+	case m.aside != "" && before(m.asideSince, time.Second):
+		u.broken(RuleAtRest, "%s: %s of %s, which is in %s since %s", inv.name, subject, m.id, m.aside, m.asideSince.Format(time.TimeOnly))
+	case !m.shielded.IsZero() && before(m.shielded, time.Second) && (act(what) == actTerminate || act(what) == actDeleteClaim):
+		u.broken(RuleAtRest, "%s: %s of %s, which is protected from scale-in since %s", inv.name, subject, m.id, m.shielded.Format(time.TimeOnly))
+	}
+}
+
+// The rule of scheduled events of EC2, and the time that it leaves to Karpenter.
+const (
+	// RuleScheduled limits acts on a machine with a scheduled event to cordon and drain. They come
+	// within the policy's lead, while the event is not over, and after Karpenter's time to move it.
+	// Rollcall never terminates or reboots it.
+	RuleScheduled Rule = "scheduled"
+	// karpenterMoves is how long Karpenter has to move what EC2 is going to interrupt.
+	karpenterMoves = 10 * time.Minute
+)
+
+// moving audits an act on a machine that works and for which EC2 scheduled an event. It reports whether
+// there is such an event.
+func (u *auditor) moving(inv *invocation, what act, m *machine) bool {
+	if m == nil || m.event == nil {
+		return false
+	}
+	e, now := m.event, u.a.Now()
+	lead := u.policy(inv, m.c, m.g.groupName()).duration("scheduled.lead")
+	interrupts := what != actCordon && what != actEvict
+	if m.ail == failedGPU && (interrupts || !e.over.IsZero() || now.Before(e.notBefore.Add(-lead))) {
+		return false // it is about its GPU
+	}
+	switch {
+	case interrupts:
+		u.broken(RuleScheduled, "%s: %s of %s, which works; %s of it is scheduled, and EC2 does that itself", inv.name, what, m.id, e.code)
+	case !e.over.IsZero() && e.over.Before(inv.begun):
+		u.broken(RuleScheduled, "%s: %s of %s, which works; %s of it was %s at %s", inv.name, what, m.id, e.code, e.why, e.over.Format(time.TimeOnly))
+	case now.Add(slack).Before(e.notBefore.Add(-lead)):
+		u.broken(RuleScheduled, "%s: %s of %s, which works; %s of it comes at %s, and the lead is %s", inv.name, what, m.id, e.code, e.notBefore.Format(time.DateTime), lead)
+	case m.g.owner == karpenter && now.Add(slack).Before(e.announced.Add(karpenterMoves)):
+		u.broken(RuleScheduled, "%s: %s of %s, which works; Karpenter has had since %s to move what %s hits", inv.name, what, m.id, e.announced.Format(time.TimeOnly), e.code)
+	}
+	return true
+}

@@ -116,12 +116,12 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 		inv.slow = true
 		inv.wait(max(0, min(waits, ends(ctx)-inv.e.now)))
 	}
-	f := v.a.weather.over(v.a.Now(), v.fn, name, kind, about, d.of("weather"))
+	fault := v.a.weather.over(v.a.Now(), v.fn, name, kind, about, d.of("weather"))
 	if throttled {
-		f = callFault{faultThrottle}
+		fault = faultThrottle
 	}
 	var err error
-	switch f.what {
+	switch fault {
 	case faultHang:
 		inv.hang(ctx)
 		err = errTimeout(name)
@@ -144,11 +144,11 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 		if again != nil && d.of("took effect").chance(0.25) {
 			_ = do()
 		}
-		err = f.err(name)
+		err = errOf(fault, name)
 	case faultNone:
 		err = do()
 	default:
-		err = f.err(name)
+		err = errOf(fault, name)
 	}
 	inv.missed = inv.missed || err != nil
 	if name == "ec2:DescribeInstanceStatus" {

@@ -185,10 +185,8 @@ func init() { // set in init because the functions of a fault use this table
 
 // faultType returns the type of the fault; nil if there is none of that name.
 func (k FaultKind) faultType() *faultType {
-	for i := range faultTypes {
-		if t := &faultTypes[i]; t.kind == k {
-			return t
-		}
+	if i := indexOf(k); i >= 0 {
+		return &faultTypes[i]
 	}
 	return nil
 }

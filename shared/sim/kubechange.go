@@ -204,9 +204,7 @@ func (q *kubeQuery) evict() (any, error) {
 	}
 	q.api.v.a.audit.evicted(q.api.v.inv, n, p)
 	q.did(actEvict, n.machine, n)
-	p.leaving = q.c.stamp()
-	q.c.changed()
-	q.c.a.in(n.stopsIn(p), func() { n.stop(p) })
+	n.leaves(p)
 	return done(), nil
 }
 

@@ -79,13 +79,11 @@ func (p *policyWriter) limits() []string {
 
 // times writes sections that an override may also contain, with the given indent.
 func (p *policyWriter) times(indent string, d dice) {
-	if d.of("registration").chance(0.4) {
-		warn := 3 + d.of("registration warn").below(8)
-		p.line("%sregistration: {warnAfter: %dm, deadline: %s}", indent, warn, minutes(d.of("registration deadline"), warn, 30))
-	}
-	if d.of("initialization").chance(0.4) {
-		warn := 3 + d.of("initialization warn").below(8)
-		p.line("%sinitialization: {warnAfter: %dm, deadline: %s}", indent, warn, minutes(d.of("initialization deadline"), warn, 30))
+	for _, section := range []string{"registration", "initialization"} {
+		if d.of(section).chance(0.4) {
+			warn := 3 + d.of(section+" warn").below(8)
+			p.line("%s%s: {warnAfter: %dm, deadline: %s}", indent, section, warn, minutes(d.of(section+" deadline"), warn, 30))
+		}
 	}
 	for _, s := range []struct {
 		section, key string

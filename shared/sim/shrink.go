@@ -11,21 +11,23 @@ import (
 // number of runs and faults left.
 func Shrink(sc Scenario, w Watch, rule Rule, runs int, progress func(left int, faults int)) (Scenario, Result) {
 	w.Tell, w.Step, w.Bus, w.GoOn = nil, nil, nil, false
-	s := &shrinker{w: w, rule: rule, left: runs, progress: progress}
 	best, result := sc, Result{}
-	if r, ok := s.fails(sc); ok {
-		result = r
-	} else {
-		return sc, r
-	}
-	take := func(candidate Scenario) bool {
-		r, ok := s.fails(candidate)
-		if ok {
+	take := func(candidate Scenario) bool { // if the same rule is broken first
+		if runs <= 0 {
+			return false
+		}
+		runs--
+		if progress != nil {
+			progress(runs, len(candidate.Faults))
+		}
+		r, err := Run(candidate, w)
+		fails := err == nil && len(r.Violations) > 0 && r.Violations[0].Rule == rule
+		if fails || len(result.Violations) == 0 { // the first run is returned in any case
 			best, result = candidate, r
 		}
-		return ok
+		return fails
 	}
-	for again := true; again && s.left > 0; {
+	for again := take(sc); again && runs > 0; {
 		again = false
 		// Faults after the violation cannot have caused it.
 		cut := best.clone()
@@ -34,7 +36,7 @@ func Shrink(sc Scenario, w Watch, rule Rule, runs int, progress func(left int, f
 			again = take(cut) || again
 		}
 		for size := (len(best.Faults) + 1) / 2; size >= 1; size /= 2 {
-			for i := 0; i < len(best.Faults) && s.left > 0; {
+			for i := 0; i < len(best.Faults) && runs > 0; {
 				candidate := best.clone()
 				candidate.Faults = slices.Delete(candidate.Faults, i, min(i+size, len(candidate.Faults)))
 				if take(candidate) {
@@ -52,26 +54,6 @@ func Shrink(sc Scenario, w Watch, rule Rule, runs int, progress func(left int, f
 		}
 	}
 	return best, result
-}
-
-type shrinker struct {
-	w        Watch
-	rule     Rule
-	left     int
-	progress func(left int, faults int)
-}
-
-// fails reports whether the same rule is broken first.
-func (s *shrinker) fails(sc Scenario) (Result, bool) {
-	if s.left <= 0 {
-		return Result{}, false
-	}
-	s.left--
-	if s.progress != nil {
-		s.progress(s.left, len(sc.Faults))
-	}
-	r, err := Run(sc, s.w)
-	return r, err == nil && len(r.Violations) > 0 && r.Violations[0].Rule == s.rule
 }
 
 // clone returns a deep copy.
