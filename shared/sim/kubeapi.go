@@ -227,11 +227,9 @@ func respond(r *http.Request, code int, kind string, body []byte) *http.Response
 }
 
 // query parses a request for /api/v1/RESOURCE/NAME,
-// /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUB, and similar paths.
+// /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUB, and similar paths. Lists are read as items.
 func (k *kubeAPI) query(r *http.Request) (*kubeQuery, error) {
-	asked := r.URL.Query()
-	q := &kubeQuery{api: k, selectors: metav1.ListOptions{FieldSelector: asked.Get("fieldSelector"), LabelSelector: asked.Get("labelSelector"), Continue: asked.Get("continue")}}
-	q.selectors.Limit, _ = strconv.ParseInt(asked.Get("limit"), 10, 64)
+	q := &kubeQuery{api: k}
 	if r.Body != nil {
 		defer func() { _ = r.Body.Close() }()
 		var err error
@@ -310,8 +308,6 @@ func (q *kubeQuery) serve() (any, error) {
 		if one, ok := kubeObjects[q.path()]; ok {
 			return one(q)
 		}
-	case "list":
-		return q.list()
 	default:
 		if change, ok := kubeChanges[q.verb+" "+q.path()]; ok {
 			return change(q)
@@ -354,32 +350,6 @@ func (q *kubeQuery) page() (items []*kube.Item, next string, err error) {
 	}
 	items, next = q.api.items.page(int(q.selectors.Limit))
 	return items, next, nil
-}
-
-// list returns the pods that a drain requests. All other lists are served as items.
-func (q *kubeQuery) list() (any, error) {
-	if q.path() != "v1/pods" {
-		return nil, errUnserved
-	}
-	items, next, err := q.page()
-	if err != nil {
-		return nil, err
-	}
-	list := objectList{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
-		Metadata: metav1.ListMeta{ResourceVersion: strconv.Itoa(q.c.version), Continue: next}, Items: []json.RawMessage{},
-	}
-	for _, i := range items {
-		list.Items = append(list.Items, i.JSON())
-	}
-	return list, nil
-}
-
-// objectList is a list of objects of any kind.
-type objectList struct {
-	metav1.TypeMeta `json:",inline"`
-	Metadata        metav1.ListMeta   `json:"metadata"`
-	Items           []json.RawMessage `json:"items"`
 }
 
 // done returns the answer to a change without an object to return.
