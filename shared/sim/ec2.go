@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -184,13 +185,11 @@ const statusIDs = 100
 func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out *ec2.DescribeInstanceStatusOutput) error {
 	byID := len(in.InstanceIds) > 0 && len(in.InstanceIds) <= statusIDs && in.MaxResults == nil && in.NextToken == nil
 	listed := len(in.InstanceIds) == 0 && in.MaxResults != nil && !aws.ToBool(in.IncludeAllInstances)
-	matches := func(*machine, string) bool { return true }
-	values := []string{""}
-	if len(in.Filters) == 1 && listed {
-		matches, values = statusFilters[aws.ToString(in.Filters[0].Name)], in.Filters[0].Values
+	tells := true // only about what EC2 has something to report of
+	for name, values := range valuesOf(in.Filters) {
+		tells = len(in.Filters) == 1 && listed && (name == "event.code" || slices.Contains(statusFilters, name) && slices.Contains(values, string(types.SummaryStatusImpaired)))
 	}
-	tells := slices.Contains(values, string(types.SummaryStatusImpaired)) || len(in.Filters) == 0 || aws.ToString(in.Filters[0].Name) == "event.code"
-	if len(in.Filters) > 1 || matches == nil || !tells || !byID && !listed {
+	if !tells || !byID && !listed {
 		e.v.unsimulated(in)
 	}
 	if byID {
@@ -202,9 +201,8 @@ func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out 
 	if in.Filters == nil {
 		all = e.v.a.running(after(in.NextToken) + int(*in.MaxResults) + 1)
 	} else {
-		all = e.v.a.said(func(m *machine) bool {
-			return slices.ContainsFunc(values, func(v string) bool { return matches(m, v) })
-		})
+		f := in.Filters[0]
+		all = e.v.a.said(func(m *machine) bool { return slices.Contains(f.Values, m.statusBy(aws.ToString(f.Name))) })
 	}
 	all, out.NextToken = cut(all, in.NextToken, in.MaxResults)
 	out.InstanceStatuses = make([]types.InstanceStatus, len(all))
@@ -214,20 +212,33 @@ func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out 
 	return nil
 }
 
-// statusFilters holds the status filters by name. Volumes and applications always pass their
-// checks.
-var statusFilters = map[string]func(m *machine, value string) bool{
-	"instance-status.status": func(m *machine, v string) bool {
-		instance, _ := m.checks()
-		return v == string(instance)
-	},
-	"system-status.status": func(m *machine, v string) bool {
-		_, system := m.checks()
-		return v == string(system)
-	},
-	"attached-ebs-status.status": func(_ *machine, v string) bool { return v == "ok" },
-	"application-status.status":  func(_ *machine, v string) bool { return v == "ok" },
-	"event.code":                 func(m *machine, v string) bool { return m.event != nil && string(m.event.told().Code) == v },
+// statusFilters are the filters by a status, besides event.code.
+var statusFilters = []string{"instance-status.status", "system-status.status", "attached-ebs-status.status", "application-status.status"}
+
+// statusBy returns what the machine has under a status filter. Volumes and applications always pass
+// their checks.
+func (m *machine) statusBy(filter string) string {
+	instance, system := m.checks()
+	switch {
+	case filter == "instance-status.status":
+		return string(instance)
+	case filter == "system-status.status":
+		return string(system)
+	case filter != "event.code":
+		return string(types.SummaryStatusOk)
+	case m.event != nil:
+		return string(m.event.code)
+	}
+	return ""
+}
+
+// valuesOf returns the values of filters, by name.
+func valuesOf(filters []types.Filter) map[string][]string {
+	out := map[string][]string{}
+	for _, f := range filters {
+		out[aws.ToString(f.Name)] = f.Values
+	}
+	return out
 }
 
 // after returns how many items precede the page of a token.
@@ -401,10 +412,20 @@ func inBase64(text string) *string {
 func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error) {
 	const call = "ec2:DescribeTags"
 	out := new(ec2.DescribeTagsOutput)
-	cluster, ok := rollOf(in.Filters)
-	if !ok {
-		return answered(out, e.v.call(ctx, call, reads, "", func() error { return e.tags(in, out) }))
+	keys, of := valuesOf(in.Filters)["key"], valuesOf(in.Filters)["resource-type"]
+	switch {
+	case len(in.Filters) != 2 || !slices.Equal(of, []string{"instance"}):
+		e.v.unsimulated(in)
+	case len(keys) == 1 && strings.HasSuffix(keys[0], "*"):
+		return answered(out, e.v.call(ctx, call, reads, "", func() error {
+			size := cmp.Or(in.MaxResults, aws.Int32(1000))
+			out.Tags, out.NextToken = cut(e.v.a.tagged(strings.TrimSuffix(keys[0], "*")), in.NextToken, size)
+			return nil
+		}))
+	case len(keys) != 2 || keys[1] != roll.TagPrefix+"*" || !strings.HasPrefix(keys[0], roll.ClusterTagPrefix):
+		e.v.unsimulated(in)
 	}
+	cluster := strings.TrimPrefix(keys[0], roll.ClusterTagPrefix) // the instances with its tag, and those with a tag of Rollcall's
 	inv, key := e.v.inv, roll.ClusterTagPrefix+cluster
 	var page []*types.Instance
 	err := e.v.call(ctx, call, reads, "", func() error {
@@ -435,17 +456,6 @@ func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ .
 	return answered(out, err)
 }
 
-// rollOf returns the cluster whose roll the filters select: the instances with its tag, and those
-// with a tag of Rollcall's.
-func rollOf(filters []types.Filter) (cluster string, ok bool) {
-	for _, f := range filters {
-		if aws.ToString(f.Name) == "key" && len(f.Values) == 2 && f.Values[1] == roll.TagPrefix+"*" {
-			return strings.CutPrefix(f.Values[0], roll.ClusterTagPrefix)
-		}
-	}
-	return "", false
-}
-
 // enrolled returns the machines whose cluster tag DescribeTags shows. An answer may omit
 // one that has had it for long.
 func (c *cluster) enrolled(d dice) (all []*machine) {
@@ -472,38 +482,7 @@ func (m *machine) tagsTold() []tag {
 	return m.shownTags
 }
 
-// tags lists the tags of instances whose key has a prefix.
-func (e ec2API) tags(in *ec2.DescribeTagsInput, out *ec2.DescribeTagsOutput) error {
-	prefix, ok := keysOfInstances(in.Filters)
-	if !ok {
-		e.v.unsimulated(in)
-	}
-	size := in.MaxResults
-	if size == nil {
-		size = aws.Int32(1000)
-	}
-	out.Tags, out.NextToken = cut(e.v.a.tagged(prefix), in.NextToken, size)
-	return nil
-}
-
-// keysOfInstances returns the prefix of the tag keys that the filters select. ok is false if the
-// filters select anything else.
-func keysOfInstances(filters []types.Filter) (prefix string, ok bool) {
-	instances := false
-	for _, f := range filters {
-		name := aws.ToString(f.Name)
-		switch {
-		case name == "resource-type" && slices.Equal(f.Values, []string{"instance"}):
-			instances = true
-		case name == "key" && len(f.Values) == 1:
-			prefix, ok = strings.CutSuffix(f.Values[0], "*")
-		default:
-			return "", false
-		}
-	}
-	return prefix, ok && instances
-}
-
+// tagged returns the tags of instances whose key has a prefix.
 func (a *account) tagged(prefix string) []types.TagDescription {
 	var out []types.TagDescription
 	for _, c := range a.clusters {
