@@ -544,43 +544,36 @@ func suggests(platform, instanceType string) string {
 // acceleratedType matches the families of https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html.
 var acceleratedType = regexp.MustCompile(`^(p|g|gr|inf|trn|dl|f|vt)[0-9]`)
 
-// stopsAll reports whether a document stops Rollcall, whatever else it says. Any value of stop but false
-// does, even in a document with a fault. So does a policy that is gone.
-func stopsAll(text string) bool {
+// standing reports whether a policy is missing or empty, and whether it stops Rollcall, whatever else it
+// says. Any value of stop but false does, even in a document with a fault. So does a policy that is gone.
+func standing(text string) (gone, stops bool) {
 	var root yaml.Node
 	if yaml.Unmarshal([]byte(text), &root) != nil {
 		for line := range strings.Lines(text) {
-			if value, ok := strings.CutPrefix(line, "stop:"); ok && strings.TrimSpace(value) != "false" {
-				return true
-			}
+			value, ok := strings.CutPrefix(line, "stop:")
+			stops = stops || ok && strings.TrimSpace(value) != "false"
 		}
-		return false
+		return false, stops
 	}
-	if isGone(text) {
-		return true
+	if len(root.Content) == 0 || root.Content[0].Kind == yaml.MappingNode && len(root.Content[0].Content) == 0 || root.Content[0].ShortTag() == "!!null" {
+		return true, true
 	}
 	for key, value := range entriesOf(root.Content[0]) {
-		if key == "stop" && value.Value != "false" {
-			return true
-		}
+		stops = stops || key == "stop" && value.Value != "false"
 	}
-	return false
+	return false, stops
 }
 
-// isGone reports whether the policy is missing or empty.
-func isGone(text string) bool {
-	var root yaml.Node
-	if yaml.Unmarshal([]byte(text), &root) != nil {
-		return false
-	}
-	return len(root.Content) == 0 || root.Content[0].Kind == yaml.MappingNode && len(root.Content[0].Content) == 0 || root.Content[0].ShortTag() == "!!null"
-}
-
-// policies has the documents that the auditor has read, and their resolved terms.
+// policies has what the auditor has read of documents, and their resolved terms.
 type policies struct {
-	documents map[string]*written
+	documents map[string]document
 	terms     map[question]*terms
-	stops     map[string]bool
+}
+
+// document is a policy document, nil if it is gone or has a fault.
+type document struct {
+	*written
+	gone, stops bool
 }
 
 type question struct {
@@ -589,26 +582,20 @@ type question struct {
 }
 
 func newPolicies() policies {
-	return policies{documents: map[string]*written{}, terms: map[question]*terms{}, stops: map[string]bool{}}
+	return policies{documents: map[string]document{}, terms: map[question]*terms{}}
 }
 
-// document reads a policy. It returns nil for one that is gone or has a fault.
-func (p *policies) document(text string) *written {
-	d, ok := p.documents[text]
-	if !ok {
-		if d, ok = readPolicy(text, defaults); !ok || isGone(text) {
-			d = nil
+// document reads a policy.
+func (p *policies) document(text string) document {
+	d, known := p.documents[text]
+	if !known {
+		d.gone, d.stops = standing(text)
+		if w, ok := readPolicy(text, defaults); ok && !d.gone {
+			d.written = w
 		}
 		p.documents[text] = d
-		p.stops[text] = stopsAll(text)
 	}
 	return d
-}
-
-// halts reports whether a document stops Rollcall.
-func (p *policies) halts(text string) bool {
-	p.document(text)
-	return p.stops[text]
 }
 
 // find resolves a document for a selection. Without a usable document it returns the defaults.
@@ -616,7 +603,7 @@ func (p *policies) find(text string, of selection) *terms {
 	key := question{text, of}
 	t, ok := p.terms[key]
 	if !ok {
-		d := p.document(text)
+		d := p.document(text).written
 		if d == nil {
 			d = &written{settings: newSettings()}
 		}
@@ -629,14 +616,14 @@ func (p *policies) find(text string, of selection) *terms {
 // policyNow returns what applies to a group by the current document, whether or not an invocation has
 // read it. A document that is gone or has a fault allows nothing but observing.
 func (u *auditor) policyNow(c *cluster, g *group) *terms {
-	d, of := u.a.dep, u.selects(c, g.groupName())
-	switch text := d.policy; {
-	case u.policies.document(text) == nil:
+	text, of := u.a.dep.policy, u.selects(c, g.groupName())
+	switch d := u.policies.document(text); {
+	case d.written == nil:
 		of.permitted = mayObserve
-	case u.policies.halts(text):
+	case d.stops:
 		of.permitted = min(of.permitted, mayNotify)
 	}
-	return u.policies.find(d.policy, of)
+	return u.policies.find(text, of)
 }
 
 // selects returns the selection of a group, or of the cluster if group is "".

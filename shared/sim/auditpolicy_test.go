@@ -43,12 +43,13 @@ func TestAPolicyIsReadByItsDocumentationAsTheProductReadsIt(t *testing.T) {
 		if doc, err := policy.Parse([]byte(text)); err == nil && !gone {
 			theirs = doc
 		}
-		if (mine.document(text) == nil) != (theirs == nil) {
-			t.Errorf("%s: read %t, and the product %t", name, mine.document(text) != nil, theirs != nil)
+		d := mine.document(text)
+		if (d.written == nil) != (theirs == nil) {
+			t.Errorf("%s: read %t, and the product %t", name, d.written != nil, theirs != nil)
 			continue
 		}
-		if isGone(text) != gone || !isGone(text) && mine.halts(text) != policy.Stops([]byte(text)) {
-			t.Errorf("%s: gone %t, stops %t", name, isGone(text), mine.halts(text))
+		if d.gone != gone || !d.gone && d.stops != policy.Stops([]byte(text)) {
+			t.Errorf("%s: gone %t, stops %t", name, d.gone, d.stops)
 		}
 		if theirs == nil {
 			continue

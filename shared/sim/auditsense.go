@@ -141,15 +141,6 @@ func (u *auditor) brought(g *group, since time.Time) bool {
 	return u.sense.brought[g].After(since)
 }
 
-// happened records which machines worked once.
-func (s *sense) happened(e Event, m *machine) {
-	if e.Kind != EventState || e.Stage != StateReady || m == nil {
-		return
-	}
-	s.worked[m.id] = true
-	s.brought[m.g] = latest(s.brought[m.g], m.launched, m.drawn)
-}
-
 // sawReady records which machines' nodes a complete check read as Ready.
 func (u *auditor) sawReady(inv *invocation) {
 	for n := range inv.seen.eachNode() {

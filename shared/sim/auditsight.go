@@ -288,9 +288,10 @@ type policySight struct {
 func (inv *invocation) sawPolicy(document string, ok bool) {
 	p := &inv.v.policy
 	p.at = inv.v.a.Now()
-	p.text, p.read = document, ok && inv.v.a.audit.policies.document(document) != nil
+	d := inv.v.a.audit.policies.document(document)
+	p.text, p.read = document, ok && d.written != nil
 	if ok {
-		p.stops = inv.v.a.audit.policies.halts(document)
+		p.stops = d.stops
 	}
 	inv.seen.policy = p.read
 	if p.read {

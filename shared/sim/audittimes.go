@@ -102,10 +102,17 @@ type absence struct {
 	as        corev1.ConditionStatus // the status with which it was not Ready last
 }
 
-// happened records since when nodes are not Ready. That one was Ready for a moment between two checks
+// happened records which machines worked once, and since when nodes are not Ready. That one was Ready for a moment between two checks
 // is not seen, unless it left Ready again with the same status, whose time is then another one.
 func (u *auditor) happened(e Event, m *machine) {
-	if e.Kind != EventState || m == nil || m.node == nil {
+	if e.Kind != EventState || m == nil {
+		return
+	}
+	if e.Stage == StateReady {
+		u.sense.worked[m.id] = true
+		u.sense.brought[m.g] = latest(u.sense.brought[m.g], m.launched, m.drawn)
+	}
+	if m.node == nil {
 		return
 	}
 	t, status := u.times.of[m.node], m.node.ready().Status

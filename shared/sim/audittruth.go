@@ -362,7 +362,7 @@ var ofCluster = map[string]func(excuse) string{
 	},
 	"Stopped": func(e excuse) string {
 		p := &e.inv.v.policy
-		last := !p.read && p.had && e.u.policies.halts(p.good) // the last valid one said it
+		last := !p.read && p.had && e.u.policies.document(p.good).stops // the last valid one said it
 		return unless(p.stops || last, "the policy does not say so")
 	},
 	"ModeObserve": func(e excuse) string {

@@ -424,10 +424,8 @@ func (u *auditor) minute() {
 	for _, l := range u.a.left {
 		u.toldOfLeft(l)
 	}
-	text := u.a.dep.policy
-	unusable := u.policies.document(text) == nil
-	broken := unusable && !isGone(text)
-	if unusable {
+	d := u.policies.document(u.a.dep.policy)
+	if d.written == nil {
 		u.verdicts.unusable = u.a.Now()
 	}
 	for _, c := range u.a.clusters {
@@ -448,7 +446,7 @@ func (u *auditor) minute() {
 			case u.policyNow(c, g).mode >= mayRemediate:
 			case n > 0 && u.a.Now().Sub(all[n-1].to) <= step:
 				all[n-1].to = u.a.Now()
-			case !broken: // one that does not validate turns nothing off that was on
+			case d.written != nil || d.gone: // one that does not validate turns nothing off that was on
 				u.verdicts.lowered[g] = append(all, span{u.a.Now().Add(-step), u.a.Now()})
 			}
 			u.lacks(g)

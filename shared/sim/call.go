@@ -184,7 +184,6 @@ func (inv *invocation) hang(ctx context.Context) {
 // note records an event that happens now.
 func (a *account) note(e Event) {
 	e.At = a.Now()
-	a.audit.sense.happened(e, a.machines[e.Instance])
 	a.audit.happened(e, a.machines[e.Instance])
 	a.tell(e)
 }
