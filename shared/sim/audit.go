@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -374,15 +375,12 @@ func (u *auditor) share(inv *invocation, c *cluster, o order) {
 		return u.selected(inv, s)
 	}
 	unsure := func(id string) bool { return u.nodeless(inv, id) }
-	nodes, sick, groupNodes, groupSick := inv.seen.count(o.At.Add(-time.Minute), of, o.Group, unsure)
-	limited := func(nodes, sick int, group, name string) {
-		if allowed := allowedSick(nodes, u.policy(inv, c, group).count("limits.unhealthy")); sick > allowed {
-			u.broken(RuleShare, "%s: ordered to %s %s while %d of %d of %s are past their tolerance, %d may be", inv.name, o.Action, o.Instance, sick, nodes, name, allowed)
+	counted := inv.seen.count(o.At.Add(-time.Minute), of, unsure)
+	for _, group := range []string{"", o.Group} {
+		sick, allowed := counted.sick[group], allowedSick(counted.of[group], u.policy(inv, c, group).count("limits.unhealthy"))
+		if group != "none" && sick > allowed {
+			u.broken(RuleShare, "%s: ordered to %s %s while %d of %d of %s are past their tolerance, %d may be", inv.name, o.Action, o.Instance, sick, counted.of[group], cmp.Or(group, c.name), allowed)
 		}
-	}
-	limited(nodes, sick, "", c.name)
-	if o.Group != "none" {
-		limited(groupNodes, groupSick, o.Group, o.Group)
 	}
 }
 

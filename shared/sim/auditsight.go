@@ -144,11 +144,10 @@ func startupTaint(key string) bool {
 	return strings.HasPrefix(key, "readiness.k8s.io/") || strings.HasPrefix(key, "startup-taint.cluster-autoscaler.kubernetes.io/")
 }
 
-// count counts the listed nodes, and those certainly past their tolerance at a time, in the cluster and
-// in one group. An instance for which unsure returns true never counts as past its tolerance. pol returns
+// count counts the listed nodes, and those certainly past their tolerance at a time. An instance for which unsure returns true never counts as past its tolerance. pol returns
 // the policy for an instance of a group.
-func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *terms, group string, unsure func(id string) bool) (nodes, sick, groupNodes, groupSick int) {
-	running, listed := map[string]*types.Instance{}, map[string]*types.Instance{}
+func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *terms, unsure func(id string) bool) shares {
+	out, running, listed := newShares(), map[string]*types.Instance{}, map[string]*types.Instance{}
 	for i := range s.eachInstance() {
 		listed[*i.InstanceId] = i
 		if runs(i) {
@@ -161,18 +160,6 @@ func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *t
 		}
 	}
 	joined := map[string]bool{}
-	add := func(of string, bad bool) {
-		nodes++
-		if of == group {
-			groupNodes++
-		}
-		if bad {
-			sick++
-			if of == group {
-				groupSick++
-			}
-		}
-	}
 	for n := range s.eachNode() {
 		id := instanceOf(n)
 		joined[id] = true
@@ -183,14 +170,14 @@ func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *t
 		if known := cmp.Or(inst, s.looked[id].instance, listed[id]); known != nil {
 			of = groupOf(known)
 		}
-		add(of, inst != nil && !unsure(id) && overdueNode(n, at, pol(of, inst)))
+		out.add(of, inst != nil && !unsure(id) && overdueNode(n, at, pol(of, inst)))
 	}
 	for id, i := range running {
 		if of := groupOf(i); !joined[id] && of != "none" && !unsure(id) && at.Sub(*i.LaunchTime) > pol(of, i).duration("registration.deadline")+time.Minute {
-			add(of, true)
+			out.add(of, true)
 		}
 	}
-	return nodes, sick, groupNodes, groupSick
+	return out
 }
 
 // overdueNode reports whether a node is certainly past its tolerance: it has been not ready for that

@@ -250,17 +250,19 @@ type shares struct {
 	doubt    map[string]int // nodes of machines out of service, or that EC2 does not show, which do not count
 }
 
-// shares counts what an invocation saw.
-func (u *auditor) shares(inv *invocation) shares {
-	out := shares{map[string]int{}, map[string]int{}, map[string]int{}}
-	seen := map[string]bool{}
-	count := func(group string, bad bool) {
-		for _, g := range []string{"", group} {
-			if out.of[g]++; bad {
-				out.sick[g]++
-			}
+func newShares() shares { return shares{map[string]int{}, map[string]int{}, map[string]int{}} }
+
+func (s shares) add(group string, sick bool) {
+	for _, g := range []string{"", group} {
+		if s.of[g]++; sick {
+			s.sick[g]++
 		}
 	}
+}
+
+// shares counts what an invocation saw.
+func (u *auditor) shares(inv *invocation) shares {
+	out, seen := newShares(), map[string]bool{}
 	instances, shown := map[string]*types.Instance{}, inv.seen.shown()
 	for i := range inv.seen.eachInstance() {
 		instances[*i.InstanceId] = i
@@ -279,11 +281,11 @@ func (u *auditor) shares(inv *invocation) shares {
 			out.doubt[""]++
 			out.doubt[group]++
 		}
-		count(group, !wellNode(n) || m != nil && (m.ail != well || m.event != nil) || failedCondition(n))
+		out.add(group, !wellNode(n) || m != nil && (m.ail != well || m.event != nil) || failedCondition(n))
 	}
 	for id, i := range instances {
 		if !seen[id] && runs(i) {
-			count(groupOf(i), true)
+			out.add(groupOf(i), true)
 		}
 	}
 	return out
