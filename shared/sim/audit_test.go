@@ -46,7 +46,7 @@ func TestAScheduleThatNeverFiresIsNoticed(t *testing.T) {
 	a := bare(t, false)
 	a.until(dawn.Add(time.Hour))
 	in := asks(a, trigger.Check{Cluster: "demo", Due: dawn.Add(30 * time.Minute)})
-	must.Succeed(t, a.dep.timetable.create(in))
+	must.Succeed(t, a.dep.create(in))
 	if a.audit.end(); !a.audit.broke(RuleSchedule) {
 		t.Errorf("%s is not noticed; broken are %+v", aws.ToString(in.Name), a.audit.violations)
 	}

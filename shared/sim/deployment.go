@@ -53,7 +53,7 @@ type deployment struct {
 	policy    string // the document in its parameter; "" if there is no parameter
 	table     *table
 	bucket    *bucket
-	timetable *timetable
+	schedules map[string]*schedule // the existing ones, by name
 
 	events, checks, orders *queue
 	functions              map[functionName]*function
@@ -68,7 +68,7 @@ func (a *account) deploy(g Guards) error {
 	}
 	d := &deployment{
 		a: a, guards: g, permitted: permitted, policy: a.sc.Policy,
-		table: newTable(a), bucket: &bucket{bundles: map[string]bool{}, whole: map[string]bool{}}, functions: map[functionName]*function{},
+		table: newTable(a), bucket: &bucket{bundles: map[string]bool{}, whole: map[string]bool{}}, functions: map[functionName]*function{}, schedules: map[string]*schedule{},
 	}
 	for name, timeout := range map[functionName]time.Duration{
 		stateChange: time.Minute, sweep: 2 * time.Minute, inspect: 5 * time.Minute, remediator: 5 * time.Minute, approver: 15 * time.Second,
@@ -87,7 +87,6 @@ func (a *account) deploy(g Guards) error {
 		name: stack + "-remediations.fifo", fifo: true, visibility: 330 * time.Second, retention: 24 * time.Hour, maxReceives: 2,
 		fn: d.functions[remediator], batch: 1, consumers: 2,
 	})
-	d.timetable = &timetable{a: a, d: a.d.of("schedules"), byName: map[string]*schedule{}, checks: d.checks}
 	a.dep = d
 	return nil
 }

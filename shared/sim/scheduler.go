@@ -25,14 +25,6 @@ type schedule struct {
 	missed bool
 }
 
-// timetable holds the schedules of a deployment.
-type timetable struct {
-	a      *account
-	d      dice
-	byName map[string]*schedule
-	checks *queue
-}
-
 const (
 	// minuteful is the maximum delay of a schedule within its minute.
 	minuteful = 59 * time.Second
@@ -45,7 +37,7 @@ var scheduleName = regexp.MustCompile(`^[0-9a-zA-Z._-]{1,64}$`)
 // schedules returns the existing schedules, ordered by time.
 func (a *account) schedules() []schedule {
 	var all []schedule
-	for _, s := range a.dep.timetable.byName {
+	for _, s := range a.dep.schedules {
 		all = append(all, *s)
 	}
 	slices.SortFunc(all, func(a, b schedule) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.name, b.name)) })
@@ -53,31 +45,31 @@ func (a *account) schedules() []schedule {
 }
 
 // create creates a schedule. One for a past time is accepted, but never fires.
-func (t *timetable) create(in *scheduler.CreateScheduleInput) error {
-	s, refusal := t.read(in)
+func (d *deployment) create(in *scheduler.CreateScheduleInput) error {
+	s, refusal := d.readSchedule(in)
 	switch {
 	case refusal != "":
 		return &types.ValidationException{Message: aws.String(refusal)}
 	case aws.ToString(in.GroupName) != scheduleGroup:
 		return &types.ResourceNotFoundException{Message: aws.String("Schedule group " + aws.ToString(in.GroupName) + " does not exist.")}
 	}
-	if t.byName[s.name] != nil {
+	if d.schedules[s.name] != nil {
 		return &types.ConflictException{Message: aws.String("Schedule " + s.name + " already exists.")}
 	}
-	t.byName[s.name] = s
-	if s.missed = !s.due.After(t.a.Now()); s.missed {
+	d.schedules[s.name] = s
+	if s.missed = !s.due.After(d.a.Now()); s.missed {
 		return nil
 	}
-	d := t.d.of(s.name)
-	t.a.at(s.due.Add(d.of("fires").between(0, minuteful)), func() {
-		t.checks.send(s.input, s.group, "")
-		t.a.in(d.of("vanishes").between(0, vanishes), func() { delete(t.byName, s.name) })
+	own := d.a.d.of("schedules").of(s.name)
+	d.a.at(s.due.Add(own.of("fires").between(0, minuteful)), func() {
+		d.checks.send(s.input, s.group, "")
+		d.a.in(own.of("vanishes").between(0, vanishes), func() { delete(d.schedules, s.name) })
 	})
 	return nil
 }
 
-// read parses a request. It stops at the first reason to refuse it.
-func (t *timetable) read(in *scheduler.CreateScheduleInput) (*schedule, string) {
+// readSchedule parses a request. It stops at the first reason to refuse it.
+func (d *deployment) readSchedule(in *scheduler.CreateScheduleInput) (*schedule, string) {
 	s := &schedule{name: aws.ToString(in.Name)}
 	due, err := time.Parse("at(2006-01-02T15:04:05)", aws.ToString(in.ScheduleExpression))
 	target := in.Target
@@ -92,7 +84,7 @@ func (t *timetable) read(in *scheduler.CreateScheduleInput) (*schedule, string) 
 		return nil, "a schedule that stays after its completion is nobody's to delete"
 	case in.FlexibleTimeWindow == nil || in.FlexibleTimeWindow.Mode != types.FlexibleTimeWindowModeOff:
 		return nil, "only schedules without a flexible window are simulated"
-	case target == nil || aws.ToString(target.Arn) != t.checks.arn() || aws.ToString(target.RoleArn) != scheduleRole:
+	case target == nil || aws.ToString(target.Arn) != d.checks.arn() || aws.ToString(target.RoleArn) != scheduleRole:
 		return nil, "the role may send to the queue of checks and nowhere else"
 	case target.SqsParameters == nil || aws.ToString(target.SqsParameters.MessageGroupId) == "":
 		return nil, "a FIFO queue as target needs a message group"
@@ -109,6 +101,6 @@ type schedulerAPI struct{ v *env }
 
 // CreateSchedule creates a one-time schedule.
 func (s schedulerAPI) CreateSchedule(ctx context.Context, in *scheduler.CreateScheduleInput, _ ...func(*scheduler.Options)) (*scheduler.CreateScheduleOutput, error) {
-	err := s.v.call(ctx, "scheduler:CreateSchedule", writes, "", func() error { return s.v.a.dep.timetable.create(in) })
+	err := s.v.call(ctx, "scheduler:CreateSchedule", writes, "", func() error { return s.v.a.dep.create(in) })
 	return answered(&scheduler.CreateScheduleOutput{}, err)
 }

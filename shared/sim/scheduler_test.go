@@ -54,7 +54,7 @@ func TestAScheduleForThePastStaysAndNeverFires(t *testing.T) {
 	a := bare(t, false)
 	c := a.consume(inspect)
 	for _, minute := range []int{-1, 0, 1} {
-		must.Succeed(t, a.dep.timetable.create(asks(a, trigger.Check{Cluster: "demo", Due: dawn.Add(time.Duration(minute) * time.Minute)})))
+		must.Succeed(t, a.dep.create(asks(a, trigger.Check{Cluster: "demo", Due: dawn.Add(time.Duration(minute) * time.Minute)})))
 	}
 	a.pass(time.Hour)
 	c.want(t, "1:"+string(trigger.Check{Cluster: "demo", Due: dawn.Add(time.Minute)}.Encode()))
@@ -96,7 +96,7 @@ func TestWhatTheSchedulerRefuses(t *testing.T) {
 		a := bare(t, false)
 		in := asks(a, trigger.Check{Cluster: "demo", Due: dawn.Add(5 * time.Minute)})
 		set(in)
-		if err := a.dep.timetable.create(in); err == nil || awserr.IsConflict(err) || len(a.schedules()) != 0 {
+		if err := a.dep.create(in); err == nil || awserr.IsConflict(err) || len(a.schedules()) != 0 {
 			t.Errorf("%s: %v, %d schedules", name, err, len(a.schedules()))
 		}
 	}
