@@ -405,13 +405,9 @@ func matches(pattern, name string) bool {
 
 // longer returns only the times of a preset that are longer than those below.
 func (s settings) longer(below settings) settings {
-	out := newSettings()
-	for key, value := range s.values {
-		if isDuration(value) && s.duration(key) > below.duration(key) {
-			out.values[key] = value
-		}
-	}
-	return out
+	times := maps.Clone(s.values)
+	maps.DeleteFunc(times, func(key, value string) bool { return !isDuration(value) || s.duration(key) <= below.duration(key) })
+	return settings{values: times}
 }
 
 func (s settings) duration(key string) time.Duration {
@@ -436,15 +432,10 @@ func (t *terms) tolerance(condition, status string) (time.Duration, bool) {
 
 // found returns the kinds of findings that a fault leads to. On a young node the kind is Uninitialized.
 func (a ailment) found() []string {
-	switch a {
-	case neverJoins:
-		return []string{"Unregistered"}
-	case neverReady:
-		return []string{"Uninitialized"}
-	case silent:
-		return []string{"Unknown", "Uninitialized"}
-	case impaired:
-		return []string{"Impaired", "Unknown", "Uninitialized"}
+	if kinds, ok := map[ailment][]string{
+		neverJoins: {"Unregistered"}, neverReady: {"Uninitialized"}, silent: {"Unknown", "Uninitialized"}, impaired: {"Impaired", "Unknown", "Uninitialized"},
+	}[a]; ok {
+		return kinds
 	}
 	return []string{"NotReady", "Uninitialized"}
 }

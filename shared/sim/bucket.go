@@ -13,12 +13,6 @@ type bucket struct {
 	whole   map[string]bool // those that also have their findings
 }
 
-// holds reports whether all of the evidence of a key is stored.
-func (b *bucket) holds(key archive.Key) bool {
-	where, err := key.Path()
-	return err == nil && b.whole[where]
-}
-
 // evidenceStore is an environment's client of the bucket. Like archive.S3, it writes two objects,
 // the findings last, and never overwrites either.
 type evidenceStore struct{ v *env }

@@ -38,3 +38,9 @@ func TestEvidenceIsKeptWholeOrPutAgain(t *testing.T) {
 		t.Error("evidence without a time is kept")
 	}
 }
+
+// holds reports whether all of the evidence of a key is stored.
+func (b *bucket) holds(key archive.Key) bool {
+	where, err := key.Path()
+	return err == nil && b.whole[where]
+}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,18 +13,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// templates calls do with every template that launches, or has launched, machines of the account,
-// until do returns false. It may pass the same template more than once.
-func (a *account) templates(do func(*group, *template) bool) {
-	for _, c := range a.clusters {
-		for _, g := range c.groups {
-			if !do(g, &g.template) || g.spare != nil && !do(g, g.spare) {
-				return
+// templates iterates over every template that launches, or has launched, machines of the account. It
+// may yield the same template more than once.
+func (a *account) templates() iter.Seq2[*group, *template] {
+	return func(yield func(*group, *template) bool) {
+		for _, c := range a.clusters {
+			for _, g := range c.groups {
+				if !yield(g, &g.template) || g.spare != nil && !yield(g, g.spare) {
+					return
+				}
 			}
-		}
-		for _, m := range c.machines {
-			if !do(m.g, &m.template) {
-				return
+			for _, m := range c.machines {
+				if !yield(m.g, &m.template) {
+					return
+				}
 			}
 		}
 	}
@@ -48,9 +51,9 @@ const ownerEKS = "123456789012"
 var published = regexp.MustCompile(`\b(?:v)?(20\d{6})\b`)
 
 func (a *account) image(id string) (image types.Image, ok bool) {
-	a.templates(func(g *group, t *template) bool {
+	for g, t := range a.templates() {
 		if t.ami != id {
-			return true
+			continue
 		}
 		created := a.start.AddDate(0, -1, 0)
 		if date := published.FindStringSubmatch(t.amiName); date != nil {
@@ -67,10 +70,9 @@ func (a *account) image(id string) (image types.Image, ok bool) {
 		if t.amiOwner == "amazon" {
 			image.OwnerId, image.ImageOwnerAlias, image.Public = aws.String(ownerEKS), aws.String("amazon"), aws.Bool(true)
 		}
-		ok = true
-		return false
-	})
-	return image, ok
+		return image, true
+	}
+	return image, false
 }
 
 // built returns the architecture of an AMI. A group that changes its architecture still has
@@ -108,13 +110,13 @@ func (e ec2API) DescribeLaunchTemplateVersions(in *ec2.DescribeLaunchTemplateVer
 // versions returns the versions of a launch template, by number.
 func (a *account) versions(id string) map[string]types.LaunchTemplateVersion {
 	out := map[string]types.LaunchTemplateVersion{}
-	a.templates(func(g *group, t *template) bool {
+	for g, t := range a.templates() {
 		if t.id != id {
-			return true
+			continue
 		}
 		number := fmt.Sprint(t.version)
 		if _, ok := out[number]; ok {
-			return true
+			continue
 		}
 		out[number] = types.LaunchTemplateVersion{
 			LaunchTemplateId: aws.String(id), LaunchTemplateName: aws.String(g.c.name + "-" + g.name), VersionNumber: aws.Int64(int64(t.version)),
@@ -128,8 +130,7 @@ func (a *account) versions(id string) map[string]types.LaunchTemplateVersion {
 		if built(t, g) == architecture(g.kind.Arch) { // or the group launched another type at that time
 			out[number].LaunchTemplateData.InstanceType = types.InstanceType(g.kind.Type)
 		}
-		return true
-	})
+	}
 	return out
 }
 

@@ -328,16 +328,7 @@ func (q *kubeQuery) getLease() (any, error) {
 	return nil, q.notFound()
 }
 
-// fields returns the query's field selector, and labels its label selector.
-func (q *kubeQuery) fields(to *kubeList) fields.Selector {
-	selector, err := fields.ParseSelector(q.selectors.FieldSelector)
-	if err != nil {
-		to.fail(apierrors.NewBadRequest(err.Error()))
-		return fields.Nothing()
-	}
-	return selector
-}
-
+// labels returns the query's label selector.
 func (q *kubeQuery) labels(to *kubeList) labels.Selector {
 	selector, err := labels.Parse(q.selectors.LabelSelector)
 	if err != nil {
@@ -351,7 +342,7 @@ func (q *kubeQuery) labels(to *kubeList) labels.Selector {
 // labels.
 func (q *kubeQuery) listPods(to *kubeList) {
 	like := q.labels(to)
-	node, one := q.fields(to).RequiresExactMatch("spec.nodeName")
+	node, one := fields.ParseSelectorOrDie(q.selectors.FieldSelector).RequiresExactMatch("spec.nodeName")
 	for n, p := range q.c.pods(q.namespace) {
 		if (!one || n.name == node) && like.Matches(labels.Set(p.labels())) {
 			to.add(n.podJSON(p))
@@ -438,7 +429,7 @@ const eventsLive = time.Hour
 // listEvents lists the events about the object that the field selector names. There are none about
 // pods.
 func (q *kubeQuery) listEvents(to *kubeList) {
-	selector := q.fields(to)
+	selector := fields.ParseSelectorOrDie(q.selectors.FieldSelector)
 	if reason, ok := selector.RequiresExactMatch("reason"); ok {
 		q.listDropped(to, reason)
 		return

@@ -85,7 +85,6 @@ func (q *queue) send(body, group, id string) string {
 		if first, ok := q.sent[key]; ok && now.Sub(first.at) < deduplicates {
 			return first.id
 		}
-		q.forget(now)
 	}
 	like := q.d.of(body)
 	d := like.nth(q.alike[like])
@@ -147,18 +146,6 @@ func (q *queue) repeat(m message, d dice) {
 		q.running--
 		q.poll(q.a.Now().Add(q.pause(d)))
 	})
-}
-
-// forget drops expired deduplication IDs when there are many.
-func (q *queue) forget(now time.Time) {
-	if len(q.sent) < 1000 {
-		return
-	}
-	for key, first := range q.sent {
-		if now.Sub(first.at) >= deduplicates {
-			delete(q.sent, key)
-		}
-	}
 }
 
 // pause returns the delay until visible messages are polled.
