@@ -159,11 +159,6 @@ func (u *auditor) broken(rule Rule, format string, args ...any) {
 	u.a.note(Event{Kind: EventViolated, Detail: string(v.Rule) + ": " + v.Detail})
 }
 
-// mode returns the mode that applied to an invocation, according to what it had read.
-func (u *auditor) mode(inv *invocation, c *cluster, group string) mode {
-	return u.policy(inv, c, group).mode
-}
-
 // destructive reports whether the act interrupts or removes something.
 func (what act) destructive() bool {
 	switch what {
@@ -185,7 +180,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	if n != nil && n.provider != "" && n.guest == "" && what != actTerminate && what != actReboot {
 		id = n.provider[strings.LastIndexByte(n.provider, '/')+1:] // the Node still names the previous machine
 	}
-	mode := u.mode(inv, c, group)
+	mode := u.policy(inv, c, group).mode
 	if what == actTag || what == actUntag {
 		if mode < mayNotify {
 			u.broken(RuleMode, "%s: %s of %s in mode %s", inv.name, what, id, mode)
@@ -339,7 +334,7 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	}
 	c := u.a.byName[o.Cluster]
 	u.a.note(Event{Kind: EventOrder, Cluster: c.name, Instance: o.Instance, Node: o.Node, Group: o.Group, Finding: o.Kind, Action: o.Action, Detail: o.Why})
-	if mode := u.mode(inv, c, o.Group); mode < mayRemediate {
+	if mode := u.policy(inv, c, o.Group).mode; mode < mayRemediate {
 		u.broken(RuleMode, "%s: ordered to %s %s in mode %s", inv.name, o.Action, o.Instance, mode)
 	}
 	if o.Action == string(actUncordon) {
@@ -684,7 +679,7 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 		if key.instance != m.id {
 			continue
 		}
-		if !u.heldTruly(m, h.reason) {
+		if h.reason == "InstanceHeld" && m.holds != nil && !m.holds.keeps(now.Add(-15*time.Minute)) { // an expired date holds nothing
 			u.broken(RuleCure, "%s (%s since %s) is held for %s, and the hold was over at %s", m.id, m.ail, m.since.Format(time.TimeOnly), h.reason, m.holds.until.Format(time.DateTime))
 			return
 		}

@@ -29,7 +29,7 @@ func (u *auditor) repairing(inv *invocation, what act, m *machine, n *corev1.Nod
 	}
 	ends := what == actTerminate || what == actDeleteClaim
 	switch {
-	case !u.optedIn(inv, m):
+	case !u.policy(inv, m.c, m.g.groupName()).repairs(gpuSays[m.gpu][0]):
 		u.broken(RuleAccelerator, "%s: %s of %s, which is Ready; the policy does not say that accelerators are repaired", inv.name, what, m.id)
 	case m.ail != failedGPU: // it is healthy by now, which other rules cover
 	case m.gpu == gpuPerson:
@@ -60,11 +60,6 @@ func (u *auditor) rebootTried(m *machine) bool {
 	return slices.ContainsFunc(u.a.dep.state(m.c.name).Actions, func(a ledger.Action) bool {
 		return string(a.Instance) == m.id && a.Do == acts[actReboot]
 	})
-}
-
-// optedIn reports whether the policy repairs the fault of the machine.
-func (u *auditor) optedIn(inv *invocation, m *machine) bool {
-	return u.policy(inv, m.c, m.g.groupName()).repairs(gpuSays[m.gpu][0])
 }
 
 // needsRepair returns why a machine should be rebooted or replaced for its accelerator, or "" if it

@@ -52,11 +52,6 @@ func (u *auditor) shownWithin(inv *invocation) time.Duration {
 	return atTimes + 5*time.Second
 }
 
-// heldTruly reports whether the hold of a person's tag is still valid: an expired date holds nothing.
-func (u *auditor) heldTruly(m *machine, reason string) bool {
-	return reason != "InstanceHeld" || m.holds == nil || m.holds.keeps(u.a.Now().Add(-15*time.Minute))
-}
-
 // The rule of machines that need not be a node now.
 const (
 	// RuleAtRest protects machines that are out of service. What a person stopped is not terminated,

@@ -179,7 +179,7 @@ func batches(v *env, handle func(context.Context, events.SQSEvent) (events.SQSEv
 func nobodys(context.Context) string { return "" }
 
 func (v *env) ambient() ambient.Ambient {
-	return ambient.Ambient{Clock: v.now, Log: slog.New(v.a.log), Metrics: v.a.metrics, Detailed: v.a.detailed}
+	return ambient.Ambient{Clock: v.now, Log: slog.New(v.a.watch.Log), Metrics: v.a.watch.Metrics, Detailed: v.a.watch.Detailed}
 }
 
 func (v *env) policies() *config.PolicyParameterStore {
@@ -263,7 +263,7 @@ func (d *deployment) newInspect(v *env) *lambdas.Inspect {
 		Events:        bus.New(eventsAPI{v}, eventBus),
 		Fleet:         d.newLedger(v),
 	}
-	if record := d.a.record; record != nil {
+	if record := d.a.watch.Record; record != nil {
 		inspect.Runner.Record = func(_ context.Context, c replay.Recorded) error { return record(c) }
 	}
 	return inspect

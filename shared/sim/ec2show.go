@@ -168,9 +168,6 @@ func (m *machine) described(kind machineKind) types.Instance {
 func (g *group) pattern(zone string) types.Instance {
 	if _, ok := g.patterns[zone]; !ok {
 		c := g.c
-		if g.patterns == nil {
-			g.patterns = map[string]types.Instance{}
-		}
 		g.patterns[zone] = types.Instance{
 			PlatformDetails: linux, Hypervisor: types.HypervisorTypeXen, MetadataOptions: metadata,
 			Placement: &types.Placement{AvailabilityZone: aws.String(zone), AvailabilityZoneId: aws.String(zoneID(zone)), Tenancy: types.TenancyDefault},

@@ -243,6 +243,18 @@ func (g *group) breakBy(kind FaultKind) {
 	}
 }
 
+// rollsOut replaces machines of the group by a version that does not work. The situation arises if there is
+// one that fits after a while.
+func (g *group) rollsOut(f Fault, kind FaultKind, machines int, after time.Duration, detail string, fits func(*machine) bool) {
+	g.breakBy(kind)
+	g.rotate(machines)
+	g.c.a.in(after, func() {
+		if m := find(g.members, fits); m != nil {
+			m.arose(f, detail)
+		}
+	})
+}
+
 // bootLog returns the console output of an AL2023 boot that contains the lines.
 func bootLog(lines ...string) string {
 	all := append([]string{"[    0.000000] Linux version 6.12.68-92.122.amzn2023.x86_64", "[    4.310022] systemd[1]: Detected virtualization amazon."}, lines...)

@@ -28,26 +28,19 @@ var unreadSibling = faultType{
 	values: []string{unreadDenied, unreadFailing, unreadRemoved, unreadCut, unreadGarbled},
 	fits:   fitsActedOnSoon,
 	shape:  groupsOfSix,
-	strike: func(a *account, f Fault, d dice) {
-		for _, g := range a.targets(f) {
-			if !actedOnSoon(g.spec) {
-				continue
-			}
-			if f.Value == unreadByHand {
-				g.shareUnmapped(f)
-				continue
-			}
-			g.breakBy(oneOf(d.of("break"), FaultTemplate, FaultTaint))
+	strike: eachGroup(func(g *group, f Fault, d dice) {
+		switch {
+		case !actedOnSoon(g.spec):
+		case f.Value == unreadByHand:
+			g.shareUnmapped(f)
+		default:
 			g.unread = f.Value
-			g.rotate(2)
-			a.in(10*time.Minute, func() {
-				unread := find(g.members, func(m *machine) bool { return m.unread != "" })
-				if unread != nil && count(g.members, func(m *machine) bool { return m.stays }) > 1 {
-					unread.arose(f, "its user data cannot be read ("+f.Value+"), and it fails for what others of its group do")
-				}
+			detail := "its user data cannot be read (" + f.Value + "), and it fails for what others of its group do"
+			g.rollsOut(f, oneOf(d.of("break"), FaultTemplate, FaultTaint), 2, 10*time.Minute, detail, func(m *machine) bool {
+				return m.unread != "" && count(g.members, func(m *machine) bool { return m.stays }) > 1
 			})
 		}
-	},
+	}),
 	relent: eachGroup(func(g *group, _ Fault, _ dice) {
 		if g.unread != "" {
 			g.unread = ""
@@ -75,21 +68,14 @@ var loneCause = faultType{
 	values: []string{string(FaultTemplate), string(FaultTaint)},
 	fits:   fitsActedOnSoon,
 	shape:  groupsOfSix,
-	strike: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			if !actedOnSoon(g.spec) {
-				continue
-			}
-			g.breakBy(FaultKind(f.Value))
+	strike: eachGroup(func(g *group, f Fault, _ dice) {
+		if actedOnSoon(g.spec) {
 			g.plain = true
-			g.rotate(1)
-			a.in(40*time.Minute, func() {
-				if m := find(g.members, func(m *machine) bool { return g.plain && m.stays && a.Now().Sub(m.launched) > 30*time.Minute }); m != nil {
-					m.arose(f, "it fails for its template, as its user data shows")
-				}
+			g.rollsOut(f, FaultKind(f.Value), 1, 40*time.Minute, "it fails for its template, as its user data shows", func(m *machine) bool {
+				return g.plain && m.stays && m.c.a.Now().Sub(m.launched) > 30*time.Minute
 			})
 		}
-	},
+	}),
 	relent: eachGroup(func(g *group, _ Fault, _ dice) {
 		if g.plain {
 			g.plain = false
@@ -130,23 +116,17 @@ var refused = faultType{
 	values: []string{refusedNode, refusedEmpty},
 	fits:   fitsKarpenter,
 	shape:  []GroupSpec{managedNodes(4), pooledNodes(4)},
-	strike: func(a *account, f Fault, _ dice) {
-		for _, g := range a.targets(f) {
-			if g.owner != karpenter {
-				continue
-			}
-			g.breakBy(FaultTemplate)
-			if f.Value == refusedNode {
-				g.template.refused, g.template.breaks, g.template.userData, g.template.console = true, neverReady, g.spare.userData, ""
-			}
-			g.rotate(1)
-			a.in(10*time.Minute, func() {
-				if m := find(g.members, func(m *machine) bool { return m.stays && m.claim != nil && m.claim.registered.IsZero() }); m != nil {
-					m.arose(f, "it is not registered, and Karpenter ends it soon")
-				}
-			})
+	strike: eachGroup(func(g *group, f Fault, _ dice) {
+		if g.owner != karpenter {
+			return
 		}
-	},
+		g.rollsOut(f, FaultTemplate, 1, 10*time.Minute, "it is not registered, and Karpenter ends it soon", func(m *machine) bool {
+			return m.stays && m.claim != nil && m.claim.registered.IsZero()
+		})
+		if f.Value == refusedNode { // the next machine is launched later
+			g.template.refused, g.template.breaks, g.template.userData, g.template.console = true, neverReady, g.spare.userData, ""
+		}
+	}),
 	relent: eachGroup(func(g *group, _ Fault, _ dice) {
 		if g.owner == karpenter {
 			g.mend()

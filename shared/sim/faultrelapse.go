@@ -81,21 +81,19 @@ var suspendedProcess = faultType{
 	values: processes,
 	fits:   fitsActedOnSoon,
 	shape:  groupsOfSix,
-	strike: func(a *account, f Fault, d dice) {
-		for _, g := range a.targets(f) {
-			if g.asgName() == "" || len(g.halted) > 0 {
-				continue
-			}
-			g.halted, g.troubled = []string{f.Value}, a.Now()
-			one := f.one()
-			one.Group = g.name
-			for _, m := range a.victims(one) {
-				m.fall(oneOf(d.of("ail"), notReady, silent), false, false)
-				m.awaited = !g.halts()
-				a.arose(f, g.c, m, f.Value+" of "+g.groupName()+" is suspended")
-			}
+	strike: eachGroup(func(g *group, f Fault, d dice) {
+		if g.asgName() == "" || len(g.halted) > 0 {
+			return
 		}
-	},
+		g.halted, g.troubled = []string{f.Value}, g.c.a.Now()
+		one := f.one()
+		one.Group = g.name
+		for _, m := range g.c.a.victims(one) {
+			m.fall(oneOf(d.of("ail"), notReady, silent), false, false)
+			m.awaited = !g.halts()
+			m.arose(f, f.Value+" of "+g.groupName()+" is suspended")
+		}
+	}),
 	relent: eachGroup(func(g *group, f Fault, _ dice) {
 		if len(g.halted) == 1 && g.halted[0] == f.Value {
 			g.halted, g.troubled = nil, time.Time{}

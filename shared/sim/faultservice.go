@@ -113,7 +113,7 @@ func (v *env) puts(entries []types.PutEventsRequestEntry) (results []types.PutEv
 			v.a.audit.broken(RuleReport, "%s: an event is put on the bus a second time, which it took: %s", inv.name, aws.ToString(entry.DetailType))
 		}
 		v.a.usage.Events[aws.ToString(entry.DetailType)]++
-		v.a.bus(v.a.Now(), aws.ToString(entry.DetailType), aws.ToString(entry.Detail), entry.Resources)
+		v.a.watch.Bus(v.a.Now(), aws.ToString(entry.DetailType), aws.ToString(entry.Detail), entry.Resources)
 		results = append(results, types.PutEventsResultEntry{EventId: aws.String(uid(d.of("id")))})
 	}
 	return results, refused

@@ -261,8 +261,7 @@ func (n *node) read() corev1.Node {
 	}
 	heard := stamped(n.machine.heard("status", statusEvery))
 	for i := range o.Status.Conditions {
-		switch c := &o.Status.Conditions[i]; c.Type {
-		case corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure:
+		if c := &o.Status.Conditions[i]; slices.Contains(kubeletWrites, c.Type) {
 			c.LastHeartbeatTime = heard
 			if c.Status != corev1.ConditionUnknown && heard.Before(&c.LastTransitionTime) {
 				c.LastHeartbeatTime = c.LastTransitionTime

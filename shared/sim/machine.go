@@ -188,7 +188,7 @@ func (m *machine) register() {
 		n.taints = append(n.taints, parseTaint(t))
 	}
 	now := metav1.NewTime(n.created)
-	for _, t := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
+	for _, t := range kubeletWrites[:3] {
 		n.conditions = append(n.conditions, corev1.NodeCondition{Type: t, Status: corev1.ConditionFalse, LastTransitionTime: now, Reason: "KubeletHas" + map[corev1.NodeConditionType]string{
 			corev1.NodeMemoryPressure: "SufficientMemory", corev1.NodeDiskPressure: "NoDiskPressure", corev1.NodePIDPressure: "SufficientPID"}[t]})
 	}
@@ -316,8 +316,7 @@ func (m *machine) hush() {
 			return
 		}
 		for i := range n.conditions {
-			switch n.conditions[i].Type { // no kubelet writes the others, and the control plane leaves them
-			case corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure:
+			if slices.Contains(kubeletWrites, n.conditions[i].Type) { // the control plane leaves the others
 				n.set(n.conditions[i].Type, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
 			}
 		}

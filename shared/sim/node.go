@@ -74,6 +74,9 @@ func (n *node) tell(state string) {
 	n.c.a.note(Event{Kind: EventState, Cluster: n.c.name, Instance: n.machine.id, Node: n.name, Group: n.machine.g.groupName(), Stage: state})
 }
 
+// kubeletWrites are the conditions that a kubelet writes, Ready last.
+var kubeletWrites = []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeReady}
+
 // pressures renews the kubelet's pressure conditions.
 func (n *node) pressures(memory bool) {
 	var changed bool

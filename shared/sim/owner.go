@@ -6,6 +6,7 @@ import (
 	"time"
 
 	scaling "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
 // Durations of the owners' own actions, from their sources.
@@ -309,7 +310,7 @@ func (g *group) settled(zone string) {
 // newGroup creates a group of a cluster.
 func (c *cluster) newGroup(s GroupSpec) *group {
 	g := &group{
-		c: c, d: c.d.of("group").of(s.Name), name: s.Name, owner: ownerKind(s.Owner), kind: kindOf(s.Type), spec: GroupSpec{Type: s.Type}, desired: s.Desired, repair: s.Repair,
+		c: c, d: c.d.of("group").of(s.Name), name: s.Name, owner: ownerKind(s.Owner), kind: kindOf(s.Type), spec: GroupSpec{Type: s.Type}, patterns: map[string]types.Instance{}, desired: s.Desired, repair: s.Repair,
 		role: c.name + "-" + s.Name + "-node",
 	}
 	g.template = template{

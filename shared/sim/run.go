@@ -141,20 +141,21 @@ func write(h hash.Hash, e Event) {
 func newAccount(sc Scenario, w Watch) (*account, error) {
 	a := &account{
 		engine: newEngine(sc.Start), d: newDice(sc.Seed), sc: sc, decisions: map[Situation]int{}, byName: map[string]*cluster{}, machines: map[string]*machine{},
-		items: memo.Memo[memo.Key, *kube.Item]{Most: 4096}, weather: &weather{}, tell: w.Tell, bus: w.Bus, metrics: w.Metrics, record: w.Record, detailed: w.Detailed, log: w.Log, silenced: map[string]bool{}, answered: map[string]bool{}, usage: Usage{Calls: map[string]int{}, Invocations: map[string]int{}, Events: map[string]int{}},
+		items: memo.Memo[memo.Key, *kube.Item]{Most: 4096}, weather: &weather{}, tell: w.Tell, silenced: map[string]bool{}, answered: map[string]bool{}, usage: Usage{Calls: map[string]int{}, Invocations: map[string]int{}, Events: map[string]int{}},
 	}
 	if a.tell == nil {
 		a.tell = func(Event) {}
 	}
-	if a.bus == nil {
-		a.bus = func(time.Time, string, string, []string) {}
+	if w.Bus == nil {
+		w.Bus = func(time.Time, string, string, []string) {}
 	}
-	if a.metrics == nil {
-		a.metrics = io.Discard
+	if w.Metrics == nil {
+		w.Metrics = io.Discard
 	}
-	if a.log == nil {
-		a.log = slog.DiscardHandler
+	if w.Log == nil {
+		w.Log = slog.DiscardHandler
 	}
+	a.watch = w
 	a.audit = newAuditor(a)
 	if err := a.deploy(w.Guards); err != nil {
 		return nil, fmt.Errorf("scenario of seed %d: %w", sc.Seed, err)

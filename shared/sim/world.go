@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"io"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/shared/kube"
-	"rollcall/shared/plan/replay"
 	"rollcall/shared/roll/memo"
 )
 
@@ -37,16 +34,11 @@ type account struct {
 	byName   map[string]*cluster
 	machines map[string]*machine // by instance ID; removed when EC2 forgets a terminated instance
 	// reported holds the machines that may have failing status checks or a scheduled event.
-	reported []*machine
-	items    memo.Memo[memo.Key, *kube.Item]
-	weather  *weather
-	tell     func(Event) // reports an event to the history; never nil
-	// bus is called with each event put on the event bus; never nil.
-	bus       func(at time.Time, detailType, detail string, resources []string)
-	metrics   io.Writer
-	record    func(replay.Recorded) error
-	detailed  bool
-	log       slog.Handler
+	reported  []*machine
+	items     memo.Memo[memo.Key, *kube.Item]
+	weather   *weather
+	tell      func(Event)     // reports an event to the history; never nil
+	watch     Watch           // all of its callbacks but Record may be called
 	silenced  map[string]bool // zones without a network
 	serial    int             // the number of machines launched so far
 	dep       *deployment     // nil before deploy
