@@ -183,9 +183,11 @@ func readPolicy(text string, base *written) (*written, bool) {
 			ok = value.Value == "rollcall/v1"
 		case "presets":
 			for name, preset := range entriesOf(value) {
-				s, good := readSettings(preset, base)
-				if !good {
-					return nil, false
+				s := newSettings()
+				for key, value := range entriesOf(preset) {
+					if !s.read(key, value, base) {
+						return nil, false
+					}
 				}
 				d.presets[name] = s.over(d.presets[name])
 			}
@@ -218,16 +220,6 @@ func entriesOf(n *yaml.Node) func(func(string, *yaml.Node) bool) {
 	}
 }
 
-func readSettings(n *yaml.Node, base *written) (settings, bool) {
-	s := newSettings()
-	for key, value := range entriesOf(n) {
-		if !s.read(key, value, base) {
-			return s, false
-		}
-	}
-	return s, true
-}
-
 // override reads the overrides, once the presets are known.
 func (d *written) override(list *yaml.Node, base *written) bool {
 	for _, item := range list.Content {
@@ -237,16 +229,11 @@ func (d *written) override(list *yaml.Node, base *written) bool {
 			switch key {
 			case "match":
 				for what, pattern := range entriesOf(value) {
-					switch what {
-					case "cluster":
-						o.cluster = pattern.Value
-					case "group":
-						o.group = pattern.Value
-					case "preset":
-						o.preset = pattern.Value
-					default:
+					into, known := map[string]*string{"cluster": &o.cluster, "group": &o.group, "preset": &o.preset}[what]
+					if !known {
 						return false
 					}
+					*into = pattern.Value
 				}
 			case "preset":
 				preset, known := d.presets[value.Value]

@@ -130,22 +130,17 @@ func (u *auditor) givenBack(inv *invocation, id string) {
 // readWhole checks that a check that counts as complete read everything: what it does not know counts as
 // gone.
 func (u *auditor) readWhole(inv *invocation, c checkup) {
-	s := &inv.seen
+	s, listed := &inv.seen, 0
+	for range s.eachNode() {
+		listed++
+	}
 	switch {
 	case !c.whole:
 	case !s.nodesWhole() || !s.instancesWhole():
 		u.broken(RuleWhole, "%s: the look at %s counts as complete, and a page of its nodes or instances is missing", inv.name, c.cluster)
-	case c.nodes != s.listed():
-		u.broken(RuleWhole, "%s: the look at %s found %d nodes, and %d were listed", inv.name, c.cluster, c.nodes, s.listed())
+	case c.nodes != listed:
+		u.broken(RuleWhole, "%s: the look at %s found %d nodes, and %d were listed", inv.name, c.cluster, c.nodes, listed)
 	}
-}
-
-// listed returns how many nodes were listed last.
-func (s *sight) listed() (n int) {
-	for range s.eachNode() {
-		n++
-	}
-	return n
 }
 
 // RuleCordon requires that a cordon of Rollcall's does not outlive its cause by an hour.

@@ -164,13 +164,9 @@ func (g *group) refresh(f Fault, d dice) {
 			return
 		}
 		a.in(d.of("next").nth(n).between(4*time.Minute, 9*time.Minute), func() {
-			if len(g.members) >= g.desired { // the previous replacement is there
-				for _, m := range g.members {
-					if m.template.version < version && m.state == running && m.aside == "" {
-						m.leave(string(g.owner) + ": instance refresh")
-						break
-					}
-				}
+			old := find(g.members, func(m *machine) bool { return m.template.version < version && m.state == running && m.aside == "" })
+			if old != nil && len(g.members) >= g.desired { // the previous replacement is there
+				old.leave(string(g.owner) + ": instance refresh")
 			}
 			next(n + 1)
 		})

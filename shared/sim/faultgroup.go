@@ -184,16 +184,14 @@ const dryForAMonth = "for a month"
 
 func (a *account) dryForAMonth(f Fault) {
 	const day = 24 * time.Hour
+	var groups []*group
 	for _, c := range a.of(f) {
-		for _, g := range c.groups {
-			if g.owner != karpenter || len(g.members) < 3 {
-				continue
-			}
-			g.dry = a.Now().Add(32 * day)
-			for i, m := range g.members[:2] {
-				a.in(time.Duration(i)*31*day, func() { m.fall(silent, false, false) })
-			}
-			return
+		groups = append(groups, c.groups...)
+	}
+	if g := find(groups, func(g *group) bool { return g.owner == karpenter && len(g.members) >= 3 }); g != nil {
+		g.dry = a.Now().Add(32 * day)
+		for i, m := range g.members[:2] {
+			a.in(time.Duration(i)*31*day, func() { m.fall(silent, false, false) })
 		}
 	}
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -152,16 +153,10 @@ func (m *machine) keeps(why string) *pod {
 
 // annotate writes an annotation of the node. Earlier answers are not modified.
 func (n *node) annotate(key, value string) {
-	next := map[string]string{key: value}
-	for k, v := range n.annotations {
-		if k != key {
-			next[k] = v
-		}
+	n.annotations = maps.Clone(n.annotations)
+	if n.annotations[key] = value; value == "" {
+		delete(n.annotations, key)
 	}
-	if value == "" {
-		delete(next, key)
-	}
-	n.annotations = next
 }
 
 // unkept allows the machine's workload to be terminated again.

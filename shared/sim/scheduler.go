@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"maps"
 	"regexp"
 	"slices"
 	"time"
@@ -35,13 +36,8 @@ const (
 var scheduleName = regexp.MustCompile(`^[0-9a-zA-Z._-]{1,64}$`)
 
 // schedules returns the existing schedules, ordered by time.
-func (a *account) schedules() []schedule {
-	var all []schedule
-	for _, s := range a.dep.schedules {
-		all = append(all, *s)
-	}
-	slices.SortFunc(all, func(a, b schedule) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.name, b.name)) })
-	return all
+func (a *account) schedules() []*schedule {
+	return slices.SortedFunc(maps.Values(a.dep.schedules), func(a, b *schedule) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.name, b.name)) })
 }
 
 // create creates a schedule. One for a past time is accepted, but never fires.

@@ -177,7 +177,12 @@ func (q *queue) deliver() {
 		if len(got) == 0 {
 			break
 		}
-		q.start(got)
+		batch := make([]message, len(got))
+		for i, l := range got {
+			batch[i] = l.message
+		}
+		q.running++
+		q.try(got, batch, got[0].d.of("received").nth(got[0].receives), 0)
 	}
 	now := q.a.Now()
 	for _, l := range q.letters {
@@ -187,18 +192,8 @@ func (q *queue) deliver() {
 	}
 }
 
-// start invokes the function with messages. Those that it does not finish stay hidden until their
-// visibility timeout expires.
-func (q *queue) start(got []*letter) {
-	q.running++
-	batch := make([]message, len(got))
-	for i, l := range got {
-		batch[i] = l.message
-	}
-	q.try(got, batch, got[0].d.of("received").nth(got[0].receives), 0)
-}
-
-// try invokes the function. Lambda retries throttled invocations until the messages become
+// try invokes the function with messages. Those that it does not finish stay hidden until their
+// visibility timeout expires. Lambda retries throttled invocations until the messages become
 // visible.
 // https://docs.aws.amazon.com/lambda/latest/operatorguide/sqs-retries.html
 func (q *queue) try(got []*letter, batch []message, d dice, n int) {
