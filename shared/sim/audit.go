@@ -644,7 +644,7 @@ func (u *auditor) calm() {
 		u.escalated(c)
 		ill := 0
 		for _, g := range c.groups {
-			ill += count(g.members, (*machine).ills)
+			ill += count(g.members, (*machine).isIll)
 		}
 		if u.queue[c] = max(u.queue[c], ill); ill == 0 {
 			delete(u.queue, c)

@@ -144,8 +144,9 @@ func startupTaint(key string) bool {
 	return strings.HasPrefix(key, "readiness.k8s.io/") || strings.HasPrefix(key, "startup-taint.cluster-autoscaler.kubernetes.io/")
 }
 
-// count counts the listed nodes, and those certainly past their tolerance at a time. An instance for which unsure returns true never counts as past its tolerance. pol returns
-// the policy for an instance of a group.
+// count counts the listed nodes, and those certainly past their tolerance at a time. An instance for
+// which unsure returns true never counts as past its tolerance. pol returns the policy for an instance of
+// a group.
 func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *terms, unsure func(id string) bool) shares {
 	out, running, listed := newShares(), map[string]*types.Instance{}, map[string]*types.Instance{}
 	for i := range s.eachInstance() {

@@ -106,7 +106,7 @@ func (u *auditor) inTurn(inv *invocation, what act, m *machine) {
 	}
 	for other, e := range last {
 		ill := other.state == running && (other.ail == silent || other.ail == notReady || other.ail == impaired || other.booting)
-		if other != m && ill && !other.has(roll.TagIgnore) && (e.what == actReboot || e.what == actCordon) && now.Sub(e.at) < most {
+		if other != m && ill && !other.hasTag(roll.TagIgnore) && (e.what == actReboot || e.what == actCordon) && now.Sub(e.at) < most {
 			u.broken(RulePace, "%s: %s of %s, and %s of the same group %s had the %s at %s, and is %s still", inv.name, what, m.id, other.id, m.g.groupName(), e.what, e.at.Format(time.TimeOnly), state(other))
 		}
 	}
@@ -178,5 +178,5 @@ func (u *auditor) cordonedFor(c *cluster, n *node) bool {
 	if !wellNode(&read) || failedAccelerator(&read) || !m.vanished.IsZero() || !m.unnamed.IsZero() || n.provider != "" {
 		return true
 	}
-	return m.has(roll.TagHold) || m.has(roll.TagIgnore) || c.unjudged() || !c.exists() || u.policyNow(c, m.g).mode < mayRemediate || u.a.weather.stormy(now) || u.verdicts.forgotten.Add(24*time.Hour).After(now) && !u.verdicts.forgotten.IsZero()
+	return m.hasTag(roll.TagHold) || m.hasTag(roll.TagIgnore) || c.unjudged() || !c.exists() || u.policyNow(c, m.g).mode < mayRemediate || u.a.weather.stormy(now) || u.verdicts.forgotten.Add(24*time.Hour).After(now) && !u.verdicts.forgotten.IsZero()
 }

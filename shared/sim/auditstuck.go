@@ -59,7 +59,7 @@ func (u *auditor) toldOfKept(c *cluster, cl *claim) {
 		if !m.node.deleting.IsZero() && (since.IsZero() || m.node.deleting.Before(since)) {
 			since = m.node.deleting
 		}
-		if m.has(roll.TagIgnore) || m.elsewhere != "" || m.muted || m.node.unlisted {
+		if m.hasTag(roll.TagIgnore) || m.elsewhere != "" || m.muted || m.node.unlisted {
 			return
 		}
 	}

@@ -58,7 +58,7 @@ func (u *auditor) forsaken(c *cluster) {
 		if late < 0 || late >= step || m.state != running || m.g.owner == nobody || m.elsewhere != "" || m.g.stray || m.g.beside != "" {
 			continue
 		}
-		if m.has(roll.TagIgnore) || pol.mode < mayNotify || !pol.tells(string(roll.Orphaned)) || u.verdicts.quiet[m.g].After(c.deleted) {
+		if m.hasTag(roll.TagIgnore) || pol.mode < mayNotify || !pol.tells(string(roll.Orphaned)) || u.verdicts.quiet[m.g].After(c.deleted) {
 			continue
 		}
 		if u.verdicts.forgotten.After(c.deleted) || u.a.weather.stormySince(c.deleted, now) || u.reported(m) {

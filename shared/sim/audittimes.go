@@ -102,8 +102,9 @@ type absence struct {
 	as        corev1.ConditionStatus // the status with which it was not Ready last
 }
 
-// happened records which machines worked once, and since when nodes are not Ready. That one was Ready for a moment between two checks
-// is not seen, unless it left Ready again with the same status, whose time is then another one.
+// happened records which machines worked once, and since when nodes are not Ready. That one was Ready
+// for a moment between two checks is not seen, unless it left Ready again with the same status, whose
+// time is then another one.
 func (u *auditor) happened(e Event, m *machine) {
 	if e.Kind != EventState || m == nil {
 		return

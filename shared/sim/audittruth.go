@@ -702,7 +702,7 @@ func (e excuse) during(what, whom string) bool {
 
 // tagged reports whether the instance has the tag, as the check read it or now.
 func (e excuse) tagged(key string) bool {
-	return e.m.has(key) || e.listed(func(i *types.Instance) bool {
+	return e.m.hasTag(key) || e.listed(func(i *types.Instance) bool {
 		return slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return *t.Key == key })
 	})
 }

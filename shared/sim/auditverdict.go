@@ -382,7 +382,7 @@ func (u *auditor) removed(m *machine) {
 	first, checked := u.verdicts.first[c.name]
 	pol := u.policyNow(c, m.g)
 	switch {
-	case !checked || first.After(m.launched) || u.verdicts.forgotten.After(m.launched), m.has(roll.TagIgnore):
+	case !checked || first.After(m.launched) || u.verdicts.forgotten.After(m.launched), m.hasTag(roll.TagIgnore):
 	case u.verdicts.blind[c].After(m.launched), c.unjudged(), m.muted || m.elsewhere != "":
 	case pol.mode < mayNotify || u.verdicts.quiet[m.g].After(m.launched):
 	case !pol.tells("Unregistered") || !pol.tells("Uninitialized"):
@@ -565,7 +565,7 @@ func (u *auditor) owed(g *group) bool {
 func (u *auditor) hindered(m *machine) string {
 	a, c, g, now := u.a, m.c, m.g, u.a.Now()
 	first, checked := u.verdicts.first[c.name]
-	held := m.has(roll.TagHold)
+	held := m.hasTag(roll.TagHold)
 	if m.holds != nil {
 		held = m.holds.keeps(now)
 	}

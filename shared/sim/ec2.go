@@ -198,7 +198,7 @@ func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out 
 		return err
 	}
 	var all []*machine
-	if in.Filters == nil {
+	if len(in.Filters) == 0 {
 		all = e.v.a.running(after(in.NextToken) + int(*in.MaxResults) + 1)
 	} else {
 		f := in.Filters[0]
@@ -408,7 +408,8 @@ func inBase64(text string) *string {
 	return aws.String(base64.StdEncoding.EncodeToString([]byte(text)))
 }
 
-// DescribeTags lists the tags of instances whose key has a prefix, or the roll of a cluster.
+// DescribeTags lists the tags of instances whose key has a prefix, or the roll of a cluster: the
+// instances with its tag, and their tags of Rollcall's.
 func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error) {
 	const call = "ec2:DescribeTags"
 	out := new(ec2.DescribeTagsOutput)
@@ -425,7 +426,7 @@ func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ .
 	case len(keys) != 2 || keys[1] != roll.TagPrefix+"*" || !strings.HasPrefix(keys[0], roll.ClusterTagPrefix):
 		e.v.unsimulated(in)
 	}
-	cluster := strings.TrimPrefix(keys[0], roll.ClusterTagPrefix) // the instances with its tag, and those with a tag of Rollcall's
+	cluster := strings.TrimPrefix(keys[0], roll.ClusterTagPrefix)
 	inv, key := e.v.inv, roll.ClusterTagPrefix+cluster
 	var page []*types.Instance
 	err := e.v.call(ctx, call, reads, "", func() error {

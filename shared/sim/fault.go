@@ -413,7 +413,7 @@ func (m *machine) meddle(f Fault, p dice) {
 // tagHold tags the machine with rollcall:hold, and reports whether it was not held: an instance has one tag
 // of a key.
 func (m *machine) tagHold(value string) bool {
-	if m.has(roll.TagHold) {
+	if m.hasTag(roll.TagHold) {
 		return false
 	}
 	m.tags = append(slices.Clone(m.tags), tag{roll.TagHold, value})

@@ -237,7 +237,7 @@ func (g *group) tends(m *machine) bool {
 
 // mayRepair is the owners' own circuit breaker: no repairs while more than a fifth is unhealthy.
 func (g *group) mayRepair() bool {
-	return count(g.members, (*machine).ills)*5 <= len(g.members)+4
+	return count(g.members, (*machine).isIll)*5 <= len(g.members)+4
 }
 
 // claimDeleted does what Karpenter does about a deleted NodeClaim: it terminates the instance,

@@ -342,7 +342,7 @@ func (c *cluster) changed() int {
 	return c.version
 }
 
-// find returns the first of several that is, nil if none is.
+// find returns the first element for which is reports true, nil if there is none.
 func find[T any](all []*T, is func(*T) bool) *T {
 	if i := slices.IndexFunc(all, is); i >= 0 {
 		return all[i]
@@ -350,21 +350,21 @@ func find[T any](all []*T, is func(*T) bool) *T {
 	return nil
 }
 
-// count returns how many are.
+// count returns for how many elements is reports true.
 func count[T any](all []T, is func(T) bool) (n int) {
-	for _, one := range all {
-		if is(one) {
+	for _, element := range all {
+		if is(element) {
 			n++
 		}
 	}
 	return n
 }
 
-// ills reports whether the machine has an ailment.
-func (m *machine) ills() bool { return m.ail != well }
+// isIll reports whether the machine has an ailment.
+func (m *machine) isIll() bool { return m.ail != well }
 
-// has reports whether the machine has the tag.
-func (m *machine) has(key string) bool {
+// hasTag reports whether the machine has the tag.
+func (m *machine) hasTag(key string) bool {
 	_, ok := get(m.tags, key)
 	return ok
 }
