@@ -128,7 +128,7 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 	case faultUnconnected:
 		inv.slow = true
 		inv.wait(max(0, min(connects, ends(ctx)-inv.e.now)))
-		err = f.err(name)
+		err = errOf(fault, name)
 	case faultLost: // it took effect, but the caller gets no answer
 		if err = do(); err == nil {
 			inv.hang(ctx)
