@@ -122,7 +122,7 @@ func (b Budget) overtaken(actions []Action, intent Action) (Action, bool) {
 func (b Budget) Spent(actions []Action, but roll.InstanceID) int {
 	used := map[roll.InstanceID]bool{}
 	for _, a := range actions {
-		if a.Interrupted() && a.interruptsAfter(b.Since) && (but == "" || a.Instance != but) {
+		if a.Interrupted() && a.interruptsAfter(b.Since) && a.Instance != but {
 			used[a.Instance] = true
 		}
 	}

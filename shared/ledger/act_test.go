@@ -100,7 +100,14 @@ func TestWhichActsMayBegin(t *testing.T) {
 			{id: "c", group: "asg/w", instance: two, after: time.Minute, budget: ordered(time.Second), ends: failed},
 			{id: "d", group: "asg/x", instance: three, after: time.Minute, budget: ordered(-time.Second), ends: failed},
 			{id: "e", group: "asg/w", instance: four, after: time.Minute, budget: ordered(-time.Second), free: true, ends: failed},
-			{id: "f", instance: "i-00000005", after: time.Minute, budget: ordered(-time.Second)},
+			{id: "f", instance: "i-00000005", after: time.Minute, budget: ordered(-time.Second), ends: done},
+			{id: "g", instance: "i-00000006", after: time.Minute, budget: ordered(-time.Second)}, // in no group, as the one before
+		},
+		"a decision is not too old after an act on its own instance, or one that failed": {
+			{id: "cordon", group: "asg/w", instance: one, ends: done},
+			{id: "reboot", group: "asg/x", instance: two, ends: failed},
+			{id: "drain", group: "asg/w", instance: one, after: time.Minute, budget: ordered(-time.Second), ends: done},
+			{id: "drain of another", group: "asg/x", instance: three, after: time.Minute, budget: ordered(-time.Second)},
 		},
 	} {
 		l := ledger.NewMemory()

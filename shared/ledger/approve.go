@@ -1,10 +1,10 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"rollcall/shared/roll"
@@ -82,12 +82,11 @@ func (s State) Asked(order string, at time.Time) (ApprovalRequest, error) {
 // It reads, decides, and writes only if nobody else approved since it read. Where nothing was asked it
 // reads one record: a memory may have megabytes, and ApproveAnywhere tries each.
 func (b *book) Approve(ctx context.Context, cluster roll.ClusterID, order string, a Approval) (q ApprovalRequest, _ error) {
-	key := questions.key(order)
-	asked, err := b.store.read(ctx, partition(cluster), key)
+	asked, err := b.store.read(ctx, partition(cluster), questions.key(order))
 	if err != nil {
 		return q, fmt.Errorf("read the question of order %s in the ledger of %s: %w", order, cluster, err)
 	}
-	if !slices.ContainsFunc(asked, func(r record) bool { return r.key == key }) {
+	if len(asked) == 0 {
 		return q, ErrNotAsked
 	}
 	err = b.retry(ctx, func() error {
@@ -124,14 +123,11 @@ func ApproveAnywhere(ctx context.Context, l OfClusters, account, region, order s
 	for _, c := range clusters {
 		q, err := l.Approve(ctx, c, order, a)
 		switch {
-		case err == nil, q.Order != "":
+		case q.Order != "":
 			return c, q, err
 		case !errors.Is(err, ErrNotAsked):
 			unread = append(unread, err)
 		}
 	}
-	if len(unread) > 0 {
-		return roll.ClusterID{}, ApprovalRequest{}, errors.Join(unread...)
-	}
-	return roll.ClusterID{}, ApprovalRequest{}, ErrNotAsked
+	return roll.ClusterID{}, ApprovalRequest{}, cmp.Or(errors.Join(unread...), ErrNotAsked)
 }

@@ -103,9 +103,14 @@ func TestAnActThatIsMissingStopsAllForAMonth(t *testing.T) {
 	ctx := t.Context()
 	m := NewMemory()
 	m.Pause = func(context.Context, int) error { return nil }
-	must.Succeed(t, m.Begin(ctx, someCluster, intentOf("a", "i-1"), Budget{Max: 9}))
+	for _, id := range []string{"before", "a"} {
+		must.Succeed(t, m.Begin(ctx, someCluster, intentOf(id, "i-1"), Budget{Max: 9}))
+		must.Succeed(t, m.Finish(ctx, someCluster, id, Outcome{Result: Done, At: noon}))
+	}
 	records := m.store.(*inMemory).all[partition(someCluster)]
-	maps.DeleteFunc(records, func(key string, _ stored) bool { return strings.HasPrefix(key, actPrefix) })
+	maps.DeleteFunc(records, func(key string, _ stored) bool {
+		return strings.HasPrefix(key, actPrefix) && strings.Contains(key, "#a#")
+	})
 	next := intentOf("b", "i-2")
 	if err := m.Begin(ctx, someCluster, next, Budget{Max: 9}); !errors.Is(err, errMoved) || !strings.Contains(err.Error(), "delete the record budget too") {
 		t.Errorf("%v, want an error that says what is missing and what to do", err)
@@ -114,19 +119,28 @@ func TestAnActThatIsMissingStopsAllForAMonth(t *testing.T) {
 	if err := m.Begin(ctx, someCluster, next, Budget{Max: 9}); err != nil {
 		t.Errorf("a month later: %v", err)
 	}
+	// Without the record of the turn, the acts still have an order.
+	delete(records, turnKey)
+	must.Succeed(t, m.Finish(ctx, someCluster, "b", Outcome{Result: Done, At: next.At}))
+	must.Succeed(t, m.Begin(ctx, someCluster, intentOf("c", "i-2"), Budget{Max: 9}))
+	s, err := m.Read(ctx, someCluster)
+	must.Succeed(t, err)
+	if last := s.Actions[len(s.Actions)-1].ID; last != "c" {
+		t.Errorf("the last act is %s, want c, although its clock is behind", last)
+	}
 }
 
 func TestAMalformedRecordIsNamed(t *testing.T) {
 	ctx := t.Context()
 	for key, values := range map[string][]string{
-		"finding#i-1#Unknown":      {``, `{}`, `nonsense`, `{"key":{},"value":{}}`, `{"key":{"instance":"i-2","kind":"Unknown"},"value":{"instance":"i-2","kind":"Unknown","group":"","stage":"","firstSeen":"2026-03-10T12:00:00Z","since":"2026-03-10T12:00:00Z","began":"2026-03-10T12:00:00Z"}}`},
-		"missing#i-1":              {`{"key":"i-1"}`, `{"key":"i-2","value":"2026-03-10T12:00:00Z"}`, `{"key":7,"value":"2026-03-10T12:00:00Z"}`},
-		"notice#asg/w#Unknown":     {`{"key":{"group":"asg/w","kind":"Unknown"},"value":{"sentAt":"2026-03-10T12:00:00Z","told":7}}`},
-		"trouble":                  {`{"value":{}}`, `{"value":7}`},
-		"notices":                  {`{}`}, // without a version
-		"action#2026-03-10#a#1":    {`{"value":{}}`, `{"value":{"id":"a","do":"","instance":"","group":"","kind":"","at":"2026-03-10T12:00:00Z","turn":1}}`},
-		"action#2026-03-10#a#half": {`{"value":{"id":"a","do":"","instance":"","group":"","kind":"","at":"2026-03-10T12:00:00Z","turn":1,"outcome":{}}}`},
-		"budget":                   {`{}`, `{"value":{"last":"","lastAt":"2026-03-10T12:00:00Z"}}`}, // without a version
+		"finding#i-1#Unknown":   {``, `{}`, `nonsense`, `{"key":{},"value":{}}`, `{"key":{"instance":"i-2","kind":"Unknown"},"value":{"instance":"i-2","kind":"Unknown","group":"","stage":"","firstSeen":"2026-03-10T12:00:00Z","since":"2026-03-10T12:00:00Z","began":"2026-03-10T12:00:00Z"}}`},
+		"missing#i-1":           {`{"key":"i-1"}`, `{"key":"i-2","value":"2026-03-10T12:00:00Z"}`, `{"key":7,"value":"2026-03-10T12:00:00Z"}`},
+		"notice#asg/w#Unknown":  {`{"key":{"group":"asg/w","kind":"Unknown"},"value":{"sentAt":"2026-03-10T12:00:00Z","told":7}}`},
+		"trouble":               {`{"value":{}}`, `{"value":7}`},
+		"notices":               {`{}`}, // without a version
+		"action#2026-03-10#a#1": {`{"value":{}}`, `{"value":{"id":"a","do":"","instance":"","group":"","kind":"","at":"2026-03-10T12:00:00Z","turn":1}}`},
+		"action#2026-03-10T12:00:00.000000000Z#a#1": {`{"value":{"id":"a","do":"","instance":"","group":"","kind":"","at":"2026-03-10T12:00:00Z","turn":1,"outcome":{}}}`},
+		"budget": {`{}`, `{"value":{"last":"","lastAt":"2026-03-10T12:00:00Z"}}`}, // without a version
 	} {
 		for _, value := range values {
 			m := NewMemory()

@@ -104,12 +104,9 @@ func (t *inTable) read(ctx context.Context, partition, prefix string) (records [
 	}
 	for _, it := range items {
 		r := record{key: textOf(it[attrSort]), value: textOf(it[attrValue]), version: numberOf(it[attrVersion])}
-		if parts[r.key] != nil {
-			continue
-		}
 		for n := range int(numberOf(it[attrParts])) {
 			p := parts[partKey(r.key, n+1)]
-			if p == nil || textOf(p[attrStamp]) != textOf(it[attrStamp]) {
+			if textOf(p[attrStamp]) != textOf(it[attrStamp]) {
 				return nil, fmt.Errorf("items %s and %s of table %s do not belong together: %w", r.key, partKey(r.key, n+1), t.table, errMoved)
 			}
 			r.value += textOf(p[attrValue])
@@ -166,7 +163,7 @@ func (t *inTable) write(ctx context.Context, partition string, writes []write, g
 		if bytes > bytesPerWrite {
 			return 0, fmt.Errorf("record %s has %d bytes; one write to table %s takes %d", w.key, len(w.value), t.table, bytesPerWrite)
 		}
-		if n > 0 && (len(all)+len(items) > itemsPerWrite || size+bytes > bytesPerWrite) {
+		if len(all)+len(items) > itemsPerWrite || size+bytes > bytesPerWrite {
 			break
 		}
 		all, size, n = append(all, items...), size+bytes, n+1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
@@ -45,6 +47,12 @@ func TestAnActExpiresAfterItsRetention(t *testing.T) {
 	if w, err := (act{Action: Action{At: noon}}).write(0); err != nil || !w.expires.IsZero() {
 		t.Errorf("an act without an outcome expires %s, %v", w.expires, err)
 	}
+	for expires, want := range map[time.Time]string{noon: "1773144000", {}: ""} {
+		it := (&inTable{}).items("pk", write{key: "k", value: []byte("{}"), expires: expires}, nil)[0].Put.Item
+		if n, _ := it[attrExpires].(*types.AttributeValueMemberN); (n != nil) != (want != "") || n != nil && n.Value != want {
+			t.Errorf("expires %s: %v, want %q", expires, it[attrExpires], want)
+		}
+	}
 }
 
 func TestPartsOfANoticeFitAnItem(t *testing.T) {
@@ -71,20 +79,49 @@ func TestPartsOfANoticeFitAnItem(t *testing.T) {
 		if len(items) < 3 || whole != string(writes[0].value) {
 			t.Errorf("%s: %d items, %d of %d bytes", name, len(items), len(whole), len(writes[0].value))
 		}
+		var stored []item
+		for _, it := range items {
+			stored = append(stored, it.Put.Item)
+		}
+		read := func(stored []item) ([]record, error) {
+			return (&inTable{api: &counting{stored: stored}}).read(t.Context(), "pk", "")
+		}
+		if got, err := read(stored); err != nil || got[0].value != whole {
+			t.Errorf("%s: it is read otherwise: %v", name, err)
+		}
+		if _, err := read(stored[:2]); !errors.Is(err, errMoved) {
+			t.Errorf("%s, without its last part: %v", name, err)
+		}
+		stored[1] = maps.Clone(stored[1])
+		stored[1][attrStamp] = text("another notice")
+		if _, err := read(stored); !errors.Is(err, errMoved) {
+			t.Errorf("%s, with a part of another notice: %v", name, err)
+		}
+		// A smaller notice leaves no parts, and those of other notices stay.
+		small := write{key: writes[0].key, value: []byte("{}")}
+		other := item{attrSort: text(partKey("notice#asg/w#Unknown#x", 1))}
+		api := &counting{stored: append(stored, other)}
+		wrote, err := (&inTable{api: api}).write(t.Context(), "pk", []write{small}, nil)
+		expect.That(t, wrote == 1 && err == nil && slices.Equal(api.steps, []int{len(items)}), "%s: %d written, with %v items: %v", name, wrote, api.steps, err)
 	}
 }
 
 // counting counts the items of each transaction.
-type counting struct{ steps []int }
+type counting struct {
+	steps  []int
+	stored []item
+}
 
 func (c *counting) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	return &dynamodb.QueryOutput{}, nil
+	return &dynamodb.QueryOutput{Items: c.stored}, nil
 }
 
 func (c *counting) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	size := 0
 	for _, w := range in.TransactItems {
-		size += len(textOf(w.Put.Item[attrValue]))
+		if w.Put != nil {
+			size += len(textOf(w.Put.Item[attrValue]))
+		}
 	}
 	if size > 4<<20 {
 		return nil, fmt.Errorf("a transaction of %d bytes", size)

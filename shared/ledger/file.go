@@ -48,7 +48,7 @@ func OpenFile(path string) (*File, error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("open ledger %s: the folder %s does not exist; create it or name another file", path, filepath.Dir(path))
 	}
 	f := &inFile{path: path, lock: flock.New(path + ".lock")}

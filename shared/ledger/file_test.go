@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rollcall/shared/ledger"
+	"rollcall/tests/harness/ledgertest"
 	"rollcall/tests/harness/must"
 )
 
@@ -26,7 +27,13 @@ func TestAFileThatIsNoLedgerIsRefusedAndKept(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %v, want an error that names the file and says %q", name, err, c.why)
 		}
-		if kept, _ := os.ReadFile(path); string(kept) != c.content {
+		open, err := ledger.OpenFile(path + ".new")
+		must.Succeed(t, err)
+		must.Succeed(t, os.Rename(path, path+".new"))
+		if err := open.Record(t.Context(), ledgertest.Cluster, ledgertest.Changes()); err == nil || !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%s: %v, want an error that says %q", name, err, c.why)
+		}
+		if kept, _ := os.ReadFile(path + ".new"); string(kept) != c.content {
 			t.Errorf("%s: the file was changed to %q", name, kept)
 		}
 	}

@@ -157,7 +157,7 @@ func stateOf(records []record) (State, error) {
 			var a act
 			a, err = actOf(r)
 			acts = append(acts, a)
-		case k != nil: // unknown kinds belong to a later version
+		case k != nil: // others are parts of notices, or belong to a later version
 			p := r.parsed(func() (p parsed) {
 				p.put, p.err = k.parse(r)
 				return p
@@ -281,13 +281,13 @@ type need struct {
 	index []int // in the struct
 }
 
-// zero reports whether the field is zero in the value that v points to, or not in it.
+// zero reports whether the field is zero in the value that v points to.
 func (n need) zero(v any) bool {
 	s := reflect.ValueOf(v).Elem()
 	if s.Kind() == reflect.Pointer {
 		s = s.Elem()
 	}
-	return !s.IsValid() || s.FieldByIndex(n.index).IsZero()
+	return s.FieldByIndex(n.index).IsZero()
 }
 
 // needs returns the fields that a JSON object of a type must have: those that are not omitted
@@ -297,7 +297,7 @@ func needs[V any]() (all []need) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() {
+	if t.Kind() != reflect.Struct {
 		return nil
 	}
 	for _, f := range reflect.VisibleFields(t) {

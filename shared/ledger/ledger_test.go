@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
@@ -63,6 +65,14 @@ func TestARefusedIntentLeavesTheFileAsItWas(t *testing.T) {
 	if err := f.Begin(context.Background(), ledgertest.Cluster, ledgertest.Intent("bad", "", ledgertest.T0), ledgertest.Wide); err == nil {
 		t.Error("an intent without an instance was taken")
 	}
+	held := flock.New(path + ".lock")
+	must.Succeed(t, held.Lock())
+	soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := f.Begin(soon, ledgertest.Cluster, ledgertest.Intent("late", "i-00000001", ledgertest.T0), ledgertest.Wide); err == nil {
+		t.Error("an intent was taken while another process writes")
+	}
+	must.Succeed(t, held.Unlock())
 	after := must.Read(t, path)
 	expect.That(t, string(before) == string(after), "a refused intent changed the file")
 	entries, err := os.ReadDir(dir)

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -102,7 +103,7 @@ func (h *hot) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWrite
 	took := time.Duration(units) * time.Millisecond
 	if h.until = max(h.until, h.now); h.until+took > h.now+time.Second {
 		h.throttled++
-		return nil, &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: aws.String("ThrottlingError")}}}
+		return nil, &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{{Code: aws.String([]string{"ThrottlingError", "TransactionConflict"}[h.throttled%2])}}}
 	}
 	h.until += took
 	return h.api.TransactWriteItems(ctx, in, o...)
@@ -132,6 +133,70 @@ func TestALargeOutageIsRecordedAtTheRateOfAPartition(t *testing.T) {
 		t.Errorf("%d findings, %d not ready, throttled %d times: %v", len(s.Findings), len(s.NotReady), h.throttled, err)
 	}
 	expect.That(t, h.now <= 30*time.Second, "it took %s", h.now)
+}
+
+// losing is a table that does not answer one of the calls, counted from 1.
+type losing struct {
+	*api
+	left int
+}
+
+var errLost = errors.New("no answer")
+
+func (l *losing) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	if l.left--; l.left == 0 {
+		return nil, errLost
+	}
+	return l.api.Query(ctx, in, o...)
+}
+
+func (l *losing) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	if l.left--; l.left == 0 {
+		return nil, errLost
+	}
+	return l.api.TransactWriteItems(ctx, in, o...)
+}
+
+// What could not be read is not empty, and what could not be written is not recorded.
+func TestWhicheverCallIsLostIsAnError(t *testing.T) {
+	ctx, id := t.Context(), ledgertest.Cluster
+	f := ledger.Finding{Instance: "i-00000001", Kind: roll.Unknown, Group: "asg/w", Stage: roll.Overdue, FirstSeen: ledgertest.T0, Since: ledgertest.T0, Began: ledgertest.T0}
+	q := ledger.ApprovalRequest{Order: "q", Instance: f.Instance, Kind: f.Kind, Group: f.Group, Acts: []string{"terminate"}, At: ledgertest.T0, Until: ledgertest.T0.Add(time.Hour)}
+	before := ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, Questions: map[string]ledger.ApprovalRequest{"q": q}}}
+	for name, do := range map[string]func(*ledger.Dynamo) error{
+		"Read":   func(l *ledger.Dynamo) error { _, err := l.Read(ctx, id); return err },
+		"Record": func(l *ledger.Dynamo) error { return l.Record(ctx, id, ledgertest.Changes()) },
+		"Raise":  func(l *ledger.Dynamo) error { return l.RaiseNotices(ctx, id, 0) },
+		"Begin": func(l *ledger.Dynamo) error {
+			return l.Begin(ctx, id, ledgertest.Intent("b", "i-00000002", ledgertest.T0), ledgertest.Wide)
+		},
+		"Finish": func(l *ledger.Dynamo) error {
+			return l.Finish(ctx, id, "a", ledger.Outcome{Result: ledger.Done, At: ledgertest.T0})
+		},
+		"Approve": func(l *ledger.Dynamo) error {
+			_, err := l.Approve(ctx, id, "q", ledger.Approval{By: "x", How: ledger.WayChat, At: ledgertest.T0})
+			return err
+		},
+		"Clusters":   func(l *ledger.Dynamo) error { _, err := l.Clusters(ctx, id.Account, id.Region); return err },
+		"PutSize":    func(l *ledger.Dynamo) error { return l.PutSize(ctx, id.Region, id.Name, 3) },
+		"PolicySeen": func(l *ledger.Dynamo) error { _, err := l.PolicySeen(ctx, "/policy"); return err },
+		"SeePolicy":  func(l *ledger.Dynamo) error { return l.SeePolicy(ctx, "/policy") },
+	} {
+		for lost := 1; ; lost++ {
+			table := &losing{api: newAPI()}
+			l := ledger.NewDynamo(table, "ledger")
+			act := ledgertest.Intent("a", "i-00000001", ledgertest.T0)
+			act.Group = "asg/x"
+			must.Succeed(t, errors.Join(l.Record(ctx, id, before), l.Begin(ctx, id, act, ledgertest.Wide)))
+			table.left = lost
+			err := do(l)
+			if table.left > 0 {
+				expect.That(t, err == nil && lost > 1, "%s, of which no call is lost: %v", name, err)
+				break
+			}
+			expect.That(t, errors.Is(err, errLost), "%s, of which call %d is lost: %v", name, lost, err)
+		}
+	}
 }
 
 func TestContractOfTheSimulatedTable(t *testing.T) {
