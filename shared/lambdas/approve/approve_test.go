@@ -106,6 +106,7 @@ func TestFailsWhereTheLedgerDoes(t *testing.T) {
 	if _, err := handle(t, m, "0123456789abcdef"); err == nil || !strings.Contains(err.Error(), "nothing was approved: throttled") {
 		t.Error(err)
 	}
+	m.broken = nil
 	h := Approver{Ambient: ambient.Ambient{Clock: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler), Metrics: &bytes.Buffer{}}, Ledger: m}
 	if _, err := h.Handle(t.Context(), Request{Order: "0123456789abcdef"}); err == nil {
 		t.Error("an invocation that names no function is answered")

@@ -148,8 +148,15 @@ func TestAReviewTellsHowThingsStand(t *testing.T) {
 			if tt.want != "" && (len(c.Plan.Orders) != 0 || len(c.Plan.Held) != 1 || c.Plan.Held[0].Reason != tt.want) {
 				t.Errorf("orders %+v, held %+v, want %s", c.Plan.Orders, c.Plan.Held, tt.want)
 			}
-			if look := s.runner(policy.Remediate).Look(t.Context(), "demo", "", now); !look.WhatIf || look.Memory != nil {
+			look := s.runner(policy.Remediate).Look(t.Context(), "demo", "", now)
+			if !look.WhatIf || look.Memory != nil || look.Asked != nil {
 				t.Errorf("a look answers as things stand: %+v", look)
+			}
+			if limited := tt.want == plan.StormCooldown || tt.want == plan.ActionsPerHour; limited == (len(look.Plan.Orders) == 1) {
+				t.Errorf("a look orders %+v, and holds %+v", look.Plan.Orders, look.Plan.Held)
+			}
+			if asks := s.runner(policy.Remediate).Look(t.Context(), "demo", sick, now); asks.Asked == nil || asks.Asked.Known != roll.Yes {
+				t.Errorf("a look at one instance: %+v", asks.Asked)
 			}
 		})
 	}
@@ -176,9 +183,21 @@ func TestAReviewTellsTheLimitsThatTheInstanceMeets(t *testing.T) {
 	doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\noverrides:\n  - match: {group: nodegroup/w}\n    limits: {actionsPerHour: 2}\n"))
 	must.Succeed(t, err)
 	r.Policy = doc
-	c, err := r.Review(t.Context(), about, now)
-	if want := map[roll.Group]int{"": 5, "nodegroup/w": 2}; err != nil || !maps.Equal(c.Memory.PerHour, want) {
-		t.Errorf("%v, %v; want %v", c.Memory.PerHour, err, want)
+	remembered := r.Ledger
+	for name, change := range map[string]func(){
+		"found again":        func() { s.well, r.Ledger = false, remembered },
+		"well again":         func() { s.well, r.Ledger = true, remembered },
+		"never found before": func() { s.well, r.Ledger = false, ledger.NewMemory() },
+	} {
+		change()
+		for instance, want := range map[roll.InstanceID]map[roll.Group]int{sick: {"": 5, "nodegroup/w": 2}, "i-00000000000000009": {"": 5}, "": {"": 5}} {
+			of := about
+			of.Instance = instance
+			c, err := r.Review(t.Context(), of, now)
+			if err != nil || !maps.Equal(c.Memory.PerHour, want) || (c.Asked != nil) != (instance != "") {
+				t.Errorf("%s, %q: %v, %v; want %v", name, instance, c.Memory.PerHour, err, want)
+			}
+		}
 	}
 }
 
@@ -231,5 +250,8 @@ func TestWithoutItsMemoryThereIsNoReview(t *testing.T) {
 	s.fail["ledger"] = true
 	if _, err := s.runner(policy.Remediate).Review(t.Context(), about, now); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
 		t.Errorf("%v", err)
+	}
+	if c := s.runner(policy.Remediate).Look(t.Context(), "demo", "", now); len(c.Faults) != 1 || !strings.Contains(c.Faults[0], "the disk is gone") {
+		t.Errorf("a look without its memory: faults %q", c.Faults)
 	}
 }

@@ -333,8 +333,8 @@ func (r *Runner) notify(ctx context.Context, id roll.ClusterID, m report.Message
 		return false, rendered
 	}
 	err := r.Notices.Publish(ctx, m)
-	if sent := report.Sent(err); !sent || said.Empty() {
-		return sent, err
+	if !report.Sent(err) {
+		return false, err
 	}
 	recorded := r.Ledger.Record(ctx, id, said)
 	if errors.Is(recorded, ledger.ErrNoticesMoved) {

@@ -12,6 +12,7 @@ import (
 	"rollcall/shared/lambdas/run"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
+	"rollcall/shared/plan/replay"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
@@ -68,8 +69,11 @@ func (s *stage) do(what string) error {
 	return nil
 }
 
-func (s *stage) Snapshot(_ context.Context, name string, at time.Time, _ roll.Watch) *roll.Snapshot {
+func (s *stage) Snapshot(ctx context.Context, name string, at time.Time, _ roll.Watch) *roll.Snapshot {
 	_ = s.do("read " + name)
+	if ctx.Err() != nil {
+		panic("no time is left to read")
+	}
 	snapshot := &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: cluster, Status: roll.ClusterActive}, Details: map[roll.InstanceID]roll.Detail{}, StatusRead: roll.Yes, Gaps: slices.Clone(s.gaps)}
 	for i := range 4 {
 		id := roll.InstanceID(fmt.Sprintf("i-0000000000000000%d", i+1))
@@ -116,10 +120,45 @@ func TestAnInstanceThatAListingLeftOutIsLookedUp(t *testing.T) {
 		}
 		expect.Equal(t, len(c.Plan.Changes.Drop.Findings) > 0, tt.found == 0, "%s: its finding ended", name)
 	}
-	s := newStage()
-	s.omits, s.gaps = &there, []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapThrottled, Detail: "throttled"}}
-	s.runner(policy.Remediate).Check(t.Context(), "demo", now)
-	expect.That(t, !slices.Contains(s.events, "look up "+string(sick)), "a listing that failed is looked up piece by piece")
+	for name, gap := range map[string]roll.Gap{
+		"the listing failed":  {Scope: roll.ScopeInstances, Kind: roll.GapThrottled, Detail: "throttled"},
+		"the cluster is gone": {Scope: roll.ScopeCluster, Kind: roll.GapClusterGone, Detail: "gone"},
+	} {
+		s := newStage()
+		s.omits, s.gaps = &there, []roll.Gap{gap}
+		s.runner(policy.Remediate).Check(t.Context(), "demo", now)
+		expect.That(t, !slices.Contains(s.events, "look up "+string(sick)), "%s, and instances are looked up", name)
+	}
+}
+
+// Acts without an outcome are settled by their instances, which no listing need show. A volume is no
+// instance, and is asked for otherwise.
+func TestWhatTheLedgerNeedsIsLookedUp(t *testing.T) {
+	const volume roll.InstanceID = "volume/vol-0123456789abcdef0"
+	for _, known := range []bool{true, false} {
+		s := newStage()
+		left := ledger.Finding{Instance: volume, Kind: roll.Orphaned, Group: "nodegroup/w", Left: "i-0000000000000000c", Stage: roll.Overdue, FirstSeen: now.Add(-time.Hour), Opened: now.Add(-time.Hour), Since: now.Add(-24 * time.Hour), Began: now.Add(-24 * time.Hour)}
+		s.record(t, ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{left.Key(): left}}})
+		for _, id := range []roll.InstanceID{"i-0000000000000000a", "i-0000000000000000b"} {
+			must.Succeed(t, s.Begin(t.Context(), cluster, ledger.Action{ID: string(id), Do: "terminate", Instance: id, Group: roll.GroupNone, Kind: roll.Unknown, At: now.Add(-time.Minute)}, ledger.Budget{Max: 9}))
+		}
+		must.Succeed(t, s.Finish(t.Context(), cluster, "i-0000000000000000b", ledger.Outcome{Result: ledger.Done, At: now}))
+		if !known {
+			s.gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapThrottled, Detail: "throttled"}}
+		}
+		s.runner(policy.Notify).Check(t.Context(), "demo", now)
+		var got []string
+		for _, e := range s.events {
+			if strings.HasPrefix(e, "look up") || strings.HasPrefix(e, "ask for") {
+				got = append(got, e)
+			}
+		}
+		want := []string{"look up i-0000000000000000a", "ask for " + string(volume)}
+		if !known {
+			want = nil
+		}
+		expect.That(t, slices.Equal(got, want), "read %v: %q, want %q", known, got, want)
+	}
 }
 
 func (s *stage) Left(_ context.Context, _ *roll.Snapshot, subjects []roll.InstanceID) {
@@ -213,10 +252,13 @@ func TestOfTwoChecksAtOnceOneTellsAndOrders(t *testing.T) {
 	s := newStage()
 	r := s.runner(policy.Remediate)
 	r.Ledger = asOf{s, &ledger.State{}}
+	recorded := 0
+	r.Record = func(context.Context, replay.Recorded) error { recorded++; return nil }
 	first, second := r.Check(t.Context(), "demo", now), r.Check(t.Context(), "demo", now)
 	if !first.Complete() || first.Overtaken || !second.Overtaken || len(second.Faults)+len(second.Outcomes)+len(second.Plan.Notices) > 0 {
 		t.Errorf("first %+v, second %+v %+v", first.Faults, second.Faults, second.Plan)
 	}
+	expect.Equal(t, recorded, 1, "checks recorded")
 	if want := now.Add(time.Minute); !second.Plan.Next.Equal(want) {
 		t.Errorf("the second looks again at %s, want %s: the first may have died", second.Plan.Next, want)
 	}
@@ -289,6 +331,8 @@ func TestWhatFailsStopsWhatRestsOnIt(t *testing.T) {
 		{"record", []string{"tag", "publish", "act"}, nil},
 		{"publish", []string{"remember", "act"}, []string{"tag"}},
 		{"raise", []string{"record", "tag", "publish", "act"}, []string{"read"}},
+		{"remember", nil, []string{"act"}},
+		{"replay", nil, []string{"act"}},
 		{"tag", nil, []string{"publish"}},
 	}
 	for _, tt := range tests {
@@ -297,7 +341,9 @@ func TestWhatFailsStopsWhatRestsOnIt(t *testing.T) {
 			s.Ledger = ledger.NewMemory() // there is something to record
 		}
 		s.fail[tt.fail] = true
-		c := s.runner(policy.Remediate).Check(t.Context(), "demo", now)
+		r := s.runner(policy.Remediate)
+		r.Record = func(context.Context, replay.Recorded) error { return s.do("replay") }
+		c := r.Check(t.Context(), "demo", now)
 		expect.That(t, !c.Complete(), "%s failed, and the check calls itself complete", tt.fail)
 		did := func(verb string) bool {
 			return slices.ContainsFunc(s.events, func(e string) bool { return strings.HasPrefix(e, verb) })
@@ -337,6 +383,21 @@ func TestAnOrderThatWasToldDoesNotWaitForAnotherNotice(t *testing.T) {
 	s.fail["publish"], s.events = true, nil
 	if r.Check(t.Context(), "demo", now.Add(time.Minute)); !slices.Contains(s.events, "act "+string(sick)) {
 		t.Errorf("the second check did %q", s.events)
+	}
+	s = newStage()
+	s.fail["publish"] = true
+	r = s.runner(policy.Remediate)
+	r.Plan = func(in plan.Input) plan.Plan {
+		p := plan.Make(in)
+		for _, n := range p.Notices {
+			for i := range n.Entries {
+				n.Entries[i].New = false
+			}
+		}
+		return p
+	}
+	if r.Check(t.Context(), "demo", now); !slices.Contains(s.events, "act "+string(sick)) {
+		t.Errorf("a check whose notice is about others did %q", s.events)
 	}
 }
 
@@ -416,6 +477,9 @@ func TestAClusterThatCannotBeJudgedIsToldOnceAndItsEndOnce(t *testing.T) {
 	if told := has(got, "publish"); !slices.Equal(told, []string{"15"}) {
 		t.Errorf("told at minutes %v, want 15: %q", told, got)
 	}
+	if raised := has(got, "raise"); !slices.Equal(raised, []string{"15"}) {
+		t.Errorf("raised at minutes %v, want 15", raised)
+	}
 	for _, e := range got {
 		if _, what, _ := strings.Cut(e, " "); !slices.Contains([]string{"raise the notices", "record trouble", "publish none", "remember the alarm"}, what) {
 			t.Errorf("a blind check did %q", e)
@@ -463,6 +527,8 @@ func TestAnAlarmThatWasNotSentIsSentByTheNextCheck(t *testing.T) {
 	if got := s.checks(t, r, 0, 17); !slices.Equal(has(got, "publish"), []string{"15", "16", "17"}) || has(got, "remember") != nil {
 		t.Errorf("%q", got)
 	}
+	c := r.Check(t.Context(), "demo", now.Add(17*time.Minute+30*time.Second))
+	expect.That(t, !c.Complete(), "the alarm was not sent, and the check calls itself complete")
 	s.fail = map[string]bool{}
 	if got := s.checks(t, r, 18, 25); !slices.Equal(has(got, "publish"), []string{"18"}) || !slices.Contains(got, "18 remember the alarm") {
 		t.Errorf("%q", got)
@@ -606,18 +672,87 @@ func TestAnotherPlanTakesThePlaceOfThePlan(t *testing.T) {
 	}
 }
 
+// Each part of a plan is carried out by itself, and what fails is a fault.
+func TestEachPartOfAPlanIsCarriedOut(t *testing.T) {
+	const order = "3f9a0c5d7e1b2468"
+	question := ledger.ApprovalRequest{Order: order, Instance: sick, Kind: roll.Unregistered, Group: "nodegroup/w", Acts: []string{"terminate"}, At: now, Until: now.Add(time.Hour)}
+	key := ledger.NoticeKey{Group: "nodegroup/w", Kind: roll.Unregistered}
+	asks := []plan.Notice{{Key: key, Asked: map[string]ledger.ApprovalRequest{order: question}}}
+	act := plan.Order{ID: order, ClusterID: cluster, Instance: sick, Action: plan.Terminate}
+	told := []plan.Notice{{Key: key, Entries: []plan.Entry{{Order: &act}}}}
+	var tags []plan.TagChange
+	for range 101 {
+		tags = append(tags, plan.TagChange{Instance: sick, Set: map[string]string{"k": "v"}})
+	}
+	silent := func(r *run.Runner) { r.Notices = nil }
+	idle := func(r *run.Runner) { r.Notices, r.Orders = nil, nil }
+	for name, tt := range map[string]struct {
+		plan   plan.Plan
+		before ledger.State
+		change func(*run.Runner)
+		fail   string
+		want   []string // without repetitions
+		faults []string
+	}{
+		"an outcome of no act":             {plan: plan.Plan{Resolved: []plan.Resolution{{ActionID: order}}}, faults: []string{"the outcome of order " + order}},
+		"an approval of no question":       {plan: plan.Plan{Approved: []plan.Approved{{Order: order}}}, faults: []string{"the approval of order " + order}},
+		"an approval":                      {plan: plan.Plan{Approved: []plan.Approved{{Order: order, Approval: ledger.Approval{At: now}}}}, before: ledger.State{Questions: asks[0].Asked}},
+		"one that came before":             {plan: plan.Plan{Approved: []plan.Approved{{Order: order}}}, before: ledger.State{Questions: asks[0].Asked, Approvals: map[string]ledger.Approval{order: {At: now}}}},
+		"questions without notices":        {plan: plan.Plan{Notices: asks}, change: silent, want: []string{"record"}},
+		"questions that are not recorded":  {plan: plan.Plan{Notices: asks}, change: silent, fail: "record", want: []string{"record"}, faults: []string{"the questions about Unregistered"}},
+		"a notice without a question":      {plan: plan.Plan{Notices: told}, change: silent},
+		"orders without notices":           {plan: plan.Plan{Orders: []plan.Order{act}}, change: silent, want: []string{"act " + string(sick)}},
+		"orders and notices, only shown":   {plan: plan.Plan{Orders: []plan.Order{act}, Notices: asks}, change: idle},
+		"a notice that is only remembered": {plan: plan.Plan{Changes: ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now}}}}}, want: []string{"raise the notices", "remember the notice"}},
+		"more tags than one check writes":  {plan: plan.Plan{Tags: tags}, want: []string{"tag " + string(sick)}, faults: []string{"1 instances are still to be tagged"}},
+		"tags that cannot be written":      {plan: plan.Plan{Tags: tags}, fail: "tag", want: []string{"tag " + string(sick)}, faults: []string{"tag " + string(sick), "tag " + string(sick), "tag " + string(sick)}},
+		"a tag to remove":                  {plan: plan.Plan{Tags: []plan.TagChange{{Instance: sick, Delete: []string{"k"}}}}, want: []string{"untag " + string(sick)}},
+		"one that cannot be removed":       {plan: plan.Plan{Tags: []plan.TagChange{{Instance: sick, Delete: []string{"k"}}}}, fail: "untag", want: []string{"untag " + string(sick)}, faults: []string{"remove tags of " + string(sick)}},
+	} {
+		s := newStage()
+		must.Succeed(t, s.Ledger.Record(t.Context(), cluster, ledger.Changes{Put: tt.before}))
+		s.fail[tt.fail] = true
+		r := s.runner(policy.Remediate)
+		r.Plan = func(plan.Input) plan.Plan { return tt.plan }
+		if tt.change != nil {
+			tt.change(r)
+		}
+		c := r.Check(t.Context(), "demo", now)
+		got := slices.Compact(slices.DeleteFunc(s.events, func(e string) bool { return strings.HasPrefix(e, "read") || strings.HasPrefix(e, "ask") }))
+		expect.That(t, slices.Equal(got, tt.want), "%s: it did %q, want %q", name, got, tt.want)
+		same := slices.EqualFunc(c.Faults, tt.faults, strings.HasPrefix)
+		expect.That(t, same, "%s: faults %q, want %q", name, c.Faults, tt.faults)
+	}
+}
+
+// A later check took over the notices while this one sent its own: it reports the same.
+func TestANoticeIsLeftToTheCheckThatTookOver(t *testing.T) {
+	s := newStage()
+	r := s.runner(policy.Notify)
+	r.Notices = overtaking{s}
+	c := r.Check(t.Context(), "demo", now)
+	expect.That(t, c.Complete() && len(s.said) == 1, "faults %q, %d notices", c.Faults, len(s.said))
+}
+
+type overtaking struct{ *stage }
+
+func (o overtaking) Publish(ctx context.Context, m report.Message) error {
+	return errors.Join(o.stage.Publish(ctx, m), o.Ledger.RaiseNotices(ctx, cluster, 1))
+}
+
 // A notice that says how to stop all acts also says what stops them now.
 func TestANoticeSaysWhatStopsTheActs(t *testing.T) {
-	for document, want := range map[string]string{
-		"mode: remediate": "aws eks tag-resource",
-		"overrides: [{match: {group: nodegroup/w}, mode: remediate}]": "aws eks tag-resource", // the tag lowers it too
+	const want = "aws eks tag-resource"
+	for _, document := range []string{
+		"mode: remediate",
+		"overrides: [{match: {group: nodegroup/w}, mode: remediate}]", // the tag lowers it too
 	} {
 		s := newStage()
 		r := s.runner(policy.Remediate)
 		doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\n" + document + "\n"))
 		must.Succeed(t, err)
 		r.Policy, r.Stack = doc, "rollcall-eu"
-		r.Check(t.Context(), "demo", now)
+		expect.Equal(t, r.Check(t.Context(), "demo", now).Mode, policy.Remediate, "the mode of a check")
 		if len(s.said) == 0 || !strings.Contains(s.said[0].Text, want) || !strings.Contains(s.said[0].Text, "--stack rollcall-eu") {
 			t.Errorf("with %q the notice lacks %q: %+v", document, want, s.said)
 		}

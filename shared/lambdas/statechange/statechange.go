@@ -20,6 +20,7 @@ import (
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/ledger"
+	"rollcall/shared/observe/project"
 	"rollcall/shared/policy"
 	"rollcall/shared/report/metric"
 	"rollcall/shared/roll"
@@ -194,25 +195,14 @@ func (h *Handler) plan(ctx context.Context, changes []change, found map[roll.Ins
 		h.Log.Error("policy unusable", "error", err.Error())
 	}
 	for _, c := range changes {
-		i, ok := found[c.instance]
-		if !ok || len(h.VPCs) > 0 && !slices.Contains(h.VPCs, aws.ToString(i.VpcId)) {
-			t.notOurs++
-			continue
-		}
-		var tags roll.TagSet
-		for _, tag := range i.Tags {
-			tags.Add(aws.ToString(tag.Key), aws.ToString(tag.Value))
-		}
+		i := found[c.instance] // one that EC2 does not know has no tags
+		tags := project.Tags(&i)
 		clusters := tags.Clusters()
-		if len(clusters) == 0 {
+		if len(clusters) == 0 || len(h.VPCs) > 0 && !slices.Contains(h.VPCs, aws.ToString(i.VpcId)) {
 			t.notOurs++
 			continue
 		}
-		var operator string
-		if i.Operator != nil {
-			operator = aws.ToString(i.Operator.Principal)
-		}
-		_, group := tags.Owner(operator)
+		_, group := tags.Owner(project.Operator(&i))
 		selector := roll.Selector{
 			Group: group, Deadline: tags.Deadline,
 			Preset: roll.PresetOf(string(i.Platform), string(i.InstanceType)),

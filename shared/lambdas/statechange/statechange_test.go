@@ -371,6 +371,7 @@ func TestWhatEC2AnnouncesIsRemembered(t *testing.T) {
 	a := newAccount()
 	one := a.launch(1, now.Add(-48*time.Hour), claim, "owned")
 	two := a.launch(2, now.Add(-48*time.Hour), "kubernetes.io/cluster/other", "owned")
+	four := a.launch(4, now.Add(-48*time.Hour), claim, "owned")
 	nobodys := a.launch(3, now.Add(-48*time.Hour))
 	says := func(detailType, id string) string {
 		return fmt.Sprintf(`{"version":"0","id":"s-1","detail-type":%q,"source":"aws.ec2","account":"111122223333","time":"2026-03-10T11:59:20Z","region":"eu-west-1","resources":[],"detail":{"instance-id":%q}}`, detailType, id)
@@ -379,6 +380,7 @@ func TestWhatEC2AnnouncesIsRemembered(t *testing.T) {
 		{MessageId: "m-1", Body: says(trigger.SpotInterruptionDetailType, one)},
 		{MessageId: "m-2", Body: says(trigger.SpotRebalanceDetailType, two)},
 		{MessageId: "m-3", Body: says(trigger.SpotInterruptionDetailType, nobodys)},
+		{MessageId: "m-4", Body: says(trigger.SpotInterruptionDetailType, four)},
 	}}
 	a.failMade["other"] = true
 	response, err := a.handler().Handle(t.Context(), batch)
@@ -389,9 +391,10 @@ func TestWhatEC2AnnouncesIsRemembered(t *testing.T) {
 	if response, err = a.handler().Handle(t.Context(), batch); err != nil || len(response.BatchItemFailures) != 0 || len(a.scheduled) != 0 {
 		t.Errorf("%v, %v; scheduled %v", failures(response), err, a.scheduled)
 	}
+	at := time.Date(2026, 3, 10, 11, 59, 20, 0, time.UTC)
 	for name, want := range map[string]map[ledger.SpotKey]time.Time{
-		"demo":  {{Instance: roll.InstanceID(one), Event: roll.SpotInterruption}: time.Date(2026, 3, 10, 11, 59, 20, 0, time.UTC)},
-		"other": {{Instance: roll.InstanceID(two), Event: roll.SpotRebalance}: time.Date(2026, 3, 10, 11, 59, 20, 0, time.UTC)},
+		"demo":  {{Instance: roll.InstanceID(one), Event: roll.SpotInterruption}: at, {Instance: roll.InstanceID(four), Event: roll.SpotInterruption}: at},
+		"other": {{Instance: roll.InstanceID(two), Event: roll.SpotRebalance}: at},
 	} {
 		s, err := a.memory.Read(t.Context(), roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: name})
 		expect.That(t, err == nil && maps.Equal(s.Spot, want), "%s: %v, %v, want %v", name, s.Spot, err, want)

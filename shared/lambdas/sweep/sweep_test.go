@@ -217,7 +217,12 @@ func TestCallsAreCounted(t *testing.T) {
 	h := &Handler{EKS: r, EC2: r, Fleet: r, Checks: r, Interval: 5 * time.Minute}
 	h.Ambient = around(now, &out)
 	h.Calls = c
-	if err := h.Handle(t.Context(), nil); err != nil || !strings.Contains(out.String(), `"Service":"kubernetes"`) {
+	if err := h.Handle(t.Context(), nil); err != nil || !strings.Contains(out.String(), `"Service":"kubernetes"`) || !strings.Contains(out.String(), "ChecksCompleted") {
+		t.Errorf("%v: %s", err, &out)
+	}
+	out.Reset()
+	r.clusters = []string{"a"} // its own check counts
+	if err := h.Handle(t.Context(), nil); err != nil || strings.Contains(out.String(), "ChecksCompleted") {
 		t.Errorf("%v: %s", err, &out)
 	}
 }

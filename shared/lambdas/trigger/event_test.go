@@ -129,6 +129,7 @@ func TestTellsWhatIsForUs(t *testing.T) {
 		{"sources are told apart by case", event(fields{"source": "AWS.EC2"}), home, "ForeignSource"},
 		{"another detail-type", event(fields{"detail-type": "EC2 Fast Launch State-change Notification", "detail": nil}), home, "OtherDetailType"},
 		{"of AWS Health", event(fields{"source": "aws.health", "detail-type": "AWS Health Abuse Event"}), home, "OtherDetailType"},
+		{"of EC2 with that of AWS Health", event(fields{"detail-type": "AWS Health Event"}), home, "OtherDetailType"},
 		{"a detail-type of another source", event(fields{"source": "aws.health"}), home, "OtherDetailType"},
 		{"unknown version, whatever else", event(fields{"version": "2", "detail": nil}), home, "UnknownVersion"},
 		{"no version", event(fields{"version": nil}), home, "UnknownVersion"},

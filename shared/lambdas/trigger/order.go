@@ -31,7 +31,7 @@ func EncodeOrder(o plan.Order) ([]byte, error) {
 	}
 	o.Why = sendable(o.Why)
 	body, err := json.Marshal(o)
-	if err == nil && len(body) > MaxBody {
+	if len(body) > MaxBody {
 		err = &Malformed{"order", []string{fmt.Sprintf("%d bytes, more than the %d that are read", len(body), MaxBody)}}
 	}
 	if err != nil {
