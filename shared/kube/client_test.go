@@ -198,7 +198,7 @@ func TestCutsNodesDown(t *testing.T) {
 		},
 		"removed by it, and nobody knows since when": {
 			node(func(n *corev1.Node) {
-				n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Value: "now", Effect: corev1.TaintEffectNoSchedule}}
+				n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Value: "-1", Effect: corev1.TaintEffectNoSchedule}, {Key: "x", Value: "1"}}
 			}),
 			want(func(*roll.Node) {}),
 		},

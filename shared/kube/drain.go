@@ -121,11 +121,12 @@ func stays(p *podObject) bool {
 }
 
 // toleratesCordon reports whether the pod's tolerations name the taint of a cordon, as the pods of
-// DaemonSets and similar controllers do. A toleration of every taint does not count.
+// DaemonSets and similar controllers do. The taint has no value, and a toleration with the operator Exists
+// may have none. A toleration of every taint does not count.
 // https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations
 func toleratesCordon(p *podObject) bool {
 	for _, t := range p.Spec.Tolerations {
-		if t.Key == "node.kubernetes.io/unschedulable" && (t.Effect == "" || t.Effect == "NoSchedule") && (t.Operator == "Exists" || t.Value == "") {
+		if t.Key == "node.kubernetes.io/unschedulable" && (t.Effect == "" || t.Effect == "NoSchedule") && t.Value == "" {
 			return true
 		}
 	}
@@ -147,7 +148,7 @@ func (p *podObject) keeps(now time.Time) string {
 		return roll.AnnotationDoNotDisrupt + "=true"
 	}
 	// Karpenter also accepts a duration since the pod's start. Any other value means nothing.
-	if d, err := time.ParseDuration(asked); err == nil && d > 0 && (p.Status.StartTime.IsZero() || now.Sub(p.Status.StartTime.Time) < d) {
+	if d, _ := time.ParseDuration(asked); d > 0 && (p.Status.StartTime.IsZero() || now.Sub(p.Status.StartTime.Time) < d) {
 		return roll.AnnotationDoNotDisrupt + "=" + asked
 	}
 	return ""
@@ -209,7 +210,7 @@ func meetsAll(err error) bool {
 func refusal(err error) string {
 	if status, ok := errors.AsType[apiStatus](err); ok && status.Status().Details != nil {
 		for _, c := range status.Status().Details.Causes {
-			if c.Type == causeBudget && c.Message != "" {
+			if c.Type == causeBudget {
 				return c.Message
 			}
 		}

@@ -28,7 +28,7 @@ func contextFor(t *testing.T, d time.Duration) (context.Context, context.CancelF
 
 // pod is a running pod of the node worker.
 func podOf(name string, changes ...func(*corev1.Pod)) corev1.Pod {
-	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name)}}
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.Time{Time: at.AddDate(0, 0, -1)}}}
 	p.Spec.NodeName, p.Status.Phase = "worker", corev1.PodRunning
 	for _, change := range changes {
 		change(&p)
@@ -77,6 +77,7 @@ func TestWhatADrainEvicts(t *testing.T) {
 		"a pod":                                 {podOf("p"), Drained{Evicted: []string{"shop/p: asked to leave"}}},
 		"a pod that waits to start":             {podOf("p", phase(corev1.PodPending)), Drained{Evicted: []string{"shop/p: asked to leave"}}},
 		"a pod of a Deployment":                 {podOf("p", ownedBy("ReplicaSet", "apps/v1", true)), Drained{Evicted: []string{"shop/p: asked to leave"}}},
+		"a pod of a ReplicationController":      {podOf("p", ownedBy("ReplicationController", "v1", true)), Drained{Evicted: []string{"shop/p: asked to leave"}}},
 		"a DaemonSet's":                         {podOf("p", ownedBy("DaemonSet", "apps/v1", true)), Drained{}},
 		"one that a DaemonSet owns, not runs":   {podOf("p", ownedBy("DaemonSet", "apps/v1", false)), Drained{Evicted: []string{"shop/p: asked to leave"}}},
 		"another group's DaemonSet":             {podOf("p", ownedBy("DaemonSet", "apps.kruise.io/v1alpha1", true)), Drained{}},
@@ -85,6 +86,7 @@ func TestWhatADrainEvicts(t *testing.T) {
 		"of what is like a DaemonSet":           {podOf("p", ownedBy("NodeAgent", "example.com/v1", true), tolerating(corev1.Toleration{Key: "node.kubernetes.io/unschedulable", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})), Drained{}},
 		"it tolerates the cordon, and is kept":  {podOf("p", tolerating(corev1.Toleration{Key: "node.kubernetes.io/unschedulable", Operator: corev1.TolerationOpExists}), annotated("karpenter.sh/do-not-disrupt", "true")), Drained{Blocked: []string{"shop/p: karpenter.sh/do-not-disrupt=true"}}},
 		"it tolerates another effect":           {podOf("p", tolerating(corev1.Toleration{Key: "node.kubernetes.io/unschedulable", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})), Drained{Evicted: []string{"shop/p: asked to leave"}}},
+		"it tolerates another value":            {podOf("p", tolerating(corev1.Toleration{Key: "node.kubernetes.io/unschedulable", Operator: corev1.TolerationOpEqual, Value: "x"})), Drained{Evicted: []string{"shop/p: asked to leave"}}},
 		"it tolerates everything":               {podOf("p", tolerating(corev1.Toleration{Operator: corev1.TolerationOpExists})), Drained{Evicted: []string{"shop/p: asked to leave"}}},
 		"it came before the cordon":             {podOf("p", createdAgo(time.Hour)), Drained{Evicted: []string{"shop/p: asked to leave"}}},
 		"it came back after the cordon":         {podOf("p", createdAgo(time.Minute)), Drained{}},
@@ -100,9 +102,9 @@ func TestWhatADrainEvicts(t *testing.T) {
 		"not to be disrupted":                   {podOf("p", annotated("karpenter.sh/do-not-disrupt", "true")), Drained{Blocked: []string{"shop/p: karpenter.sh/do-not-disrupt=true"}}},
 		"not to be disrupted yet":               {podOf("p", annotated("karpenter.sh/do-not-disrupt", "1h"), startedAgo(time.Minute)), Drained{Blocked: []string{"shop/p: karpenter.sh/do-not-disrupt=1h"}}},
 		"not started yet":                       {podOf("p", annotated("karpenter.sh/do-not-disrupt", "1h")), Drained{Blocked: []string{"shop/p: karpenter.sh/do-not-disrupt=1h"}}},
-		"its time of peace is over":             {podOf("p", annotated("karpenter.sh/do-not-disrupt", "1h"), startedAgo(2*time.Hour)), Drained{Evicted: []string{"shop/p: asked to leave"}}},
+		"its time of peace is over":             {podOf("p", annotated("karpenter.sh/do-not-disrupt", "1h"), startedAgo(time.Hour)), Drained{Evicted: []string{"shop/p: asked to leave"}}},
 		"may be disrupted":                      {podOf("p", annotated("karpenter.sh/do-not-disrupt", "false")), Drained{Evicted: []string{"shop/p: asked to leave"}}},
-		"a time that is none":                   {podOf("p", annotated("karpenter.sh/do-not-disrupt", "-1h")), Drained{Evicted: []string{"shop/p: asked to leave"}}},
+		"a time that is none":                   {podOf("p", annotated("karpenter.sh/do-not-disrupt", "0s")), Drained{Evicted: []string{"shop/p: asked to leave"}}},
 		"not safe to evict":                     {podOf("p", annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "false")), Drained{Blocked: []string{"shop/p: cluster-autoscaler.kubernetes.io/safe-to-evict=false"}}},
 		"safe to evict":                         {podOf("p", annotated("cluster-autoscaler.kubernetes.io/safe-to-evict", "true")), Drained{Evicted: []string{"shop/p: asked to leave"}}},
 	}
@@ -131,7 +133,8 @@ func TestWhatRefusesAnEviction(t *testing.T) {
 		"a budget that asks to wait":     {patient, Drained{Evicted: []string{"shop/b: asked to leave"}, Blocked: []string{"shop/a: The disruption budget front is still being processed by the server."}}, ""},
 		"two budgets":                    {refusalOf(http.StatusInternalServerError, "", "This pod has more than one PodDisruptionBudget"), Drained{Evicted: []string{"shop/b: asked to leave"}, Blocked: []string{"shop/a: the API server refused its eviction: This pod has more than one PodDisruptionBudget"}}, ""},
 		"budgets that keep changing":     {refusalOf(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "couldn't update PodDisruptionBudget"), Drained{Evicted: []string{"shop/b: asked to leave"}, Blocked: []string{"shop/a: the API server refused its eviction: couldn't update PodDisruptionBudget"}}, ""},
-		"an admission webhook":           {refusalOf(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "pods.example" denied the request: no`), Drained{Evicted: []string{"shop/b: asked to leave"}, Blocked: []string{`shop/a: the API server refused its eviction: admission webhook "pods.example" denied the request: no`}}, ""},
+		"an admission webhook":           {refusalOf(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "pods.example" denied the request: it cannot leave`, metav1.StatusCause{Type: "FieldValueInvalid", Message: "x"}), Drained{Evicted: []string{"shop/b: asked to leave"}, Blocked: []string{`shop/a: the API server refused its eviction: admission webhook "pods.example" denied the request: it cannot leave`}}, ""},
+		"another one":                    {refusalOf(http.StatusForbidden, metav1.StatusReasonForbidden, `the resource "a" is locked`), Drained{Evicted: []string{"shop/b: asked to leave"}, Blocked: []string{`shop/a: the API server refused its eviction: the resource "a" is locked`}}, ""},
 		"a namespace that goes":          {refusalOf(http.StatusForbidden, metav1.StatusReasonForbidden, "forbidden", metav1.StatusCause{Type: corev1.NamespaceTerminatingCause}), Drained{Evicted: []string{"shop/b: asked to leave"}, Leaving: []string{"shop/a: changes right now"}}, ""},
 		"a pod that changed":             {refusalOf(http.StatusConflict, metav1.StatusReasonConflict, "uid"), Drained{Evicted: []string{"shop/b: asked to leave"}, Leaving: []string{"shop/a: changes right now"}}, ""},
 		"a pod that is gone":             {refusalOf(http.StatusNotFound, metav1.StatusReasonNotFound, "not found"), Drained{Evicted: []string{"shop/b: asked to leave"}}, ""},
@@ -168,8 +171,9 @@ func TestAPassEvictsNoMoreThanItMayAndTheNextGoesOn(t *testing.T) {
 	for pass, want := range [][4]int{ // evicted, leaving, waiting, blocked
 		{2, 0, 1198, 1},
 		{2, 2, 1196, 1},
+		{0, 4, 1197, 0},
 	} {
-		got, err := c.Drain(t.Context(), "worker", Pass{Evictions: 2, Now: at})
+		got, err := c.Drain(t.Context(), "worker", Pass{Evictions: want[0], Now: at})
 		must.Succeed(t, err)
 		expect.Equal(t, [4]int{len(got.Evicted), len(got.Leaving), len(got.Waiting), len(got.Blocked)}, want, "pass %d", pass+1)
 	}
@@ -179,7 +183,11 @@ func TestAPassEvictsNoMoreThanItMayAndTheNextGoesOn(t *testing.T) {
 			pages++
 		}
 	}
-	expect.That(t, pages == 6, "%d pages of pods in two passes, want 3 each", pages)
+	expect.That(t, pages == 9, "%d pages of pods in three passes, want 3 each", pages)
+	s.pods = []corev1.Pod{podOf("p")}
+	if got, err := c.Drain(t.Context(), "worker", Pass{Now: at}); err != nil || got.Done() {
+		t.Errorf("a pod that waits: %+v, %v", got, err)
+	}
 	s.pods = nil
 	if got, err := c.Drain(t.Context(), "worker", Pass{Evictions: 2, Now: at}); err != nil || !got.Done() {
 		t.Errorf("an empty node: %+v, %v", got, err)

@@ -55,12 +55,12 @@ func Fault(c roll.Cluster, err error, principal string) (roll.GapKind, string) {
 	return roll.GapClusterUnreachable, fmt.Sprintf("the Kubernetes API of %s at %s did not answer: %s", c.ID.Name, c.Endpoint, message(err))
 }
 
-// notPermitted reports whether the API server forbids the request because a permission is missing.
+// notPermitted reports whether the API server forbids a request because a permission is missing.
 // Admission, which checks changes, forbids in other words.
 // https://kubernetes.io/docs/reference/access-authn-authz/authorization/
 func notPermitted(err error) bool {
 	text := err.Error()
-	return apierrors.IsForbidden(err) && strings.Contains(text, " cannot ") && strings.Contains(text, ` resource "`)
+	return strings.Contains(text, " cannot ") && strings.Contains(text, ` resource "`)
 }
 
 // answered reports whether the API server answered, with any result.

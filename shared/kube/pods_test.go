@@ -73,21 +73,23 @@ func TestWhatASilentNodeRuns(t *testing.T) {
 		pod  string
 		want []roll.Pod
 	}{
-		"a Deployment's":          {running("p", "ReplicaSet", "", "", "False"), []roll.Pod{{Name: "shop/p"}}},
-		"a DaemonSet's":           {running("p", "DaemonSet", keptPod, "", "False"), nil},
-		"like a DaemonSet's":      {running("p", "NodeAgent", "", `,"tolerations":[{"key":"node.kubernetes.io/unschedulable","operator":"Exists"}]`, "False"), nil},
-		"a static one":            {running("p", "", `,"annotations":{"kubernetes.io/config.mirror":"x"}`, "", "False"), nil},
-		"a kept one":              {running("p", "Job", keptPod, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord}}},
-		"not safe to evict":       {running("p", "", `,"annotations":{"cluster-autoscaler.kubernetes.io/safe-to-evict":"false"}`, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: "cluster-autoscaler.kubernetes.io/safe-to-evict=false"}}},
-		"its time of peace":       {running("p", "", `,"annotations":{"karpenter.sh/do-not-disrupt":"1h"}`, "", "False"), []roll.Pod{{Name: "shop/p"}}},
-		"it stops":                {running("p", "ReplicaSet", stopping, "", "False"), []roll.Pod{{Name: "shop/p"}}},
-		"it hangs":                {running("p", "ReplicaSet", hanging, "", "False"), []roll.Pod{{Name: "shop/p"}}},
-		"a StatefulSet's hangs":   {running("p", "StatefulSet", hanging, "", "False"), []roll.Pod{{Name: "shop/p", Waits: true}}},
-		"it hangs with a claim":   {running("p", "ReplicaSet", hanging, claiming, "False"), []roll.Pod{{Name: "shop/p"}}},
-		"a kept one that hangs":   {running("p", "ReplicaSet", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord}}},
-		"a kept one of nobody":    {running("p", "", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord}}},
-		"a kept StatefulSet's":    {running("p", "StatefulSet", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord, Waits: true}}},
-		"nothing on the node yet": {"", nil},
+		"a Deployment's":               {running("p", "ReplicaSet", "", "", "False"), []roll.Pod{{Name: "shop/p"}}},
+		"a DaemonSet's":                {running("p", "DaemonSet", keptPod, "", "False"), nil},
+		"like a DaemonSet's":           {running("p", "NodeAgent", "", `,"tolerations":[{"key":"node.kubernetes.io/unschedulable","operator":"Exists"}]`, "False"), nil},
+		"a static one":                 {running("p", "", `,"annotations":{"kubernetes.io/config.mirror":"x"}`, "", "False"), nil},
+		"a kept one":                   {running("p", "Job", keptPod, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord}}},
+		"not safe to evict":            {running("p", "", `,"annotations":{"cluster-autoscaler.kubernetes.io/safe-to-evict":"false"}`, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: "cluster-autoscaler.kubernetes.io/safe-to-evict=false"}}},
+		"its time of peace":            {running("p", "", `,"annotations":{"karpenter.sh/do-not-disrupt":"1h"}`, "", "False"), []roll.Pod{{Name: "shop/p"}}},
+		"it stops":                     {running("p", "ReplicaSet", stopping, "", "False"), []roll.Pod{{Name: "shop/p"}}},
+		"it hangs":                     {running("p", "ReplicaSet", hanging, "", "False"), []roll.Pod{{Name: "shop/p"}}},
+		"a StatefulSet's hangs":        {running("p", "StatefulSet", hanging, "", "False"), []roll.Pod{{Name: "shop/p", Waits: true}}},
+		"it hangs with a claim":        {running("p", "ReplicaSet", hanging, claiming, "False"), []roll.Pod{{Name: "shop/p"}}},
+		"a kept one that hangs":        {running("p", "ReplicaSet", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord}}},
+		"a kept one of nobody":         {running("p", "", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord}}},
+		"a kept StatefulSet's":         {running("p", "StatefulSet", keptPod+hanging, "", "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord, Waits: true}}},
+		"like a DaemonSet's, but kept": {running("p", "NodeAgent", keptPod, `,"tolerations":[{"key":"node.kubernetes.io/unschedulable","operator":"Exists"}]`, "False"), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord}}},
+		"a kept one without labels":    {strings.Replace(running("p", "Job", keptPod+hanging, "", "False"), `{"app":"db"}`, "{}", 1), []roll.Pod{{Name: "shop/p", NotToDisrupt: keptWord}}},
+		"nothing on the node yet":      {"", nil},
 	}
 	for name, tt := range tests {
 		got, err := silent{podsPath: tt.pod}.read(t)
@@ -116,6 +118,7 @@ func TestAPodWaitsForAVolumeThatIsAttachedToItsNode(t *testing.T) {
 	}{
 		"attached":                {claiming, volume("data-0", attached), true},
 		"attached, of its own":    {`,"volumes":[{"name":"data","ephemeral":{}}]`, volume("p-data", attached), true},
+		"of no claim":             {`,"volumes":[{"name":"data","emptyDir":{}}]`, volume("p-data", attached), false},
 		"of before drivers":       {claiming, volume("data-0", `"awsElasticBlockStore":{"volumeID":"aws://eu-west-1a/vol-0abc"}`), true},
 		"attached elsewhere":      {claiming, volume("data-0", csi("ebs.csi.aws.com", "vol-0def")), false},
 		"of another driver":       {claiming, volume("data-0", csi("other", "vol-0abc")), false},
@@ -144,6 +147,7 @@ func TestAKeptPodThatHangsIsReplacedByOneThatWorks(t *testing.T) {
 		"it works":             {elsewhere("q", "ReplicaSet", later, "True"), true},
 		"it was there before":  {elsewhere("q", "ReplicaSet", before, "True"), false},
 		"it does not work yet": {elsewhere("q", "ReplicaSet", later, "False"), false},
+		"it stops":             {elsewhere("q", "ReplicaSet", later+stopping, "True"), false},
 		"it is deleted too":    {elsewhere("q", "ReplicaSet", later+hanging, "True"), false},
 		"nobody's":             {elsewhere("q", "", later, "True"), false},
 		"another owner's":      {strings.Replace(elsewhere("q", "ReplicaSet", later, "True"), `"uid":"o"`, `"uid":"x"`, 1), false},
@@ -163,6 +167,7 @@ func TestKeptPodsThatHangAreReplacedByAsMany(t *testing.T) {
 	}
 	newer := `,"creationTimestamp":"2026-03-02T10:59:30Z"`
 	first := `,"deletionTimestamp":"2026-03-02T10:30:00Z","deletionGracePeriodSeconds":30`
+	last := `,"deletionTimestamp":"2026-03-02T11:30:00Z","deletionGracePeriodSeconds":30`
 	p, q := pod("p", "worker", keptPod+hanging, "False"), pod("q", "worker", keptPod+hanging, "False")
 	one, two := pod("n1", "other", newer, "True"), pod("n2", "other", newer, "True")
 	for name, tt := range map[string]struct {
@@ -173,6 +178,7 @@ func TestKeptPodsThatHangAreReplacedByAsMany(t *testing.T) {
 		"two hang, two work":                    {[]string{p, q}, []string{p, q, one, two}, true},
 		"two hang, one works, one starts":       {[]string{p, q}, []string{p, q, one, pod("n2", "other", newer, "False")}, false},
 		"one hangs on another node":             {[]string{p}, []string{p, pod("r", "third", keptPod+hanging, "False"), one}, false},
+		"one hangs for less, both replaced":     {[]string{p}, []string{p, pod("r", "third", last, "False"), one, two}, true},
 		"one stops on another node":             {[]string{p}, []string{p, pod("r", "third", stopping, "False"), one}, true},
 		"one hangs for longer, and is replaced": {[]string{p}, []string{p, pod("r", "third", first, "False"), pod("n0", "other", `,"creationTimestamp":"2026-03-02T10:31:00Z"`, "True"), one}, true},
 	} {
@@ -201,13 +207,19 @@ func TestBudgetsOfWhatASilentNodeRuns(t *testing.T) {
 	}{
 		"its own":                  {running("p", "ReplicaSet", "", "", "False"), budget(app, ""), counts(0)},
 		"still counted as healthy": {running("p", "ReplicaSet", "", "", "True"), budget(app, ""), counts(1)},
-		"deleted, and Ready":       {running("p", "ReplicaSet", hanging, "", "True"), budget(app, ""), counts(0)},
-		"it waits for the end":     {running("p", "StatefulSet", hanging, "", "False"), budget(app, ""), nil},
-		"a DaemonSet's":            {running("p", "DaemonSet", "", "", "False"), budget(app, ""), nil},
-		"of other pods":            {running("p", "ReplicaSet", "", "", "False"), budget(`{"matchLabels":{"app":"web"}}`, ""), nil},
-		"of all pods":              {running("p", "ReplicaSet", "", "", "False"), budget(`{}`, ""), counts(0)},
-		"of none":                  {running("p", "ReplicaSet", "", "", "False"), budget(`null`, ""), nil},
-		"of another namespace":     {running("p", "ReplicaSet", "", "", "False"), strings.Replace(budget(app, ""), "shop", "other", 1), nil},
+		"scheduled, and not Ready": {strings.Replace(running("p", "ReplicaSet", "", "", "False"), `"conditions":[`, `"conditions":[{"type":"PodScheduled","status":"True"},`, 1), budget(app, ""), counts(0)},
+		"a selector nobody knows": {running("p", "ReplicaSet", "", "", "False"), budget(`{"matchExpressions":[{"key":"app","operator":"Near"}]}`, ""),
+			[]roll.Budget{{Name: "shop/db", Healthy: 2, Desired: 2, Unknown: true, Pods: []string{"shop/p"}}}},
+		"of what is healthy": {running("p", "ReplicaSet", "", "", "False"), budget(app+`,"unhealthyPodEvictionPolicy":"IfHealthyBudget"`, ""), counts(0)},
+		"of what is healthy, always": {running("p", "ReplicaSet", "", "", "False"), budget(app+`,"unhealthyPodEvictionPolicy":"AlwaysAllow"`, ""),
+			[]roll.Budget{{Name: "shop/db", Healthy: 2, Desired: 2, AlwaysAllow: true, Pods: []string{"shop/p"}}}},
+		"deleted, and Ready":   {running("p", "ReplicaSet", hanging, "", "True"), budget(app, ""), counts(0)},
+		"it waits for the end": {running("p", "StatefulSet", hanging, "", "False"), budget(app, ""), nil},
+		"a DaemonSet's":        {running("p", "DaemonSet", "", "", "False"), budget(app, ""), nil},
+		"of other pods":        {running("p", "ReplicaSet", "", "", "False"), budget(`{"matchLabels":{"app":"web"}}`, ""), nil},
+		"of all pods":          {running("p", "ReplicaSet", "", "", "False"), budget(`{}`, ""), counts(0)},
+		"of none":              {running("p", "ReplicaSet", "", "", "False"), budget(`null`, ""), nil},
+		"of another namespace": {running("p", "ReplicaSet", "", "", "False"), strings.Replace(budget(app, ""), "shop", "other", 1), nil},
 		"not up to date": {running("p", "ReplicaSet", "", "", "False"), strings.Replace(budget(app, ""), `"observedGeneration":2`, `"observedGeneration":1`, 1),
 			[]roll.Budget{{Name: "shop/db", Healthy: 2, Desired: 2, Unknown: true, Pods: []string{"shop/p"}}}},
 		"counted by nobody": {running("p", "ReplicaSet", "", "", "False"), budget(app, disruption("False", "SyncFailed")),
@@ -229,6 +241,7 @@ func TestVolumesOnTheDisksOfASilentNode(t *testing.T) {
 	in := func(key, values string) string {
 		return fmt.Sprintf(`,"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":%q,"operator":"In","values":[%s]}]}]}}`, key, values)
 	}
+	terms := func(terms string) string { return `,"nodeAffinity":{"required":{"nodeSelectorTerms":[` + terms + `]}}` }
 	const host, local, path = "kubernetes.io/hostname", `"local":{"path":"/mnt/d"},`, `"hostPath":{"path":"/d"},`
 	for name, tt := range map[string]struct {
 		volume, pod string
@@ -239,6 +252,15 @@ func TestVolumesOnTheDisksOfASilentNode(t *testing.T) {
 		"of a driver for local disks":     {volume("", in("topology.topolvm.io/node", `"worker"`), "Bound"), "", false}, // the node has no such label
 		"of a driver, by hostname":        {volume("", in(host, `"worker"`), "Bound"), "", true},
 		"of the zone, as EBS":             {volume("", in("topology.kubernetes.io/zone", `"a"`), "Bound"), "", false},
+		"of a driver, by name":            {volume("", strings.Replace(in("metadata.name", `"worker"`), "matchExpressions", "matchFields", 1), "Bound"), "", true},
+		"of a driver, and its zone":       {volume("", terms(`{"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":["worker"]},{"key":"topology.kubernetes.io/zone","operator":"In","values":["a"]}]}`), "Bound"), "", true},
+		"of a driver, on two nodes":       {volume("", in(host, `"worker","other"`), "Bound"), "", false},
+		"of a driver, on all but one":     {volume("", strings.Replace(in(host, `"other"`), `"In"`, `"NotIn"`, 1), "Bound"), "", false},
+		"of no node":                      {volume(local, terms("{}"), "Bound"), "", false},
+		"of any node, as it says":         {volume(local, `,"nodeAffinity":{}`, "Bound"), "", false},
+		"available, to be kept":           {volume(local+`"persistentVolumeReclaimPolicy":"Retain",`, in(host, `"worker"`), "Available"), "", false},
+		"by a field of another node":      {volume(local, strings.Replace(in("metadata.name", `"other"`), "matchExpressions", "matchFields", 1), "Bound"), "", false},
+		"a path there, of a pod here":     {volume(path, in(host, `"other"`), "Bound"), running("p", "ReplicaSet", "", claiming, "False"), false},
 		"available":                       {volume(local, in(host, `"worker"`), "Available"), "", false},
 		"released, to be deleted":         {volume(local, in(host, `"worker"`), "Released"), "", false},
 		"released, and kept":              {volume(local+`"persistentVolumeReclaimPolicy":"Retain",`, in(host, `"worker"`), "Released"), "", true},
@@ -290,12 +312,15 @@ func TestAKeptPodWithTooManyLikeItIsNotReplaced(t *testing.T) {
 
 // Data that was not read is neither empty nor an answer.
 func TestASilentNodeThatCannotBeRead(t *testing.T) {
-	for path := range map[string]bool{"/api/v1/nodes/worker": true, "/api/v1/pods": true} {
+	for _, path := range []string{silentNodePath, "/api/v1/pods", "/api/v1/namespaces/shop/pods"} {
 		c, _ := over(t, func(r *http.Request) (int, string, error) {
-			if r.URL.Path == path {
+			switch r.URL.Path {
+			case path:
 				return 0, "", errors.New("broke off")
+			case silentNodePath:
+				return http.StatusOK, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"worker"}}`, nil
 			}
-			return http.StatusOK, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"worker"}}`, nil
+			return http.StatusOK, `{"kind":"PodList","apiVersion":"v1","items":[` + running("p", "ReplicaSet", keptPod+hanging, "", "False") + `]}`, nil
 		})
 		got, err := c.SilentNode(t.Context(), "worker", at, nil, nil)
 		expect.That(t, err != nil && got.Read != roll.Yes, "%s: %+v, %v", path, got, err)

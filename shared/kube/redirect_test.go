@@ -10,6 +10,20 @@ import (
 	"rollcall/shared/roll"
 )
 
+// A connection that is lost before the answer, as when an API server stops, is no answer.
+func TestAReadWhoseConnectionIsLostIsSentAgain(t *testing.T) {
+	for _, lost := range []int{attempts - 1, attempts} {
+		s := newAPIServer(t)
+		for i := range lost {
+			s.answer[i+1] = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+		}
+		err := s.client(t).Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {})
+		if (err == nil) != (lost < attempts) || len(s.requests) != attempts {
+			t.Errorf("%d lost: %d requests, %v", lost, len(s.requests), err)
+		}
+	}
+}
+
 // What answers in place of an API server may not send a request, and its token, anywhere else.
 func TestARedirectIsNotFollowed(t *testing.T) {
 	var elsewhere atomic.Int32

@@ -94,12 +94,8 @@ func (c *Client) changeNode(ctx context.Context, node, uid string, make func(*No
 	}
 	for try := 1; ; try++ {
 		var n NodeObject
-		path := resourceNode.path("", node)
-		if err := c.getObject(ctx, path, &n); err != nil {
+		if err := c.getObject(ctx, resourceNode.path("", node), &n); err != nil {
 			return met(err)
-		}
-		if n.Kind != resourceNode.kind {
-			return unexpected(path, fmt.Errorf("it is a %q", n.Kind))
 		}
 		if string(n.UID) != uid {
 			return fmt.Errorf("%w: it has the uid %s, not %s", ErrChanged, n.UID, uid)

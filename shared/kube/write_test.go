@@ -2,12 +2,14 @@ package kube
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -67,6 +69,10 @@ func TestCordonAndUncordon(t *testing.T) {
 			roll.Node{}, nil,
 		},
 		"a cordon by another order is not lifted": {worker(cordonedBy("order-2")), uncordon, nil, roll.Node{Unschedulable: true, CordonedBy: "order-2"}, ErrChanged},
+		"nor is it without an order": {
+			worker(cordonedBy("")), func(c *Client, t *testing.T) error { return c.Uncordon(t.Context(), "worker", "uid-1", "") }, nil,
+			roll.Node{Unschedulable: true}, ErrChanged,
+		},
 		"a cordon of somebody else is not lifted": {worker(cordonedBy("")), uncordon, nil, roll.Node{Unschedulable: true}, ErrChanged},
 		"a later node of the name is left alone": {
 			worker(func(n *corev1.Node) { cordonedBy("order-1")(n); n.UID = "uid-2" }), uncordon, nil,
@@ -89,15 +95,17 @@ func TestCordonAndUncordon(t *testing.T) {
 
 func TestANodeIsTaintedAsOutOfService(t *testing.T) {
 	const taint = `{"key":"node.kubernetes.io/out-of-service","value":"nodeshutdown","effect":"NoExecute"}`
-	own := corev1.Taint{Key: "a", Effect: corev1.TaintEffectNoSchedule}
+	own := []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}, {Key: corev1.TaintNodeOutOfService, Effect: corev1.TaintEffectNoSchedule}}
 	for name, tt := range map[string]struct {
 		node    corev1.Node
 		patches []string
 		err     error
 	}{
-		"a node": {worker(nil), []string{`{"metadata":{"resourceVersion":"7","uid":"uid-1"},"spec":{"taints":[` + taint + `]}}`}, nil},
-		"one with taints": {worker(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{own} }),
-			[]string{`{"metadata":{"resourceVersion":"7","uid":"uid-1"},"spec":{"taints":[{"key":"a","effect":"NoSchedule"},` + taint + `]}}`}, nil},
+		"a node": {worker(func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue}, {Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+		}), []string{`{"metadata":{"resourceVersion":"7","uid":"uid-1"},"spec":{"taints":[` + taint + `]}}`}, nil},
+		"one with taints": {worker(func(n *corev1.Node) { n.Spec.Taints = own }),
+			[]string{`{"metadata":{"resourceVersion":"7","uid":"uid-1"},"spec":{"taints":[{"key":"node.kubernetes.io/unreachable","effect":"NoExecute"},{"key":"node.kubernetes.io/out-of-service","effect":"NoSchedule"},` + taint + `]}}`}, nil},
 		"one that a person tainted": {worker(func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute}}
 		}), nil, nil},
@@ -155,6 +163,12 @@ func TestAChangeMeetsOnlyTheNodeThatWasRead(t *testing.T) {
 		}
 		if len(s.nodes) > 0 && s.nodes[0].Annotations != nil {
 			t.Errorf("%s: changed %+v", name, s.nodes[0].ObjectMeta)
+		}
+	}
+	for field, want := range map[string]bool{"metadata.uid": true, "spec.taints": false} {
+		invalid := refusalOf(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "invalid", metav1.StatusCause{Field: field})
+		if err := met(&apierrors.StatusError{ErrStatus: *invalid}); errors.Is(err, ErrChanged) != want {
+			t.Errorf("an invalid %s: %v", field, err)
 		}
 	}
 }
@@ -245,7 +259,12 @@ func TestRefusedIsOnlyWhatCertainlyDidNotHappen(t *testing.T) {
 	if err := c.DeleteNode(t.Context(), "worker", "uid-1"); err == nil || !Refused(err) {
 		t.Errorf("nobody to be asked: %v", err)
 	}
-	expect.That(t, !Refused(nil), "nothing was refused")
+	for err, want := range map[error]bool{
+		&net.OpError{Op: "dial", Err: errors.New("x")}: true, &net.OpError{Op: "read", Err: errors.New("x")}: false,
+		ErrChanged: true, ErrGone: true, ErrToken: true, ErrNoEndpoint: true, nil: false,
+	} {
+		expect.Equal(t, Refused(err), want, "refused by %v", err)
+	}
 }
 
 // A person who reads that an act failed must know what to grant, and to whom.
