@@ -449,17 +449,7 @@ func (a *account) listNodeClaims(w http.ResponseWriter, r *http.Request) {
 
 // serveKubernetes answers in JSON.
 func (a *account) serveKubernetes(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/api/v1/events" {
-		w.Header().Set("Content-Type", "application/json")
-		write(w, map[string]any{"kind": "EventList", "apiVersion": "v1", "items": a.events})
-		return
-	}
-	if r.URL.Path == "/apis/karpenter.sh/v1/nodepools" {
-		w.Header().Set("Content-Type", "application/json")
-		write(w, map[string]any{"kind": "NodePoolList", "apiVersion": "karpenter.sh/v1", "metadata": map[string]any{}, "items": a.pools})
-		return
-	}
-	name := map[string]string{"/api/v1/nodes": "kubernetes:ListNodes", "/apis/karpenter.sh/v1/nodeclaims": "kubernetes:ListNodeClaims", "/apis": "kubernetes:ListGroups"}[r.URL.Path]
+	name := map[string]string{"/api/v1/nodes": "kubernetes:ListNodes", "/apis/karpenter.sh/v1/nodeclaims": "kubernetes:ListNodeClaims", "/apis/karpenter.sh/v1/nodepools": "kubernetes:ListNodePools", "/api/v1/events": "kubernetes:ListEvents", "/apis": "kubernetes:ListGroups"}[r.URL.Path]
 	err := a.call(name)
 	w.Header().Set("Content-Type", "application/json")
 	if err != nil {
@@ -478,6 +468,12 @@ func (a *account) serveKubernetes(w http.ResponseWriter, r *http.Request) {
 	switch name {
 	case "kubernetes:ListNodeClaims":
 		a.listNodeClaims(w, r)
+		return
+	case "kubernetes:ListEvents":
+		write(w, map[string]any{"kind": "EventList", "apiVersion": "v1", "items": a.events})
+		return
+	case "kubernetes:ListNodePools":
+		write(w, map[string]any{"kind": "NodePoolList", "apiVersion": "karpenter.sh/v1", "metadata": map[string]any{}, "items": a.pools})
 		return
 	case "kubernetes:ListGroups":
 		write(w, metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}})

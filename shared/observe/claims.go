@@ -17,9 +17,6 @@ import (
 // their node pools.
 func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
 	pools := poolsOf(s, questions)
-	if len(pools) == 0 {
-		return
-	}
 	unclear := 0
 	for id, pool := range pools {
 		setNodeClaim(s, id, roll.Unreadable, nil)

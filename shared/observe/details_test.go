@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/roll"
@@ -282,6 +283,9 @@ func TestUserDataAnswersWhetherItBootstrapsTheCluster(t *testing.T) {
 		if got := s.Details[roll.InstanceID(instanceID(1))]; got.Bootstraps != tt.want || got.OtherCluster != tt.other || len(s.Gaps) != 0 {
 			t.Errorf("%s: got %d and %q, want %d and %q; gaps %+v", name, got.Bootstraps, got.OtherCluster, tt.want, tt.other, s.Gaps)
 		}
+	}
+	if terminationProtected(&ec2.DescribeInstanceAttributeOutput{DisableApiTermination: &types.AttributeBooleanValue{}}) != roll.Unreadable {
+		t.Error("an attribute without a value is an answer")
 	}
 	a := newAccount(t) // without user data the API shows no value
 	s := look(t, a, suspects(1, 1, roll.Question{UserData: true, Protection: true}))

@@ -38,9 +38,6 @@ type scaled struct {
 // themselves.
 func (o *Observer) readGroups(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
 	groups := askedGroups(s, questions)
-	if len(groups) == 0 {
-		return
-	}
 	for _, g := range groups {
 		s.Groups[g.group] = unreadGroup(g.group)
 	}

@@ -163,9 +163,7 @@ func (o *Observer) readWhole(ctx context.Context, s *roll.Snapshot, wanted []rol
 	for _, id := range wanted {
 		whole[id] = true
 	}
-	if len(wanted) > 0 {
-		s.Instances = slices.DeleteFunc(s.Instances, func(i roll.Instance) bool { return i.Vouched && whole[i.ID] })
-	}
+	s.Instances = slices.DeleteFunc(s.Instances, func(i roll.Instance) bool { return i.Vouched && whole[i.ID] })
 	s.Instances = append(s.Instances, apart.Instances...)
 	return nil
 }

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -69,7 +70,7 @@ func TestAutoScalingGroupsWhoseLaunchesFail(t *testing.T) {
 		a.ofCluster, a.scalings["w"] = []asgtypes.AutoScalingGroup{tt.group}, tt.activities
 		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 		l, found := s.Launches[tt.group2]
-		if len(s.Gaps) != 0 || s.ScalingRead != roll.Yes || found != (tt.group2 != "") || len(s.Launches) > 1 || (len(s.Suspended) > 0) != tt.suspended {
+		if len(s.Gaps) != 0 || s.ScalingRead != roll.Yes || found != (tt.group2 != "") || found != (len(s.Launches) == 1) || (len(s.Suspended) > 0) != tt.suspended {
 			t.Errorf("%s: %+v, suspended %v, gaps %+v", name, s.Launches, s.Suspended, s.Gaps)
 		}
 		if found && (!l.Since.Equal(at.Add(-tt.since)) || !l.Failed.Equal(at.Add(-time.Minute)) || l.Message == "" || l.Message == failedLaunchText+" token=hunter2hunter2hunter2") {
@@ -90,6 +91,14 @@ func TestLaunchesThatCannotBeRead(t *testing.T) {
 		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 		if s.ScalingRead != roll.Unreadable || s.ClaimsRead != roll.Yes || len(s.Launches) != 0 || len(s.Gaps) != 1 || s.Gaps[0].Kind != roll.GapDenied || s.Gaps[0].Call != call || !s.Whole() {
 			t.Errorf("%s: %+v, gaps %+v", call, s.Launches, s.Gaps)
+		}
+	}
+	for _, what := range []string{"NodeClaims", "Events", "NodePools"} {
+		a := newAccount(t)
+		a.fail["kubernetes:List"+what] = errors.New("403 Forbidden no")
+		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+		if s.ClaimsRead != roll.Unreadable || s.ScalingRead != roll.Yes || len(s.Launches) != 0 || len(s.Gaps) != 1 || s.Gaps[0].Kind != roll.GapDenied || !s.Whole() {
+			t.Errorf("%s: %v, %+v, gaps %+v", what, s.ClaimsRead, s.Launches, s.Gaps)
 		}
 	}
 }
@@ -140,6 +149,8 @@ func TestNodeClaimsWithoutCapacity(t *testing.T) {
 		launched time.Duration // the latest of the pool that succeeded, ago
 		since    time.Duration // 0 if nothing is found
 	}{
+		"the newest is listed first":       {[]*kube.Event{event("general-bcdef", 2*time.Minute), event("general-abcde", 30*time.Minute)}, time.Hour, 30 * time.Minute},
+		"a claim of another name":          {[]*kube.Event{event("general-abcd", time.Minute), event("-abcde", time.Minute)}, time.Hour, 0},
 		"again and again":                  {[]*kube.Event{event("general-abcde", 30*time.Minute), event("general-bcdef", 2*time.Minute)}, time.Hour, 30 * time.Minute},
 		"a launch succeeded after it":      {[]*kube.Event{event("general-abcde", 5*time.Minute)}, time.Minute, 0},
 		"a launch succeeded between":       {[]*kube.Event{event("general-abcde", 40*time.Minute), event("general-bcdef", 2*time.Minute)}, 30 * time.Minute, 2 * time.Minute},
@@ -149,8 +160,11 @@ func TestNodeClaimsWithoutCapacity(t *testing.T) {
 		s := &roll.Snapshot{At: at, Launches: map[roll.Group]roll.Launch{}}
 		addNoCapacity(s, kube.NodeClaims{Launched: map[string]time.Time{"general": at.Add(-tt.launched)}}, tt.events)
 		l, found := s.Launches["nodepool/general"]
-		if found != (tt.since > 0) || found && !l.Since.Equal(at.Add(-tt.since)) {
+		if found != (tt.since > 0) || found != (len(s.Launches) == 1) || found && !l.Since.Equal(at.Add(-tt.since)) {
 			t.Errorf("%s: %+v", name, s.Launches)
+		}
+		if found && (!l.Failed.Equal(at.Add(-2*time.Minute)) || l.Message == "") {
+			t.Errorf("%s: the latest is %+v", name, l)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -155,11 +156,24 @@ func TestInstancesThatEC2TerminatedAtTheirLaunch(t *testing.T) {
 		i.State = state
 		return i
 	}
+	not := func(change func(*roll.Instance)) []roll.Instance {
+		i := ended(1, time.Minute, "Client.InternalError", kms)
+		change(&i)
+		return []roll.Instance{i}
+	}
 	for name, tt := range map[string]struct {
 		instances []roll.Instance
 		since     time.Duration // ago, 0 if nothing is found
 		message   string
 	}{
+		"of no group":                    {not(func(i *roll.Instance) { i.Group = roll.GroupNone }), 0, ""},
+		"without the tag":                {not(func(i *roll.Instance) { i.Unclaimed = true }), 0, ""},
+		"of two clusters":                {not(func(i *roll.Instance) { i.Ambiguous = true }), 0, ""},
+		"of another cluster":             {not(func(i *roll.Instance) { i.OtherCluster = "other" }), 0, ""},
+		"to be ignored":                  {not(func(i *roll.Instance) { i.Ignore = true }), 0, ""},
+		"the latest one first":           {[]roll.Instance{ended(2, 2*time.Minute, "Client.InternalError", kms), ended(1, 20*time.Minute, "Client.VolumeLimitExceeded", "")}, 20 * time.Minute, kms},
+		"the earliest one first":         {[]roll.Instance{ended(1, 20*time.Minute, "Client.VolumeLimitExceeded", ""), ended(2, 2*time.Minute, "Client.InternalError", kms)}, 20 * time.Minute, kms},
+		"of a key that is gone":          {[]roll.Instance{ended(1, time.Minute, "Client.InvalidKMSKey.InvalidState", "")}, time.Minute, "Client.InvalidKMSKey.InvalidState"},
 		"for a key":                      {[]roll.Instance{ended(1, 20*time.Minute, "Client.InternalError", kms), ended(2, 2*time.Minute, "Client.InternalError", kms)}, 20 * time.Minute, kms},
 		"for the number of volumes":      {[]roll.Instance{ended(1, time.Minute, "Client.VolumeLimitExceeded", "Volume limit exceeded")}, time.Minute, "Client.VolumeLimitExceeded: Volume limit exceeded"},
 		"for a snapshot":                 {[]roll.Instance{ended(1, time.Minute, "Client.InvalidSnapshot.NotFound", "")}, time.Minute, "Client.InvalidSnapshot.NotFound"},
@@ -177,8 +191,20 @@ func TestInstancesThatEC2TerminatedAtTheirLaunch(t *testing.T) {
 		s := &roll.Snapshot{At: at, Instances: tt.instances, Launches: map[roll.Group]roll.Launch{}}
 		addTerminated(s)
 		l, found := s.Launches["nodepool/general"]
-		if found != (tt.since > 0) || found && (!l.Since.Equal(at.Add(-tt.since)) || l.Message != tt.message || l.Owner != roll.OwnerKarpenter || l.Field != "StateReason") {
+		if found != (tt.since > 0) || found != (len(s.Launches) == 1) || found && (!l.Since.Equal(at.Add(-tt.since)) || l.Message != tt.message || l.Owner != roll.OwnerKarpenter || l.Field != "StateReason") {
 			t.Errorf("%s: %+v", name, s.Launches)
+		}
+		if !found {
+			continue
+		}
+		// What Karpenter says of its launches stays, if it says anything.
+		for _, said := range []string{"", "no subnet"} {
+			known := roll.Launch{Owner: roll.OwnerKarpenter, Since: at.Add(-time.Second), Message: said}
+			s.Launches = map[roll.Group]roll.Launch{"nodepool/general": known}
+			addTerminated(s)
+			if l := s.Launches["nodepool/general"]; !l.Since.Equal(at.Add(-tt.since)) || l.Message != cmp.Or(said, tt.message) {
+				t.Errorf("%s, beside %q: %+v", name, said, l)
+			}
 		}
 	}
 }

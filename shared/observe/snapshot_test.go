@@ -136,6 +136,7 @@ func TestReadsInstancesBeforeNodes(t *testing.T) {
 		"kubernetes:ListNodeClaims",
 		"ec2:DescribeInstances",
 		"ec2:DescribeInstanceStatus",
+		"kubernetes:ListEvents", "kubernetes:ListNodePools",
 		"autoscaling:DescribeAutoScalingGroups", "eks:ListNodegroups",
 	}
 	if !slices.Equal(a.log, want) {

@@ -146,6 +146,69 @@ func TestOfALargeClusterOnlyWhatNoNodeVouchesForIsReadInFull(t *testing.T) {
 	}
 }
 
+// What a node does not show of its instance, or shows wrongly, is read in full.
+func TestWhichNodesVouch(t *testing.T) {
+	a := newAccount(t)
+	a.old(1)
+	s := New(Options{AWS: a.aws(), Kube: a, PageInterval: time.Nanosecond, RollFrom: -1}).Snapshot(t.Context(), "demo", at, roll.Watch{})
+	for name, tt := range map[string]struct {
+		change func(*roll.Node)
+		want   bool
+	}{
+		"all is there":              {func(*roll.Node) {}, true},
+		"just old enough":           {func(n *roll.Node) { n.Created, n.Ready.Since = at.Add(-vouchAfter), at.Add(-vouchAfter) }, true},
+		"too young":                 {func(n *roll.Node) { n.Created = at.Add(time.Second - vouchAfter) }, false},
+		"Ready too shortly":         {func(n *roll.Node) { n.Ready.Since = at.Add(time.Second - vouchAfter) }, false},
+		"on Fargate":                {func(n *roll.Node) { n.Compute = roll.ComputeFargate }, false},
+		"of no instance":            {func(n *roll.Node) { n.Instance = "" }, false},
+		"of nobody":                 {func(n *roll.Node) { n.Owner = roll.OwnerNone }, false},
+		"of no group":               {func(n *roll.Node) { n.Group = roll.GroupNone }, false},
+		"of no zone":                {func(n *roll.Node) { n.Zone = "" }, false},
+		"not initialized":           {func(n *roll.Node) { n.Initialized = false }, false},
+		"of a managed node group":   {func(n *roll.Node) { n.Owner, n.Initialized = roll.OwnerManagedNodeGroup, false }, true},
+		"with a condition":          {func(n *roll.Node) { n.Conditions = []roll.TypedCondition{{}} }, false},
+		"cordoned by an order":      {func(n *roll.Node) { n.CordonedBy = "x" }, false},
+		"that is being deleted":     {func(n *roll.Node) { n.DeletedAt = at }, false},
+		"of which nothing is known": {func(n *roll.Node) { n.Ready.Status = roll.ConditionUnknown }, false},
+	} {
+		n := s.Nodes[0]
+		tt.change(&n)
+		if got := vouches(&n, at); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	node, vouched := &s.Nodes[0], s.Instances[0]
+	for name, tt := range map[string]struct {
+		change   func(*roll.Instance)
+		tag      bool
+		vouching bool
+		want     int
+	}{
+		"as the node shows":           {func(*roll.Instance) {}, true, true, 0},
+		"it has no tag":               {func(i *roll.Instance) { i.Unclaimed = true }, true, true, 1},
+		"of two clusters":             {func(i *roll.Instance) { i.Ambiguous = true }, true, true, 1},
+		"of another owner":            {func(i *roll.Instance) { i.Owner = roll.OwnerAutoMode }, true, true, 1},
+		"in another zone":             {func(i *roll.Instance) { i.Zone = "x" }, true, true, 1},
+		"the tags should show it":     {func(*roll.Instance) {}, false, false, 1},
+		"it is not of the cluster":    {func(i *roll.Instance) { i.Unclaimed = true }, false, false, 0},
+		"it does not run":             {func(i *roll.Instance) { i.State = roll.StateStopped }, false, false, 0},
+		"the tags need not show it":   {func(i *roll.Instance) { i.Launched = at.Add(-tagSettles) }, false, false, 0},
+		"no node vouches, and tagged": {func(i *roll.Instance) { i.Zone = "x" }, true, false, 0},
+	} {
+		i, tags, by := vouched, &tagged{marked: map[roll.InstanceID]bool{}}, map[roll.InstanceID]*roll.Node{}
+		tt.change(&i)
+		if tt.tag {
+			tags.add(i.ID)
+		}
+		if tt.vouching {
+			by[i.ID] = node
+		}
+		if got := disagreements(&roll.Snapshot{At: at, Instances: []roll.Instance{i}}, tags, by); got != tt.want {
+			t.Errorf("%s: %d", name, got)
+		}
+	}
+}
+
 func failing(n int) types.InstanceStatus {
 	return types.InstanceStatus{
 		InstanceId:     aws.String(instanceID(n)),
