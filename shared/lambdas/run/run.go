@@ -206,12 +206,9 @@ func (r *Runner) lookUp(ctx context.Context, s *roll.Snapshot, state ledger.Stat
 	s.Instances = slices.DeleteFunc(s.Instances, func(i roll.Instance) bool { return i.Unclaimed && omitted[i.ID] })
 }
 
-// lacking returns the instances with a finding that the snapshot of an existing cluster lacks.
+// lacking returns the instances with a finding that the snapshot lacks.
 func lacking(s *roll.Snapshot, state ledger.State) map[roll.InstanceID]bool {
 	ids := map[roll.InstanceID]bool{}
-	if s.ClusterGone() {
-		return ids
-	}
 	for k := range state.Findings {
 		if k.Instance.IsInstance() && !s.NotFound[k.Instance] {
 			ids[k.Instance] = true

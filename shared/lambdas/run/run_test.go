@@ -745,7 +745,7 @@ func TestANoticeSaysWhatStopsTheActs(t *testing.T) {
 	const want = "aws eks tag-resource"
 	for _, document := range []string{
 		"mode: remediate",
-		"overrides: [{match: {group: nodegroup/w}, mode: remediate}]", // the tag lowers it too
+		"mode: notify\noverrides: [{match: {group: nodegroup/w}, mode: remediate}]", // the tag lowers it too
 	} {
 		s := newStage()
 		r := s.runner(policy.Remediate)
@@ -757,4 +757,10 @@ func TestANoticeSaysWhatStopsTheActs(t *testing.T) {
 			t.Errorf("with %q the notice lacks %q: %+v", document, want, s.said)
 		}
 	}
+	// A group that is only observed does not hide that others are acted on.
+	doc, err := policy.Parse([]byte("apiVersion: rollcall/v1\nmode: remediate\noverrides: [{match: {group: nodegroup/w}, mode: notify}]\n"))
+	must.Succeed(t, err)
+	r := newStage().runner(policy.Remediate)
+	r.Policy = doc
+	expect.Equal(t, r.Check(t.Context(), "demo", now).Mode, policy.Remediate, "the mode of a check")
 }
