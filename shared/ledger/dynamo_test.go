@@ -47,6 +47,13 @@ func TestAnActExpiresAfterItsRetention(t *testing.T) {
 	if w, err := (act{Action: Action{At: noon}}).write(0); err != nil || !w.expires.IsZero() {
 		t.Errorf("an act without an outcome expires %s, %v", w.expires, err)
 	}
+	writes, err := (&Changes{Put: State{Spot: map[SpotKey]time.Time{{"i-1", roll.SpotRebalance}: noon}, Missing: map[roll.InstanceID]time.Time{"i-1": noon}}}).writes()
+	must.Succeed(t, err)
+	for _, w := range writes {
+		if spot := strings.HasPrefix(w.key, "spot#"); spot && !w.expires.Equal(noon.Add(SpotRetention)) || !spot && !w.expires.IsZero() {
+			t.Errorf("%s expires %s", w.key, w.expires)
+		}
+	}
 	for expires, want := range map[time.Time]string{noon: "1773144000", {}: ""} {
 		it := (&inTable{}).items("pk", write{key: "k", value: []byte("{}"), expires: expires}, nil)[0].Put.Item
 		if n, _ := it[attrExpires].(*types.AttributeValueMemberN); (n != nil) != (want != "") || n != nil && n.Value != want {

@@ -14,6 +14,7 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/google/go-cmp/cmp"
 
+	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 )
 
@@ -337,6 +338,26 @@ func TestReadsThatAnInstanceIsHibernated(t *testing.T) {
 		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 		if len(s.Instances) != 1 || s.Instances[0].Hibernated != tt.want {
 			t.Errorf("%s %s: %+v", tt.code, tt.state, s.Instances)
+		}
+	}
+}
+
+// Of two failed checks the earlier began it, and of two events the earlier comes first, in any order.
+func TestWhatCameFirst(t *testing.T) {
+	const bad = "impaired"
+	for since, want := range map[[2]time.Duration]time.Duration{{1, 2}: 2, {2, 1}: 2} {
+		got, ok := impairment(evidence.InstanceStatus{Instance: bad, InstanceSince: at.Add(-since[0]), System: bad, SystemSince: at.Add(-since[1])}, false)
+		if !ok || !got.System || !got.Since.Equal(at.Add(-want)) {
+			t.Errorf("%v: %+v", since, got)
+		}
+	}
+	if got, _ := impairment(evidence.InstanceStatus{Instance: bad, System: bad, SystemSince: at}, false); !got.Since.Equal(at) {
+		t.Errorf("nobody knows since when the instance fails: %+v", got)
+	}
+	early, same, late := roll.Event{ID: "b", NotBefore: at}, roll.Event{ID: "c", NotBefore: at}, roll.Event{ID: "a", NotBefore: at.Add(1)}
+	for _, events := range [][]roll.Event{{early, same, late}, {late, same, early}, {same, late, early}} {
+		if got, ok := firstEvent(events); !ok || got.ID != "b" {
+			t.Errorf("%+v: %+v", events, got)
 		}
 	}
 }
