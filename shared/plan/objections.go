@@ -60,7 +60,30 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 	if n == nil && p.Assessment.NoProviderID > 0 {
 		return refuse(NodeWithoutProviderID, "%d nodes of the cluster carry no EC2 provider id; %s may be one of them", p.Assessment.NoProviderID, f.Instance)
 	}
-	return nil
+	return p.registersLate(f, i.Launched)
+}
+
+const (
+	// lateMost is the age at which an instance counts as late, whatever its group shows: after a fault of
+	// the whole group all of its nodes registered late.
+	lateMost = time.Hour
+	// lateSamples is how many nodes show when those of their group register.
+	lateSamples = 5
+)
+
+// registersLate refuses to end an instance while the group's nodes show that it may still register: a boot
+// that installs much takes longer than the deadline, and each of its replacements would be ended too.
+func (p *planner) registersLate(f roll.Finding, launched time.Time) *Refusal {
+	took := slices.Sorted(slices.Values(p.State.Groups[f.Group].Seconds))
+	if f.Kind != roll.Unregistered || len(took) < lateSamples {
+		return nil
+	}
+	usually := time.Duration(took[len(took)/2]) * time.Second
+	until := launched.Add(min(usually+usually/2, lateMost))
+	if !p.Now.Before(until) {
+		return nil
+	}
+	return p.refuseUntil(until, RegistersLate, "half of the latest %d nodes of %s registered %s after their launch or later, so %s has until %s: raise registration.deadline", len(took), f.Group, usually, f.Instance, roll.Clock(until))
 }
 
 // unmarkedObjects refuses for a Ready node on which only a label of Karpenter's is missing, and no startup taint keeps

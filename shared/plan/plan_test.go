@@ -293,6 +293,35 @@ func TestANodeWithoutProviderIDHoldsTheUnregistered(t *testing.T) {
 	expect.List(t, reasons(p), []Reason{NodeWithoutProviderID}, "held for")
 }
 
+// An instance is not ended at an age at which half of the nodes of its group still registered.
+func TestAnInstanceIsGivenTheTimeThatItsGroupTakes(t *testing.T) {
+	const minute = 60
+	for name, tt := range map[string]struct {
+		age  time.Duration
+		took []int
+		want []Reason
+	}{
+		"they take a minute":                      {20 * time.Minute, []int{minute, minute, minute, minute, minute}, nil},
+		"they take as long":                       {20 * time.Minute, []int{14 * minute, 14 * minute, 14 * minute, 14 * minute, 14 * minute}, []Reason{RegistersLate}},
+		"half of them take as long":               {20 * time.Minute, []int{minute, 14 * minute, minute, 14 * minute, 14 * minute}, []Reason{RegistersLate}},
+		"some of them take as long":               {20 * time.Minute, []int{minute, 14 * minute, minute, minute, 14 * minute}, nil},
+		"few are known":                           {20 * time.Minute, []int{14 * minute, 14 * minute, 14 * minute, 14 * minute}, nil},
+		"it has had its time":                     {21 * time.Minute, []int{14 * minute, 14 * minute, 14 * minute, 14 * minute, 14 * minute}, nil},
+		"they were late after a fault of hours":   {59 * time.Minute, []int{999 * minute, 999 * minute, 999 * minute, 999 * minute, 999 * minute}, []Reason{RegistersLate}},
+		"late after a fault, and an hour is over": {time.Hour, []int{999 * minute, 999 * minute, 999 * minute, 999 * minute, 999 * minute}, nil},
+	} {
+		w, launched := sick(), now.Add(-tt.age)
+		w.snapshot.Instances[0].Launched, w.snapshot.Nodes = launched, w.snapshot.Nodes[1:]
+		f := ledger.Finding{Instance: instanceID(1), Kind: roll.Unregistered, Group: "asg/w", FirstSeen: now.Add(-3 * time.Minute), Opened: now.Add(-3 * time.Minute), Since: launched, Began: launched}
+		w.state.Findings = map[roll.FindingKey]ledger.Finding{f.Key(): f}
+		w.state.Groups = map[roll.Group]ledger.GroupMemory{"asg/w": {Seconds: tt.took}}
+		_, p := w.make(now)
+		if got := reasons(p); !slices.Equal(got, tt.want) || len(p.Orders)+len(p.Held) != 1 {
+			t.Errorf("%s: orders %+v, held for %v, want %v", name, p.Orders, got, tt.want)
+		}
+	}
+}
+
 func TestOneOrderPerCheckTheLongestOverdueFirst(t *testing.T) {
 	w := newWorld()
 	for n := 1; n <= 20; n++ {

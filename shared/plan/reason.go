@@ -73,6 +73,8 @@ const (
 	// NodeWithoutProviderID: a node of the cluster has no provider id that names its instance. It
 	// may be this one's.
 	NodeWithoutProviderID Reason = "NodeWithoutProviderID"
+	// RegistersLate: nodes of its group usually register at its age, or later.
+	RegistersLate Reason = "RegistersLate"
 	// SharedCause: other instances have the same cause, and a replacement would have it too.
 	SharedCause Reason = "SharedCause"
 	// CauseOutside: one of its decisive causes lies in a role, template, subnet or cluster. A
@@ -231,6 +233,7 @@ var ends = map[Reason]string{
 	ConditionAlone:         "when the node leaves Ready, or you replace it yourself",
 	RepairNeedsPerson:      "when the condition is over, or you give its reason a repair in the policy: reboot or replace",
 	NodeWithoutProviderID:  "when every node of the cluster has a provider id, or the instance's own node shows",
+	RegistersLate:          "when it is half as old again as nodes of its group usually register, or an hour old; raise registration.deadline",
 	SharedCause:            "when you fix what the instances have in common",
 	CauseOutside:           "when you fix the cause, or set limits.causeOutside: tryOnce",
 	CauseNotChecked:        "when a check can look for the cause, or you set limits.causeOutside: tryOnce, or give the cause's ladder the act, too",

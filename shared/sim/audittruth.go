@@ -426,6 +426,11 @@ var ofMachine = map[string]func(excuse) bool{
 	"CauseNotChecked": func(e excuse) bool {
 		return e.inv.missed || slices.ContainsFunc(slices.Collect(maps.Keys(e.u.policy(e.inv, e.c, e.group).ladders)), func(k string) bool { return strings.Contains(k, "/") })
 	},
+	"RegistersLate": func(e excuse) bool { // some of its group, which may be gone by now, took almost as long
+		return slices.ContainsFunc(e.c.machines, func(m *machine) bool {
+			return m.g == e.g && m.node != nil && m.node.created.Sub(m.launched)*3/2 >= e.u.a.Now().Sub(e.m.launched)-lag
+		}) || !slices.ContainsFunc(e.c.machines, func(m *machine) bool { return m.g == e.g && m.node != nil })
+	},
 	"CausePasses": func(e excuse) bool {
 		return e.inv.missed || e.g.bounces || e.m.stays || e.others() || e.m.muted || e.m.ail == neverJoins || e.m.ail == neverReady
 	},
