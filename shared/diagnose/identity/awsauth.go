@@ -34,9 +34,6 @@ func (d *door) awsAuth(r evidence.Role, mode string) {
 	switch {
 	case !auth.Settled():
 		d.NotChecked(auth.Gap(), slices.Concat(awsAuthCodes, unmapped)...)
-	case auth.State == evidence.Absent:
-		d.RuledOut(awsAuthCodes...)
-		d.notMapped(r, mode)
 	case auth.Value.Unparseable != "":
 		d.Note(cause.AwsAuthUnparseable, d.blocks("cluster/"+cluster).
 			Says("mapRoles of aws-auth in %s is not valid YAML, so every role mapping in it is dropped, also that of %s", cluster, r.Name).
@@ -53,7 +50,7 @@ func (d *door) awsAuth(r evidence.Role, mode string) {
 func (d *door) inAwsAuth(r evidence.Role, auth evidence.AwsAuth, mode string) {
 	name, cluster := r.Name, d.ClusterID.Name
 	effective, mapped := roll.Find(auth.Roles, mappingOf(r))
-	withPath, hasPath := roll.Find(auth.Roles, func(m evidence.RoleMapping) bool { return m.Path && strings.EqualFold(m.ARN, r.ARN) })
+	withPath, hasPath := roll.Find(auth.Roles, func(m evidence.RoleMapping) bool { return strings.EqualFold(m.ARN, r.ARN) })
 	profile, isProfile := roll.Find(auth.Roles, d.ownProfile(r))
 	rejected := slices.IndexFunc(auth.Rejected, func(j evidence.RejectedMapping) bool { return sameRole(j.ARN, r.ARN) })
 	switch {
@@ -91,7 +88,7 @@ func sameRole(a, b string) bool { return strings.EqualFold(withoutPath(a), witho
 // mappingOf finds the effective mapping of the role.
 func mappingOf(r evidence.Role) func(evidence.RoleMapping) bool {
 	return func(m evidence.RoleMapping) bool {
-		return sameRole(m.ARN, r.ARN) && !m.InstanceProfile && m.Effective && !m.Path
+		return sameRole(m.ARN, r.ARN) && m.Effective && !m.Path
 	}
 }
 
@@ -100,7 +97,7 @@ func mappingOf(r evidence.Role) func(evidence.RoleMapping) bool {
 func (d *door) ownProfile(r evidence.Role) func(evidence.RoleMapping) bool {
 	p := d.Profile().Value
 	return func(m evidence.RoleMapping) bool {
-		return m.InstanceProfile && (strings.EqualFold(m.ARN, p.ARN) || strings.EqualFold(last(m.ARN), p.Name) || strings.EqualFold(last(m.ARN), r.Name))
+		return m.InstanceProfile && (strings.EqualFold(last(m.ARN), p.Name) || strings.EqualFold(last(m.ARN), r.Name))
 	}
 }
 
@@ -119,7 +116,7 @@ func (d *door) effective(r evidence.Role, auth evidence.AwsAuth, m evidence.Role
 	}
 	// An earlier entry of the same role may be right, and this one replaces it.
 	if i := slices.IndexFunc(auth.Roles, func(o evidence.RoleMapping) bool {
-		return o.Index < m.Index && !o.Effective && sameRole(o.ARN, m.ARN) && slices.Contains(o.Groups, groupNodes) && nodeUser(o.Username)
+		return !o.Effective && sameRole(o.ARN, m.ARN) && slices.Contains(o.Groups, groupNodes) && nodeUser(o.Username)
 	}); i >= 0 {
 		d.RuledOut(cause.AwsAuthWrongGroups, cause.AwsAuthWrongUsername)
 		d.Note(cause.AwsAuthDuplicateRole, d.defect(r, fmt.Sprintf("mapRoles[%d] and [%d]", auth.Roles[i].Index, m.Index),

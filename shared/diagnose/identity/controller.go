@@ -40,13 +40,13 @@ const namesTold = 5
 
 // others returns the other roles that the enabled stores map for nodes, and why some could not
 // be classified. Roles of Fargate and of nodes outside EC2 are left out.
-func (d *door) others(r evidence.Role, mode string) (out []otherRole, gap string) {
+func (d *door) others(mode string) (out []otherRole, gap string) {
 	if mode != modeConfigMap {
 		unread := 0
 		for _, arn := range d.Cluster.AccessEntries.Value.Principals {
 			e := d.Cluster.AccessEntries.Value.Entries[arn]
 			switch {
-			case arn == r.ARN, !strings.Contains(arn, ":role/"), strings.Contains(arn, ":role/aws-"):
+			case !strings.Contains(arn, ":role/"), strings.Contains(arn, ":role/aws-"):
 			case !e.Known():
 				unread++
 			case strings.HasPrefix(e.Value.Type, "EC2"):
@@ -58,7 +58,7 @@ func (d *door) others(r evidence.Role, mode string) (out []otherRole, gap string
 		}
 		sort.Slice(out, func(i, j int) bool { return out[i].arn < out[j].arn })
 	}
-	if mode != modeAPI && d.Cluster.AwsAuth.Known() {
+	if mode != modeAPI {
 		for _, m := range d.Cluster.AwsAuth.Value.Roles {
 			if m.Effective && (slices.Contains(m.Groups, groupNodes) || slices.Contains(m.Groups, groupBootstrappers)) && !slices.Contains(m.Groups, groupFargate) {
 				out = append(out, otherRole{arn: m.ARN, source: "aws-auth", field: field(m.Index, "rolearn")})
@@ -93,14 +93,11 @@ func (d *door) recognize(o *otherRole) {
 			o.is(byAccount, true, roll.Evidence{Source: "service account", Field: a.Namespace + "/" + a.Name + " eks.amazonaws.com/role-arn", Observed: a.RoleARN, Expected: "a role that no node is mapped by"})
 		}
 	}
-	role, trust := d.Roles[name], unclear
+	role := d.Roles[name]
 	if !strings.Contains(o.arn, ":"+d.ClusterID.Account+":") {
 		role = evidence.Skipped[evidence.Role](name + " is a role of another account")
 	}
-	who := assumers{}
-	if role.Known() && role.Value.TrustPolicy != "" {
-		trust, who = trusts(role.Value.TrustPolicy, accountOf(role.Value.ARN)), readAssumers(role.Value.TrustPolicy)
-	}
+	trust, who := trusts(role.Value.TrustPolicy, accountOf(role.Value.ARN)), readAssumers(role.Value.TrustPolicy)
 	o.nodes = trust == allows || who.fargate || d.ofNodes(name)
 	if o.nodes {
 		return
@@ -117,7 +114,6 @@ func (d *door) recognize(o *otherRole) {
 		o.is(byName, true, roll.Evidence{Source: "role " + name, Field: "RoleName", Observed: name, Expected: "another name than a controller's; this is the weakest evidence"})
 	}
 	switch {
-	case o.sure > 0:
 	case !role.Known():
 		o.gap = role.Missing("the role " + name)
 	case documents.Why != "":
@@ -144,7 +140,7 @@ func (d *door) ofNodes(name string) bool {
 		}
 	}
 	for _, g := range d.Groups {
-		if g.NodeClass.Known() && g.NodeClass.Value.Role == name || g.NodeGroup.Known() && last(g.NodeGroup.Value.RoleARN) == name {
+		if g.NodeClass.Value.Role == name || last(g.NodeGroup.Value.RoleARN) == name {
 			return true
 		}
 	}

@@ -54,12 +54,9 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 // the same group is assumed to, unless its role is known to differ. gap says why the role of
 // one with another instance profile is unknown.
 func sharesRole(c *evidence.Case, s evidence.Sound) (shares bool, gap string) {
-	mine, theirs := c.Profile(), c.Profiles[s.Profile]
-	switch {
-	case s.Profile != "" && s.Profile == c.Config().Value.ProfileARN:
-		return true, ""
-	case mine.Known() && theirs.Known():
-		return slices.Equal(mine.Value.Roles, theirs.Value.Roles), ""
+	theirs := c.Profiles[s.Profile]
+	if theirs.Known() {
+		return slices.Equal(c.Profile().Value.Roles, theirs.Value.Roles), ""
 	}
 	if s.Profile != "" && !theirs.Settled() {
 		gap = theirs.Missing("instance profile " + s.Profile)

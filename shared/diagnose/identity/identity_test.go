@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/identity"
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/causetest"
@@ -124,8 +125,13 @@ func change[K comparable, V any](m map[K]evidence.Fact[V], key K, f func(*V)) {
 }
 
 func analyze(e *evidence.Evidence, kind roll.Kind) *cause.Sheet {
+	return analyzeOf(e, roll.Finding{Kind: kind, Owner: roll.OwnerKarpenter, Group: groupOfNode})
+}
+
+func analyzeOf(e *evidence.Evidence, f roll.Finding) *cause.Sheet {
 	s := &cause.Sheet{}
-	identity.Analyze(&evidence.Case{Evidence: e, Finding: roll.Finding{Instance: instance, Kind: kind, Owner: roll.OwnerKarpenter, Group: groupOfNode}}, s)
+	f.Instance = instance
+	identity.Analyze(&evidence.Case{Evidence: e, Finding: f}, s)
 	return s
 }
 
@@ -154,6 +160,11 @@ func TestWhatIsFound(t *testing.T) {
 			e.Cluster.AwsAuth = evidence.Read(evidence.AwsAuth{Rejected: []evidence.RejectedMapping{{Index: 0, ARN: nodeRole, Why: "no username"}}})
 		}, "NodeRoleNotMapped"},
 
+		{"its entry in aws-auth is dropped, and the controller's is not", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(controller))
+			e.Cluster.AwsAuth.Value.Rejected = []evidence.RejectedMapping{{Index: 0, ARN: nodeRole, Why: "no username"}}
+		}, "NodeRoleNotMapped"},
+
 		{"it is mapped as a user", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = evidence.Read(evidence.AwsAuth{Users: []string{nodeRole}})
 		}, ""},
@@ -161,6 +172,24 @@ func TestWhatIsFound(t *testing.T) {
 		{"the controller's role is mapped", configMap, awsAuth(mapped(controller)), "ControllerRoleMapped"},
 		{"the controller's role has the entry", api, accessEntries(entry(controller, "EC2_LINUX")), "ControllerRoleMapped"},
 		{"the controller's role has an entry of its own sort", api, accessEntries(entry(controller, "STANDARD")), "NodeRoleNotMapped"},
+		{"the controller's role has an entry that is not asked", configMap, do(awsAuth(), accessEntries(entry(controller, "EC2_LINUX"))), "NodeRoleNotMapped"},
+		{"the controller's role is mapped in the store that is not asked", api, do(accessEntries(), awsAuth(mapped(controller))), "NodeRoleNotMapped"},
+		{"the controller's role is there twice, and the last is no node's", configMap, awsAuth(mapped(controller, func(m *evidence.RoleMapping) { m.Effective = false }),
+			mapped(controller, func(m *evidence.RoleMapping) { m.Groups = []string{"system:masters"} })), "NodeRoleNotMapped"},
+		{"the controller's role is mapped with the group of nodes alone", configMap, awsAuth(mapped(controller, func(m *evidence.RoleMapping) { m.Groups = []string{"system:nodes"} })), "ControllerRoleMapped"},
+		{"a controller's role by another name", configMap, awsAuth(mapped("arn:aws:iam::111122223333:role/KarpenterIRSA-payments")), "ControllerRoleMapped"},
+		{"a name of Karpenter's, and neither pods nor EC2 may assume it", configMap, other("Karpenter-payments", trustAccount), "ControllerRoleMapped"},
+		{"pods may assume it, and EC2 under a condition", configMap, other("f3a91c", `{"Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":"sts:AssumeRole"},{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole","Condition":{"Bool":{"x":"y"}}}]}`),
+			"NodeRoleNotMapped"},
+		{"pods are denied", configMap, other("f3a91c", `{"Statement":{"Effect":"Deny","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":"sts:AssumeRole"}}`), "NodeRoleNotMapped"},
+		{"Karpenter's service account names another one", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/f3a91c"))
+			e.Cluster.Controllers = evidence.Read([]evidence.ServiceAccount{{Namespace: "kube-system", Name: "karpenter", RoleARN: controller}})
+		}, "NodeRoleNotMapped"},
+		{"what may describe and give roles", configMap, func(e *evidence.Evidence) {
+			other("f3a91c", trustAccount)(e)
+			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": evidence.Read([]evidence.PolicyDocument{{Name: "a", Text: `{"Statement":{"Effect":"Allow","Action":["ec2:Describe*","iam:PassRole"]}}`}})}
+		}, "NodeRoleNotMapped"},
 		{"Karpenter's role for other nodes is mapped", configMap, awsAuth(mapped("arn:aws:iam::111122223333:role/Karpenter-payments")), "NodeRoleNotMapped"},
 		{"what looks like it may not be assumed by EC2", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/Karpenter-payments"))
@@ -199,6 +228,10 @@ func TestWhatIsFound(t *testing.T) {
 			e.Cluster.AwsAuth = roles(mapped(controller))
 			e.Groups["nodepool/other"] = evidence.Group{NodeClass: evidence.Read(evidence.NodeClass{Role: "KarpenterController-payments"})}
 		}, "NodeRoleNotMapped"},
+		{"the role of a node group's nodes", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped(controller))
+			e.Groups["nodegroup/web"] = evidence.Group{NodeGroup: evidence.Read(evidence.NodeGroup{RoleARN: controller})}
+		}, "NodeRoleNotMapped"},
 		{"a role that a build system assumes", configMap, func(e *evidence.Evidence) {
 			other("ci", `{"Statement":{"Effect":"Allow","Principal":{"Federated":"arn:aws:iam::111122223333:oidc-provider/token.actions.githubusercontent.com"},"Action":"sts:AssumeRoleWithWebIdentity"}}`)(e)
 		}, "NodeRoleNotMapped"},
@@ -216,6 +249,16 @@ func TestWhatIsFound(t *testing.T) {
 			a.Policies = []string{"arn:aws:eks::aws:cluster-access-policy/AmazonEKSAutoNodePolicy"}
 			e.Cluster.AccessEntries = entries(a)
 		}, ""},
+		{"an entry for Auto Mode, and the node is named after its id", api, do(joining(func(j *userdata.Join) { j.InstanceIDName = true }), func(e *evidence.Evidence) {
+			a := entry(nodeRole, "EC2")
+			a.Policies = []string{"arn:aws:eks::aws:cluster-access-policy/AmazonEKSAutoNodePolicy"}
+			e.Cluster.AccessEntries = entries(a)
+		}), ""},
+		{"an entry by the name of the session, and the node is named after its id", api, do(joining(func(j *userdata.Join) { j.InstanceIDName = true }), func(e *evidence.Evidence) {
+			a := entry(nodeRole, "EC2_LINUX")
+			a.Username = "system:node:{{SessionName}}"
+			e.Cluster.AccessEntries = entries(a)
+		}), ""},
 		{"an entry that is not asked", configMap, accessEntries(entry(nodeRole, "STANDARD")), ""},
 		{"the role was made again", both, nodesRole(func(r *evidence.Role) { r.Created = then.Add(2 * time.Hour) }), "AccessEntryStale"},
 		{"the role was made at the same moment", both, nodesRole(func(r *evidence.Role) { r.Created = then.Add(time.Hour) }), ""},
@@ -231,8 +274,17 @@ func TestWhatIsFound(t *testing.T) {
 			change(e.Roles, "payments-node", func(r *evidence.Role) { r.ARN = arn })
 			e.Cluster.AwsAuth = roles(mapped(arn, func(m *evidence.RoleMapping) { m.Path = true }))
 		}, "AwsAuthArnHasPath"},
+		{"the ARN with a path is another role's", configMap, awsAuth(mapped("arn:aws:iam::111122223333:role/team/others", func(m *evidence.RoleMapping) { m.Path = true })), "NodeRoleNotMapped"},
 		{"the role has a path and the ARN has none", configMap, nodesRole(func(r *evidence.Role) { r.ARN = "arn:aws:iam::111122223333:role/team/payments-node" }), ""},
 		{"the ARN is the profile's", configMap, awsAuth(mapped(profile, func(m *evidence.RoleMapping) { m.InstanceProfile = true })), "AwsAuthArnIsInstanceProfile"},
+		{"the ARN is the profile's, which has another name than the role", configMap, func(e *evidence.Evidence) {
+			change(e.Profiles, profile, func(p *evidence.InstanceProfile) { p.Name = "web" })
+			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:instance-profile/web", func(m *evidence.RoleMapping) { m.InstanceProfile = true }))
+		}, "AwsAuthArnIsInstanceProfile"},
+		{"the ARN is that of a profile with the role's name", configMap, func(e *evidence.Evidence) {
+			change(e.Profiles, profile, func(p *evidence.InstanceProfile) { p.Name = "web" })
+			e.Cluster.AwsAuth = roles(mapped(profile, func(m *evidence.RoleMapping) { m.InstanceProfile = true }))
+		}, "AwsAuthArnIsInstanceProfile"},
 		{"the ARN is another profile's", configMap, awsAuth(mapped(profile+"-2", func(m *evidence.RoleMapping) { m.InstanceProfile = true })), "NodeRoleNotMapped"},
 		{"without the group of nodes", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:bootstrappers", "system:masters"} })), "AwsAuthWrongGroups"},
 		{"without the group of bootstrappers, as AWS's own access entries", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:nodes"} })),
@@ -251,6 +303,13 @@ func TestWhatIsFound(t *testing.T) {
 			j.InstanceIDName = true
 			j.Kubelet.HostnameOverride = userdata.Setting{State: userdata.Dynamic}
 		}), ""},
+		{"by the name of the session, and a branch names the node otherwise", configMap,
+			do(joining(func(j *userdata.Join) { j.Conditional = true }), awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:{{SessionName}}" }))), ""},
+		{"by the DNS name, and user data that names the node after its id is faulty", configMap, func(e *evidence.Evidence) {
+			i := e.Instances[instance]
+			i.UserData = evidence.Read(userdata.Boot{Joins: []userdata.Join{{Tool: userdata.Nodeadm, InstanceIDName: true}}, Faults: []userdata.Fault{{Effect: userdata.Unread}}})
+			e.Instances[instance] = i
+		}, ""},
 		{"by the DNS name, and a branch may name the node after its id", configMap, joining(func(j *userdata.Join) { j.InstanceIDName, j.Conditional = true, true }), ""},
 		{"an entry by the DNS name, and the node is named after its id", api, joining(func(j *userdata.Join) { j.InstanceIDName = true }), "AccessEntryWrongType"},
 		{"an entry of Auto Mode's type, and the node is named after its id", api, do(joining(func(j *userdata.Join) { j.InstanceIDName = true }), accessEntries(entry(nodeRole, "EC2"))), ""},
@@ -258,6 +317,10 @@ func TestWhatIsFound(t *testing.T) {
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective = false }),
 				mapped("arn:aws:iam::111122223333:role/Payments-Node", func(m *evidence.RoleMapping) { m.Username, m.Groups = "admin", []string{"system:masters"} }))
 		}, "AwsAuthDuplicateRole"},
+		{"twice, once with its path and right", configMap, func(e *evidence.Evidence) {
+			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/team/payments-node", func(m *evidence.RoleMapping) { m.Path = true }),
+				mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = nil }))
+		}, "AwsAuthWrongGroups"},
 		{"twice, and none has the groups", configMap, func(e *evidence.Evidence) {
 			masters := func(m *evidence.RoleMapping) { m.Groups = []string{"system:masters"} }
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, masters, func(m *evidence.RoleMapping) { m.Effective = false }), mapped(nodeRole, masters))
@@ -445,27 +508,169 @@ func TestOfASilentNodeAMissingMappingIsDecisiveOnlyIfNoOtherWithItsRoleIsWell(t 
 		sound []evidence.Sound
 		alone bool
 		want  string
+		gap   bool
 	}{
-		"no other is well":                                   {nil, false, "NodeRoleNotMapped"},
-		"nobody looked at the others":                        {nil, true, "NodeRoleNotMapped?"},
-		"one of its group, with its profile":                 {[]evidence.Sound{{Group: groupOfNode, Profile: profile}}, false, "NodeRoleNotMapped?"},
-		"one of another group, with its profile":             {[]evidence.Sound{{Group: "asg/other", Profile: profile}}, false, "NodeRoleNotMapped?"},
-		"one of another group, whose profile holds its role": {[]evidence.Sound{{Group: "asg/other", Profile: twin}}, false, "NodeRoleNotMapped?"},
-		"one of its group, with another role":                {[]evidence.Sound{{Group: groupOfNode, Profile: other}}, false, "NodeRoleNotMapped"},
-		"one of another group, with another role":            {[]evidence.Sound{{Group: "asg/other", Profile: other}}, false, "NodeRoleNotMapped"},
-		"one of its group, whose role was not read":          {[]evidence.Sound{{Group: groupOfNode, Profile: unread}}, false, "NodeRoleNotMapped?"},
-		"one of another group, whose role was not read":      {[]evidence.Sound{{Group: "asg/other", Profile: unread}}, false, "NodeRoleNotMapped"},
+		"no other is well":                                   {nil, false, "NodeRoleNotMapped", false},
+		"nobody looked at the others":                        {nil, true, "NodeRoleNotMapped?", false},
+		"one of its group, with its profile":                 {[]evidence.Sound{{Group: groupOfNode, Profile: profile}}, false, "NodeRoleNotMapped?", false},
+		"one of another group, with its profile":             {[]evidence.Sound{{Group: "asg/other", Profile: profile}}, false, "NodeRoleNotMapped?", false},
+		"one of another group, whose profile holds its role": {[]evidence.Sound{{Group: "asg/other", Profile: twin}}, false, "NodeRoleNotMapped?", false},
+		"one of its group, with another role":                {[]evidence.Sound{{Group: groupOfNode, Profile: other}}, false, "NodeRoleNotMapped", false},
+		"one of another group, with another role":            {[]evidence.Sound{{Group: "asg/other", Profile: other}}, false, "NodeRoleNotMapped", false},
+		"one of its group, whose role was not read":          {[]evidence.Sound{{Group: groupOfNode, Profile: unread}}, false, "NodeRoleNotMapped?", true},
+		"one of its group, without a profile":                {[]evidence.Sound{{Group: groupOfNode}}, false, "NodeRoleNotMapped?", false},
+		"one of another group, whose role was not read":      {[]evidence.Sound{{Group: "asg/other", Profile: unread}}, false, "NodeRoleNotMapped", false},
 	} {
 		e := sound("CONFIG_MAP")
 		e.Cluster.AwsAuth = roles()
 		e.Profiles[twin] = e.Profiles[profile]
 		e.Profiles[other] = evidence.Read(evidence.InstanceProfile{ARN: other, Roles: []string{"payments-other"}})
 		e.Sound, e.Alone = tt.sound, tt.alone
-		if got := causetest.Told(analyze(e, roll.Unknown)); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		s := analyze(e, roll.Unknown)
+		if got, gap := causetest.Told(s), s.Causes()[0].Unsettled != ""; got != tt.want || gap != tt.gap {
+			t.Errorf("%s: %q, unsettled %t, want %q", name, got, gap, tt.want)
 		}
 		if got := causetest.Told(analyze(e, roll.NotReady)); got != "" {
 			t.Errorf("%s: a node that reports is known to its cluster: %q", name, got)
+		}
+	}
+}
+
+// A role that let a node in after the instance's launch is mapped.
+func TestOfAnUnregisteredInstanceAMissingMappingIsAHintIfItsRoleLetOneIn(t *testing.T) {
+	const other = profile + "-other"
+	member := evidence.Member{Instance: "i-00000002", Healthy: true, Described: true, Profile: profile, Joined: then.Add(time.Minute)}
+	for name, tt := range map[string]struct {
+		sound  []evidence.Sound
+		member func(*evidence.Member)
+		want   string
+	}{
+		"one joined since":                        {[]evidence.Sound{{Group: "asg/other", Profile: profile, Latest: "i-00000002", Joined: then.Add(time.Minute)}}, nil, "NodeRoleNotMapped?"},
+		"one joined before":                       {[]evidence.Sound{{Group: groupOfNode, Profile: profile, Latest: "i-00000002", Joined: then}}, nil, "NodeRoleNotMapped"},
+		"one joined since, with another role":     {[]evidence.Sound{{Group: groupOfNode, Profile: other, Latest: "i-00000002", Joined: then.Add(time.Minute)}}, nil, "NodeRoleNotMapped"},
+		"one joined since, whose role is unknown": {[]evidence.Sound{{Group: groupOfNode, Profile: "unread", Latest: "i-00000002", Joined: then.Add(time.Minute)}}, nil, "NodeRoleNotMapped"},
+		"one of its group joined since":           {nil, func(*evidence.Member) {}, "NodeRoleNotMapped?"},
+		"one that is not healthy":                 {nil, func(m *evidence.Member) { m.Healthy = false }, "NodeRoleNotMapped"},
+		"one whose profile is not known":          {nil, func(m *evidence.Member) { m.Described, m.Profile = false, "" }, "NodeRoleNotMapped"},
+		"the instance itself":                     {nil, func(m *evidence.Member) { m.Instance = instance }, "NodeRoleNotMapped"},
+	} {
+		e := sound("CONFIG_MAP")
+		e.Cluster.AwsAuth, e.Sound = roles(), tt.sound
+		i := e.Instances[instance]
+		i.Config.Value.Launched = then
+		e.Instances[instance] = i
+		e.Profiles[other] = evidence.Read(evidence.InstanceProfile{ARN: other, Roles: []string{"payments-other"}})
+		if tt.member != nil {
+			m := member
+			tt.member(&m)
+			e.Groups[groupOfNode] = evidence.Group{Members: []evidence.Member{m}}
+		}
+		if got := causetest.Told(analyze(e, roll.Unregistered)); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// What could not be read, or cannot be judged, is never ruled out.
+func TestWhatCannotBeJudgedIsNotChecked(t *testing.T) {
+	named := joining(func(j *userdata.Join) { j.InstanceIDName = true })
+	for _, tt := range []struct {
+		name, mode string
+		spoil      func(*evidence.Evidence)
+		code       cause.Code
+	}{
+		{"user data, for the name in aws-auth", "CONFIG_MAP", func(e *evidence.Evidence) {
+			e.Instances[instance] = evidence.Instance{Config: e.Instances[instance].Config}
+		}, cause.AwsAuthWrongUsername},
+		{"user data, for the name in the entry", "API", func(e *evidence.Evidence) {
+			e.Instances[instance] = evidence.Instance{Config: e.Instances[instance].Config}
+		}, cause.AccessEntryWrongType},
+		{"an entry of Auto Mode's type, and the node is named after its id", "API", do(named, accessEntries(entry(nodeRole, "EC2"))), cause.AccessEntryWrongType},
+		{"the policies of Auto Mode's entry", "API", accessEntries(entryOf{nodeRole, evidence.AccessEntry{Type: "EC2", Created: then.Add(time.Hour)}}), cause.AccessEntryWrongType},
+		{"the date of the role", "API", nodesRole(func(r *evidence.Role) { r.Created = time.Time{} }), cause.AccessEntryStale},
+		{"a policy of another account's with the name of AWS's", "API", func(e *evidence.Evidence) {
+			e.Policies["payments-node"] = evidence.Read(evidence.Policies{Attached: []string{"arn:aws:iam::111122223333:policy/AmazonEKSWorkerNodePolicy", "arn:aws:iam::111122223333:policy/AmazonEC2ContainerRegistryPullOnly"}})
+		}, cause.RolePoliciesMissing},
+		{"an inline policy", "API", func(e *evidence.Evidence) {
+			e.Policies["payments-node"] = evidence.Read(evidence.Policies{Inline: []string{"node"}})
+		}, cause.RolePoliciesMissing},
+	} {
+		e := sound(tt.mode)
+		tt.spoil(e)
+		s := analyze(e, roll.Unregistered)
+		if !slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool { return u.Code == tt.code }) {
+			t.Errorf("%s: %s is not among %v", tt.name, tt.code, s.Open())
+		}
+	}
+	e := sound("API")
+	e.Cluster.AccessEntries.Value.Entries = nil
+	if s := analyze(e, roll.Unregistered); !slices.Contains(s.Clear(), cause.NodeRoleNotMapped) || len(s.Open()) != 2 {
+		t.Errorf("an entry that is listed and was not read: not checked %v, ruled out %v", s.Open(), s.Clear())
+	}
+	e = windowsNode("API")
+	e.Nodes[""] = evidence.Node{Object: e.Nodes[""].Object, Pods: evidence.Failed[[]evidence.Pod]("denied")}
+	if s := analyze(e, roll.NotReady); !slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool { return u.Code == cause.RolePoliciesMissing }) {
+		t.Errorf("the pods of a node that waits for its network: not checked %v", s.Open())
+	}
+	e = sound("API")
+	e.Cluster.AccessEntries = entries()
+	if s := analyze(e, roll.Unregistered); !slices.Contains(s.Clear(), cause.ControllerRoleMapped) {
+		t.Errorf("no other role has an entry, and %v", s.Open())
+	}
+}
+
+// A missing policy is proven by a call that AWS refused.
+func TestMissingPolicies(t *testing.T) {
+	const waits = "NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized"
+	pod := func(owner, reason, message string) func(*evidence.Evidence) {
+		return func(e *evidence.Evidence) {
+			e.Nodes = map[string]evidence.Node{"": {
+				Object: evidence.Read(evidence.NodeObject{Conditions: []evidence.Condition{{Type: "Ready", Status: "False", Message: message}}}),
+				Pods:   evidence.Read([]evidence.Pod{{Owner: owner, Events: []evidence.Event{{Reason: reason, Message: "Unauthorized operation: failed to call ec2:AssignPrivateIpAddresses."}}}}),
+			}}
+		}
+	}
+	boot := func(attached string, signs ...console.Found) func(*evidence.Evidence) {
+		return func(e *evidence.Evidence) {
+			i := e.Instances[instance]
+			i.Console = evidence.Read(console.Log{Lines: 9, Found: signs})
+			e.Instances[instance] = i
+			e.Policies["payments-node"] = evidence.Read(evidence.Policies{Attached: []string{"arn:aws:iam::aws:policy/" + attached}})
+		}
+	}
+	failed, refused := console.Found{Sign: console.NodeadmFailed}, console.Found{Sign: console.AccessDenied, Detail: "EC2: DescribeInstances: UnauthorizedOperation"}
+	joined := func(e *evidence.Evidence) {
+		e.Sound = []evidence.Sound{{Profile: profile, Latest: "i-00000002", Joined: then}}
+	}
+	for _, tt := range []struct {
+		name  string
+		kind  roll.Kind
+		spoil func(*evidence.Evidence)
+		want  string
+	}{
+		{"the CNI's call is refused", roll.NotReady, pod("DaemonSet/aws-node", "MissingIAMPermissions", waits), "RolePoliciesMissing"},
+		{"the CNI's call is refused, and the node is new", roll.Uninitialized, pod("DaemonSet/aws-node", "MissingIAMPermissions", waits), "RolePoliciesMissing"},
+		{"the node waits for something else", roll.NotReady, pod("DaemonSet/aws-node", "MissingIAMPermissions", "PLEG is not healthy"), "RolePoliciesMissing?"},
+		{"another pod's call is refused", roll.NotReady, pod("DaemonSet/ebs-csi-node", "MissingIAMPermissions", waits), ""},
+		{"the CNI reports something else", roll.NotReady, pod("DaemonSet/aws-node", "BackOff", waits), ""},
+		{"nodeadm's call is refused", roll.Unregistered, boot("AmazonEC2ContainerRegistryPullOnly", failed, refused), "RolePoliciesMissing"},
+		{"bootstrap.sh's call is refused", roll.Unregistered, boot("AmazonEC2ContainerRegistryPullOnly", console.Found{Sign: console.BootstrapFailed}, refused), "RolePoliciesMissing"},
+		{"Bottlerocket's call is refused", roll.Unregistered, boot("AmazonEC2ContainerRegistryPullOnly", console.Found{Sign: console.BottlerocketFailed}, refused), "RolePoliciesMissing"},
+		{"nodeadm's call is refused, and another node joined", roll.Unregistered, do(boot("AmazonEC2ContainerRegistryPullOnly", failed, refused), joined), "RolePoliciesMissing"},
+		{"no call is refused, and another node joined", roll.Unregistered, do(boot("AmazonEC2ContainerRegistryPullOnly", failed), joined), ""},
+		{"no call is refused", roll.Unregistered, boot("AmazonEC2ContainerRegistryPullOnly", failed), "RolePoliciesMissing?"},
+		{"a call is refused, and nothing failed of it", roll.Unregistered, boot("AmazonEC2ContainerRegistryPullOnly", console.Found{Sign: console.KubeletFailed}, refused), "RolePoliciesMissing?"},
+		{"another call is refused", roll.Unregistered, boot("AmazonEC2ContainerRegistryPullOnly", failed, console.Found{Sign: console.AccessDenied, Detail: "GetObject: AccessDenied"}), "RolePoliciesMissing?"},
+		{"the policy that allows the call is there", roll.Unregistered, boot("AmazonEKSWorkerNodePolicy", failed, refused), "RolePoliciesMissing?"},
+		{"the node registered", roll.NotReady, boot("AmazonEC2ContainerRegistryPullOnly", failed, refused), "RolePoliciesMissing?"},
+	} {
+		e := sound("API")
+		if tt.kind != roll.Unregistered {
+			pod("", "", "")(e)
+		}
+		tt.spoil(e)
+		if got := causetest.Told(analyze(e, tt.kind)); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
@@ -482,6 +687,60 @@ func TestTheFixNamesWhatItIsAbout(t *testing.T) {
 	for _, part := range []string{"--arn " + nodeRole, "--username 'system:node:{{EC2PrivateDNSName}}'", "--group system:bootstrappers --group system:nodes"} {
 		if fix := analyze(e, roll.Unregistered).Causes()[0].Fix; !strings.Contains(fix, part) {
 			t.Errorf("%s\nlacks %s", fix, part)
+		}
+	}
+}
+
+func TestTheEntryIsOfTheTypeThatTheNodeNeeds(t *testing.T) {
+	windows := func(e *evidence.Evidence) {
+		i := e.Instances[instance]
+		i.Config.Value.Platform = "windows"
+		e.Instances[instance] = i
+	}
+	named := joining(func(j *userdata.Join) { j.InstanceIDName = true })
+	for _, tt := range []struct {
+		name  string
+		mode  string
+		owner roll.Owner
+		spoil func(*evidence.Evidence)
+		want  string
+		fix   []string
+	}{
+		{"an entry for a person", "API", roll.OwnerKarpenter, accessEntries(entry(nodeRole, "STANDARD")), "AccessEntryWrongType", []string{"delete-access-entry", "create-access-entry", "--type EC2_LINUX"}},
+		{"a Windows node", "API", roll.OwnerKarpenter, do(windows, accessEntries()), "NodeRoleNotMapped", []string{"--type EC2_WINDOWS"}},
+		{"a Windows node in aws-auth", "CONFIG_MAP", roll.OwnerKarpenter, do(windows, awsAuth()), "NodeRoleNotMapped", []string{"--group " + groupOfWindows}},
+		{"a node of Auto Mode", "API", roll.OwnerAutoMode, accessEntries(), "NodeRoleNotMapped", []string{"--type EC2\n", "associate-access-policy"}},
+		{"a node named after its id", "API", roll.OwnerKarpenter, do(named, accessEntries()), "NodeRoleNotMapped", []string{"--type EC2\n", "associate-access-policy"}},
+		{"a node of Auto Mode, named after its id, without the policy", "API", roll.OwnerAutoMode, do(named, accessEntries(entry(nodeRole, "EC2"))), "AccessEntryWrongType", []string{"associate-access-policy"}},
+		{"a controller's role in place of a node group's", "API", roll.OwnerManagedNodeGroup, accessEntries(entry(controller, "EC2_LINUX")), "NodeRoleNotMapped", []string{"create-access-entry"}},
+	} {
+		e := sound(tt.mode)
+		tt.spoil(e)
+		s := analyzeOf(e, roll.Finding{Kind: roll.Unregistered, Owner: tt.owner, Group: groupOfNode})
+		if got := causetest.Told(s); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+		for _, part := range tt.fix {
+			if fix := s.Causes()[0].Fix + "\n"; !strings.Contains(fix, part) {
+				t.Errorf("%s: %s\nlacks %s", tt.name, fix, part)
+			}
+		}
+	}
+}
+
+// Instances share the fault of what they come from.
+func TestAMissingProfileIsThatOfItsOrigin(t *testing.T) {
+	for want, config := range map[string]evidence.InstanceConfig{
+		"instance-profile/" + profile: {ProfileARN: profile, NodeClass: "default"},
+		"nodeclass/default":           {NodeClass: "default", LaunchTemplate: "lt-1", LaunchTemplateVersion: "2"},
+		"launch-template/lt-1:2":      {LaunchTemplate: "lt-1", LaunchTemplateVersion: "2"},
+		string(groupOfNode):           {},
+	} {
+		e := sound("API")
+		e.Instances[instance] = evidence.Instance{Config: evidence.Read(config)}
+		e.Profiles[profile] = evidence.None[evidence.InstanceProfile]()
+		if got := analyze(e, roll.Unregistered).Causes()[0]; got.Code != cause.InstanceProfileMissing || got.Subject != want {
+			t.Errorf("%s of %q, want %q", got.Code, got.Subject, want)
 		}
 	}
 }
@@ -531,6 +790,10 @@ func TestTrustPolicies(t *testing.T) {
 		{"allowed for another account's resources", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole","Condition":{"StringEquals":{"aws:SourceAccount":"123456789012"}}}`), true, false},
 		{"allowed with an external id", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole","Condition":{"StringEquals":{"sts:ExternalId":"x"}}}`), true, false},
 		{"allowed without an external id", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole","Condition":{"StringNotEquals":{"sts:ExternalId":"x"}}}`), false, true},
+		{"allowed under a condition that is not judged", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole","Condition":{"StringEquals":{"aws:SourceOrgID":"o-1"}}}`), false, true},
+		{"allowed, and by exception too", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"},{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"NotAction":"sts:TagSession"}`), false, false},
+		{"allowed, and denied all but some actions", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"},{"Effect":"Deny","Principal":"*","NotAction":"sts:TagSession"}`), false, true},
+		{"all but some actions, with an external id", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"NotAction":"sts:TagSession","Condition":{"StringEquals":{"sts:ExternalId":"x"}}}`), true, false},
 		{"all but some actions", statement(`{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"NotAction":"sts:TagSession"}`), false, true},
 		{"by exception", statement(`{"Effect":"Allow","NotPrincipal":{"AWS":"arn:aws:iam::111122223333:root"},"Action":"sts:AssumeRole"}`), false, true},
 		{"no policy", "", false, true},
@@ -645,6 +908,12 @@ func TestAWindowsNodeWhoseRoleIsMappedAsALinuxNodes(t *testing.T) {
 		{"aws-auth without the group", configMap, grouped(), "AwsAuthWrongGroups"},
 		{"aws-auth without the group, and no entry", both, grouped(), "AwsAuthWrongGroups"},
 		{"aws-auth with the group", configMap, grouped(groupOfWindows), ""},
+		{"aws-auth with the group, and an entry that is not asked", configMap, do(grouped(groupOfWindows), entered("EC2_LINUX")), ""},
+		{"aws-auth without the group is not asked", api, grouped(), ""},
+		{"aws-auth lacks the role", configMap, awsAuth(), ""},
+		{"a Windows node of its group works with the role", api, func(e *evidence.Evidence) {
+			e.Groups[groupOfNode] = evidence.Group{Members: []evidence.Member{{Instance: "i-00000002", Healthy: true, Described: true, Profile: profile}}}
+		}, "AccessEntryWrongType?"},
 		{"a Linux node", api, func(e *evidence.Evidence) {
 			i := e.Instances[instance]
 			i.Config.Value.Platform = ""
@@ -664,10 +933,24 @@ func TestAWindowsNodeWhoseRoleIsMappedAsALinuxNodes(t *testing.T) {
 			}
 		}
 	}
-	e := windowsNode(api)
-	e.Cluster.AccessEntries = evidence.Failed[evidence.AccessEntries]("throttled")
-	if got := fmt.Sprint(analyze(e, roll.NotReady).Open()); !strings.Contains(got, "AccessEntryWrongType") {
-		t.Errorf("not read: %s", got)
+	for _, hide := range []func(*evidence.Evidence){
+		func(e *evidence.Evidence) {
+			e.Cluster.AccessEntries = evidence.Failed[evidence.AccessEntries]("throttled")
+		},
+		func(e *evidence.Evidence) { e.Cluster.AccessEntries.Value.Entries = nil },
+		func(e *evidence.Evidence) { e.Cluster.Config = evidence.Failed[evidence.ClusterConfig]("throttled") },
+		func(e *evidence.Evidence) { e.Roles = nil },
+		func(e *evidence.Evidence) { e.Nodes = nil },
+		func(e *evidence.Evidence) { e.Nodes[""].Object.Value.Conditions[0].Message = "" },
+		func(e *evidence.Evidence) {
+			e.Cluster.AccessEntries, e.Cluster.AwsAuth = entries(), evidence.Failed[evidence.AwsAuth]("throttled")
+		},
+	} {
+		e := windowsNode(both)
+		hide(e)
+		if got := fmt.Sprint(analyze(e, roll.NotReady).Open()); !strings.Contains(got, "AccessEntryWrongType") && !strings.Contains(got, "AwsAuthWrongGroups") {
+			t.Errorf("not read: %s", got)
+		}
 	}
 	if got := causetest.Told(analyze(windowsNode(api), roll.Unregistered)); got != "" {
 		t.Errorf("%q: an instance with an entry of Linux nodes registers all the same", got)

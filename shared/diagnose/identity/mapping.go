@@ -174,7 +174,7 @@ func (d *door) notMapped(r evidence.Role, mode string) {
 		fix = d.newEntry(r.ARN, false)
 	}
 	found := d.blocks("role/" + r.ARN).Fix(fix)
-	others, gap := d.others(r, mode)
+	others, gap := d.others(mode)
 	if wrong, ok := controllers(others); ok {
 		d.RuledOut(cause.NodeRoleNotMapped)
 		d.Note(cause.ControllerRoleMapped, found.
@@ -288,7 +288,7 @@ func usernameNaming(user string) naming {
 // https://awslabs.github.io/amazon-eks-ami/nodeadm/doc/examples/
 func (d *door) naming() (name naming, shown roll.Evidence, gap string) {
 	data, source := d.UserData()
-	if !data.Known() || len(data.Value.Joins) != 1 || len(data.Value.Faults) > 0 {
+	if len(data.Value.Joins) != 1 || len(data.Value.Faults) > 0 {
 		return "", roll.Evidence{}, data.Gap()
 	}
 	j := data.Value.Joins[0]

@@ -118,10 +118,8 @@ func (d *door) policies() cause.Verdict {
 	switch why := d.Untold(); {
 	case why != "" && d.waitsForCNI():
 		return cause.NotChecked(why)
-	case role.State == evidence.Absent:
-		return cause.Verdict{} // nothing holds a permission; other codes report that
 	case !role.Known():
-		return cause.NotChecked(role.Gap())
+		return cause.NotChecked(role.Gap()) // "" if there is no role, which other codes report
 	case !of.Settled():
 		return cause.NotChecked(of.Gap())
 	case len(missing) == 0:

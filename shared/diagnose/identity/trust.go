@@ -63,12 +63,12 @@ func trusts(policy, account string) verdict {
 		meant, known := st.meansEC2()
 		switch {
 		case known && !meant:
-		case known && strings.EqualFold(st.Effect, "Deny"):
-			if len(st.Condition) == 0 {
+		case strings.EqualFold(st.Effect, "Deny"):
+			if known && len(st.Condition) == 0 {
 				return denies
 			}
 			return unclear
-		case known && st.never(account):
+		case st.never(account):
 		case known && len(st.Condition) == 0:
 			out = allows
 		case out == denies:

@@ -25,7 +25,7 @@ func (d *door) ofWindows() bool { return d.Config().Value.Platform == "windows" 
 // windows checks whether the role of a Windows node that waits for its network is mapped as that of
 // a Windows node.
 func (d *door) windows() {
-	profile, role, mode := d.Profile(), d.Role(), d.mode()
+	role, mode := d.Role(), d.mode()
 	switch gap := d.Unexplained(); {
 	case !d.Node().Object.Known():
 		for _, code := range windowsCodes {
@@ -37,9 +37,6 @@ func (d *door) windows() {
 		return
 	case !d.waitsForCNI():
 		d.RuledOut(windowsCodes...)
-		return
-	case !profile.Known():
-		d.NotChecked(profile.Missing("instance profile"), windowsCodes...)
 		return
 	case !role.Known():
 		d.NotChecked(role.Missing("role"), windowsCodes...)
@@ -84,7 +81,7 @@ func (d *door) windowsEntry(r evidence.Role, e evidence.AccessEntry) cause.Verdi
 
 func (d *door) windowsGroups(r evidence.Role, auth evidence.AwsAuth) cause.Verdict {
 	i := slices.IndexFunc(auth.Roles, mappingOf(r))
-	if auth.Unparseable != "" || i < 0 || slices.Contains(auth.Roles[i].Groups, groupWindows) {
+	if i < 0 || slices.Contains(auth.Roles[i].Groups, groupWindows) {
 		return cause.RuledOut
 	}
 	m := auth.Roles[i]
