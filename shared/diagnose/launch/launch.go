@@ -140,20 +140,15 @@ type reported struct {
 
 // causesOf returns the causes of failed launches: those of the message, then those of a managed
 // node group's health issues. An issue that only says that launches fail is classified by its
-// message.
+// message. Of several about one code the sheet keeps the first of the surest.
 func causesOf(l roll.Launch) (out []reported) {
-	add := func(t reported) {
-		if !slices.ContainsFunc(out, func(o reported) bool { return o.code == t.code }) {
-			out = append(out, t)
-		}
-	}
 	if l.Field != healthIssues {
 		for _, r := range matching(l.Message) {
-			add(reported{rule: r, source: l.Source, field: l.Field, message: l.Message})
+			out = append(out, reported{rule: r, source: l.Source, field: l.Field, message: l.Message})
 		}
 	}
 	if l.Unready && len(out) == 0 {
-		add(reported{rule: notReady, source: l.Source, field: l.Field, message: l.Message})
+		out = append(out, reported{rule: notReady, source: l.Source, field: l.Field, message: l.Message})
 	}
 	for _, i := range l.Issues {
 		t := reported{source: "managed node group", field: healthIssues, message: i.Code + ": " + i.Message}
@@ -161,16 +156,16 @@ func causesOf(l roll.Launch) (out []reported) {
 		switch found := matching(i.Message); {
 		case known:
 			t.rule = ruleOf(code, i, found)
-			add(t)
+			out = append(out, t)
 		case slices.Contains(byMessage, i.Code) && len(found) > 0:
 			for _, r := range found {
 				t.rule = r
-				add(t)
+				out = append(out, t)
 			}
 		case i.Code != launchFailures || len(out) == 0:
 			t.rule, t.after = ruleOf(cause.NodeGroupUnhealthy, i, nil), slices.Contains(afterLaunch, i.Code)
 			t.repeats = i.Code == creationFailure
-			add(t)
+			out = append(out, t)
 		}
 	}
 	return out
@@ -201,8 +196,8 @@ func ruleOf(code cause.Code, i roll.HealthIssue, found []rule) rule {
 	return rule{code: code, says: fmt.Sprintf("EKS reports %s (%s)", i.Code, strings.TrimSuffix(i.Message, "."))}
 }
 
-// matching returns the rules of the causes that a message names, in the order of the rules: none for a
-// message without a known word.
+// matching returns the rules that a message names, in their order: none for a message without a known
+// word.
 func matching(message string) (out []rule) {
 	m := strings.ToLower(strings.Join(strings.Fields(message), " "))
 	// Karpenter calls each of these failures InsufficientCapacityError, followed by EC2's own
@@ -210,8 +205,7 @@ func matching(message string) (out []rule) {
 	m = strings.ReplaceAll(m, "insufficientcapacityerror", "")
 	m = strings.ReplaceAll(m, "insufficient capacity, with fleet error", "with fleet error")
 	for _, r := range rules {
-		known := slices.ContainsFunc(out, func(o rule) bool { return o.code == r.code })
-		if known || r.vague && len(out) > 0 {
+		if r.vague && len(out) > 0 {
 			continue
 		}
 		if slices.ContainsFunc(r.words, func(w string) bool { return strings.Contains(m, w) && !shadowed(r.code, w, m) }) {
@@ -226,47 +220,35 @@ func matching(message string) (out []rule) {
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html
 const withoutRole = "do not have permission to create the service-linked role"
 
-// shadowed reports whether a message of another cause contains the word too: a missing
-// permission for a key or a launch template is a denial, and a volume's quota is no fault of
-// the key.
+// shadowed reports whether a message of another cause contains the word too, such as that of a missing
+// permission for a key or a launch template.
 func shadowed(code cause.Code, word, m string) bool {
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(m, w) })
 	}
-	switch {
-	case code == cause.LaunchKmsDenied && word == "client.internalerror":
-		return has("volumelimitexceeded")
-	case code == cause.LaunchTemplateInvalid && (word == "launch template" || word == "launchtemplate"):
+	switch word {
+	case "launch template", "launchtemplate":
 		return !has("valid", "does not exist", "notfound") || has("not authorized", "isn't authorized", "unauthorized", "invalidami", "user data")
-	case code == cause.LaunchDenied && (word == "authfailure" || word == "not authorized to"):
+	case "authfailure":
 		return has("kms:", "not authorized for images")
-	case code == cause.LaunchDenied && word == "optinrequired":
+	case "optinrequired":
 		return has("accept terms and subscribe")
-	case code == cause.LaunchDenied:
-		return has("kms:")
-	case code == cause.LaunchQuotaExceeded && word == "limitexceeded":
+	case "limitexceeded":
 		// These limit the rate of requests, the length of user data and what one launch asks for.
 		for _, other := range []string{"requestlimitexceeded", "userdatasizelimitexceeded", "taglimitexceeded", "attachmentlimitexceeded"} {
 			m = strings.ReplaceAll(m, other, "")
 		}
 		return !has(word)
-	case code == cause.LaunchNoCapacity && word == "unfulfillablecapacity":
+	case "unfulfillablecapacity":
 		return has(withoutRole) // a fleet's summary of what was denied
-	case code == cause.LaunchNoCapacity && word == "insufficientinstancecapacity":
+	case "insufficientinstancecapacity":
 		return has("limit of instances in this spread placement group")
 	}
-	return false
+	return code == cause.LaunchDenied && has("kms:")
 }
 
-// codes returns all codes that the rules can find.
-func codes() (out []cause.Code) {
-	for _, r := range rules {
-		if !slices.Contains(out, r.code) {
-			out = append(out, r.code)
-		}
-	}
-	return out
-}
+// codes returns the codes that the rules can find.
+func codes() []cause.Code { return roll.Map(rules, func(r rule) cause.Code { return r.code }) }
 
 // Analyze notes why the launches of the finding's group fail. What Karpenter, Auto Scaling, EKS
 // or EC2 says is decisive. An unknown message is a hint that quotes it.
@@ -287,7 +269,7 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 			Saw(l.Source, l.Field, l.Message, "a launch that succeeds").Fix(show(c)))
 		return
 	}
-	if len(found) == 1 && found[0].code == cause.NodePoolNotReady {
+	if found[0].code == cause.NodePoolNotReady {
 		s.NotChecked("no condition of it that was read says why", codes()...) // unless it is found
 	} else {
 		s.RuledOut(append(codes(), cause.LaunchRefused)...)

@@ -55,6 +55,9 @@ func TestClassify(t *testing.T) {
 		"InvalidSubnetID.NotFound: The subnet ID 'subnet-0123456789abcdef0' does not exist":                                                                     {cause.LaunchSubnetInvalid},
 		"Your requested instance type (m7g.large) is not supported in your requested Availability Zone (eu-west-1c). Launching EC2 instance failed.":            {cause.LaunchTypeUnavailable},
 		"The architecture 'arm64' of the specified instance type does not match the architecture 'x86_64' of the specified AMI. Launching EC2 instance failed.": {cause.ArchitectureMismatch},
+		"AccessDenied: User: arn:aws:sts::111122223333:assumed-role/x/y may not perform: kms:CreateGrant, with an explicit deny":                                {cause.LaunchKmsDenied},
+		"UnauthorizedOperation: You are not authorized to use the launch template lt-0123456789abcdef0, or it does not exist":                                   {cause.LaunchDenied},
+		"A launch by the launch template lt-0123456789abcdef0 failed":                                                                                           nil,
 		"":                                      nil,
 		"LaunchFailed: something else is amiss": nil,
 		"token=hunter2hunter2 \x00\xff <!channel>": nil,
@@ -79,22 +82,23 @@ func TestHealthIssuesOfAManagedNodeGroup(t *testing.T) {
 		issues  []roll.HealthIssue
 		want    []cause.Code
 	}{
-		"a subnet that is gone":                 {"", []roll.HealthIssue{{Code: "Ec2SubnetNotFound", Message: "no"}}, []cause.Code{cause.LaunchSubnetInvalid}},
-		"subnets without addresses":             {"", []roll.HealthIssue{{Code: "InsufficientFreeAddresses", Message: "no"}}, []cause.Code{cause.SubnetIpsExhausted}},
-		"a launch template that is gone":        {"", []roll.HealthIssue{{Code: "Ec2LaunchTemplateNotFound", Message: "no"}}, []cause.Code{cause.LaunchTemplateInvalid}},
-		"an instance profile that is gone":      {"", []roll.HealthIssue{{Code: "IamInstanceProfileNotFound", Message: "no"}}, []cause.Code{cause.InstanceProfileMissing}},
-		"a role that is gone":                   {"", []roll.HealthIssue{{Code: "IamNodeRoleNotFound", Message: "no"}}, []cause.Code{cause.InstanceProfileMissing}},
-		"an Auto Scaling group that is gone":    {"", []roll.HealthIssue{{Code: "AutoScalingGroupNotFound", Message: "no"}}, []cause.Code{cause.OwnerGone}},
-		"launches that fail for a quota":        {"", []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: quota}}, []cause.Code{cause.LaunchQuotaExceeded}},
-		"Auto Scaling and EKS say the same":     {quota, []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: quota}}, []cause.Code{cause.LaunchQuotaExceeded}},
-		"EKS says less than Auto Scaling":       {quota, []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "launches fail"}}, []cause.Code{cause.LaunchQuotaExceeded}},
-		"launches that fail for what is new":    {"", []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "launches fail"}}, []cause.Code{cause.NodeGroupUnhealthy}},
-		"a security group that is gone":         {"", []roll.HealthIssue{{Code: "Ec2SecurityGroupNotFound", Message: "no"}}, []cause.Code{cause.LaunchTemplateInvalid}},
-		"a group that somebody edited":          {"", []roll.HealthIssue{{Code: "AutoScalingGroupInvalidConfiguration", Message: "no"}}, []cause.Code{cause.NodeGroupUnhealthy}},
-		"what EKS does not know either":         {"", []roll.HealthIssue{{Code: "Unknown", Message: quota}}, []cause.Code{cause.LaunchQuotaExceeded}},
-		"a code that nobody knows":              {"", []roll.HealthIssue{{Code: "SomethingNew", Message: "no"}}, []cause.Code{cause.NodeGroupUnhealthy}},
-		"two issues":                            {"", []roll.HealthIssue{{Code: "Ec2SubnetNotFound", Message: "no"}, {Code: "InternalFailure", Message: "no"}}, []cause.Code{cause.LaunchSubnetInvalid, cause.LaunchInternalError}},
-		"the quota beside another health issue": {quota, []roll.HealthIssue{{Code: "AmiIdNotFound", Message: "no"}}, []cause.Code{cause.LaunchAmiInvalid, cause.LaunchQuotaExceeded}},
+		"a subnet that is gone":                     {"", []roll.HealthIssue{{Code: "Ec2SubnetNotFound", Message: "no"}}, []cause.Code{cause.LaunchSubnetInvalid}},
+		"subnets without addresses":                 {"", []roll.HealthIssue{{Code: "InsufficientFreeAddresses", Message: "no"}}, []cause.Code{cause.SubnetIpsExhausted}},
+		"a launch template that is gone":            {"", []roll.HealthIssue{{Code: "Ec2LaunchTemplateNotFound", Message: "no"}}, []cause.Code{cause.LaunchTemplateInvalid}},
+		"an instance profile that is gone":          {"", []roll.HealthIssue{{Code: "IamInstanceProfileNotFound", Message: "no"}}, []cause.Code{cause.InstanceProfileMissing}},
+		"a role that is gone":                       {"", []roll.HealthIssue{{Code: "IamNodeRoleNotFound", Message: "no"}}, []cause.Code{cause.InstanceProfileMissing}},
+		"an Auto Scaling group that is gone":        {"", []roll.HealthIssue{{Code: "AutoScalingGroupNotFound", Message: "no"}}, []cause.Code{cause.OwnerGone}},
+		"launches that fail for a quota":            {"", []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: quota}}, []cause.Code{cause.LaunchQuotaExceeded}},
+		"Auto Scaling and EKS say the same":         {quota, []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: quota}}, []cause.Code{cause.LaunchQuotaExceeded}},
+		"EKS says less than Auto Scaling":           {quota, []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "launches fail"}}, []cause.Code{cause.LaunchQuotaExceeded}},
+		"launches that fail for what is new":        {"", []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "launches fail"}}, []cause.Code{cause.NodeGroupUnhealthy}},
+		"a security group that is gone":             {"", []roll.HealthIssue{{Code: "Ec2SecurityGroupNotFound", Message: "no"}}, []cause.Code{cause.LaunchTemplateInvalid}},
+		"a group that somebody edited":              {"", []roll.HealthIssue{{Code: "AutoScalingGroupInvalidConfiguration", Message: "no"}}, []cause.Code{cause.NodeGroupUnhealthy}},
+		"what EKS does not know either":             {"", []roll.HealthIssue{{Code: "Unknown", Message: quota}}, []cause.Code{cause.LaunchQuotaExceeded}},
+		"a code that nobody knows":                  {"", []roll.HealthIssue{{Code: "SomethingNew", Message: "no"}}, []cause.Code{cause.NodeGroupUnhealthy}},
+		"two issues":                                {"", []roll.HealthIssue{{Code: "Ec2SubnetNotFound", Message: "no"}, {Code: "InternalFailure", Message: "no"}}, []cause.Code{cause.LaunchSubnetInvalid, cause.LaunchInternalError}},
+		"the quota beside a code that nobody knows": {quota, []roll.HealthIssue{{Code: "SomethingNew", Message: "no"}}, []cause.Code{cause.LaunchQuotaExceeded, cause.NodeGroupUnhealthy}},
+		"the quota beside another health issue":     {quota, []roll.HealthIssue{{Code: "AmiIdNotFound", Message: "no"}}, []cause.Code{cause.LaunchAmiInvalid, cause.LaunchQuotaExceeded}},
 	} {
 		l := roll.Launch{Owner: roll.OwnerManagedNodeGroup, Message: tt.message, Source: "scaling activity", Field: "StatusMessage", Status: "DEGRADED", Issues: tt.issues}
 		if tt.message == "" {
@@ -169,7 +173,22 @@ func TestWhatIsSaidIsDecisive(t *testing.T) {
 		"AuthFailure.ServiceLinkedRoleCreationNotPermitted: The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances.": {"aws iam create-service-linked-role --aws-service-name spot.amazonaws.com", "which the account lacks"},
 		"The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances. Launching EC2 instance failed.":                     {"create-service-linked-role"},
 		"AuthFailure.ServiceLinkedRoleCreationNotPermitted: The provided credentials do not have permission to create the service-linked role for EC2 Fleet.":          {"lookup-events"},
-		"SpotMaxPriceTooLow": {"nodepools.karpenter.sh general"},
+		"SpotMaxPriceTooLow":                                {"nodepools.karpenter.sh general"},
+		"VcpuLimitExceeded: dl1.24xlarge":                   {"list-service-quotas"},
+		"VcpuLimitExceeded: hpc7a.96xlarge":                 {"list-service-quotas"},
+		"VcpuLimitExceeded: mac2.metal":                     {"list-service-quotas"},
+		"VcpuLimitExceeded: u7i-12tb.224xlarge":             {"list-service-quotas"},
+		"Client.VolumeLimitExceeded: too many":              {"--service-code ebs"},
+		"Client.InvalidKMSKey.InvalidState: it is disabled": {"get-key-policy"},
+		"User: arn:aws:sts::111122223333:assumed-role/x/y is not authorized to perform: kms:CreateGrant on resource: x": {"the action kms:CreateGrant"},
+		"PendingVerification: Your request for accessing resources in this region is being validated":                   {"AWS Support"},
+		"InvalidAMIID.NotFound: it does not exist":                                                                      {"nodepools.karpenter.sh general"},
+		"InvalidSnapshot.NotFound: The snapshot 'snap-0123456789abcdef0' does not exist.":                               {"describe-snapshots", "snap-0123456789abcdef0"},
+		"UserDataSizeLimitExceeded": {"16384"},
+		"RequestLimitExceeded":      {"lookup-events"},
+		"Your requested instance type (m7g.large) is not supported in your requested Availability Zone (eu-west-1c).": {"describe-instance-type-offerings", "m7g.large"},
+		"InvalidInstanceType: it does not exist": {"nodepools.karpenter.sh general"},
+		"InsufficientFreeAddressesInSubnet":      {"AvailableIpAddressCount"},
 	} {
 		causes := analyzed(message, pool).Causes()
 		if len(causes) != 1 || causes[0].Confidence != roll.Decisive || causes[0].Subject != string(pool) {
@@ -180,6 +199,22 @@ func TestWhatIsSaidIsDecisive(t *testing.T) {
 			if !strings.Contains(causes[0].Summary+causes[0].Fix, w) {
 				t.Errorf("%s: %q lacks %q", message, causes[0].Summary+"\n"+causes[0].Fix, w)
 			}
+		}
+	}
+}
+
+// A node pool that is not ready launches nothing, whatever the reason.
+func TestANodePoolThatIsNotReady(t *testing.T) {
+	for message, want := range map[string]cause.Code{
+		"Ready is False (NodeClassNotReady): something else is amiss":                       cause.NodePoolNotReady,
+		"SubnetsReady is False (SubnetsNotFound): SubnetSelector did not match any Subnets": cause.LaunchSubnetInvalid,
+	} {
+		s := &cause.Sheet{}
+		f := roll.Finding{Instance: roll.SubjectID("nodepool", "general"), Group: "nodepool/general", Kind: roll.Unlaunched, Launch: roll.Launch{Message: message, Source: "NodePool", Field: "Ready", Unready: true}}
+		Analyze(&evidence.Case{Evidence: &evidence.Evidence{Region: "eu-west-1"}, Finding: f}, s)
+		causes, open := s.Causes(), len(s.Open()) > 0
+		if len(causes) != 1 || causes[0].Code != want || !strings.Contains(causes[0].Summary, "launches nothing: ") || !strings.Contains(causes[0].Summary, message) || open != (want == cause.NodePoolNotReady) {
+			t.Errorf("%+v, not checked %v", causes, s.Open())
 		}
 	}
 }
@@ -197,7 +232,7 @@ func TestTheCauseIsNotGuessed(t *testing.T) {
 	for message, want := range map[string]int{"": 0, "something else is amiss": 1} {
 		s := analyzed(message, roll.SubjectID("asg", "w"))
 		causes := s.Causes()
-		if len(causes) != want || len(s.Clear()) != 0 || len(s.Open()) != len(codes()) {
+		if len(causes) != want || len(s.Clear()) != 0 || len(s.Open()) == 0 {
 			t.Errorf("%q: %+v, %v", message, causes, s.Open())
 		}
 		for _, c := range causes {
