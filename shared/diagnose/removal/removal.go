@@ -120,9 +120,9 @@ func (l *look) told(reason string) (evidence.Event, bool) {
 	return evidence.Event{}, false
 }
 
-// at returns the evidence that Karpenter is at the step now: its condition or its event.
+// at returns the evidence that Karpenter is at the step, which has not passed: its condition or its event.
 func (l *look) at(step, reason string) (seen []roll.Evidence) {
-	if c, ok := l.claim.Value.Condition(step); ok && c.Status == "Unknown" {
+	if c, ok := l.claim.Value.Condition(step); ok {
 		seen = append(seen, roll.Evidence{Source: "NodeClaim", Field: "status.conditions[" + step + "]", Observed: fmt.Sprintf("Unknown (%s) since %s", c.Reason, roll.Clock(c.Since)), Expected: "True"})
 	}
 	if e, ok := l.told(reason); ok {
@@ -189,7 +189,7 @@ func (l *look) drain() cause.Verdict {
 	node := l.Node()
 	waits, pods := l.at(drained, drainFailed), node.Pods
 	why, left := l.kept()
-	if e, ok := l.told(drainFailed); ok && strings.Contains(e.Message, "PDB") && len(why) == 0 {
+	if e, _ := l.told(drainFailed); strings.Contains(e.Message, "PDB") && len(why) == 0 {
 		why = append(why, roll.Evidence{Source: "event of the node", Field: e.Reason, Observed: e.Message, Expected: "no such event"})
 	}
 	switch {
@@ -330,7 +330,7 @@ func (l *look) instance() cause.Verdict {
 		return cause.RuledOut
 	case r.State == "":
 		return cause.NotChecked(fmt.Sprintf("EC2 was not read, or does not show %s", r.Machine))
-	case l.Finding.Node != "" && (!l.passed(drained) || !l.passed(volumesDetached)):
+	case l.Finding.Node != "" && !l.passed(volumesDetached): // the last step before it
 		return cause.NotChecked("the drain and the volumes come first")
 	}
 	return cause.Decisive().
@@ -397,13 +397,13 @@ func (l *look) owner() cause.Verdict {
 func (l *look) released() bool {
 	r := l.Finding.Removal
 	node := roll.Finalizers(r.NodeFinalizers)
-	return r.Claim != "" && len(node) > 0 && !slices.Contains(node, karpenters) && (l.reached("Registered") || !l.claim.Known())
+	return len(node) > 0 && !slices.Contains(node, karpenters) && (l.reached("Registered") || !l.claim.Known())
 }
 
 // idle reports whether the node shows nothing that Karpenter could wait for.
 func (l *look) idle() bool {
 	n, r := l.Node(), l.Finding.Removal
-	if l.Finding.Node == "" || !n.Object.Known() || !n.Pods.Known() || !n.Events.Known() {
+	if !n.Object.Known() || !n.Pods.Known() || !n.Events.Known() {
 		return false
 	}
 	_, left := l.kept()
