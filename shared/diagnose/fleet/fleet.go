@@ -211,11 +211,9 @@ func (l *look) webhooks() {
 		return
 	}
 	l.refused(fact.Value, need, true, "")
-	if n := l.Node().Object.Value; l.Finding.Kind == roll.NotReady {
-		waits := n.Tainted(evidence.TaintCloud)
-		if waits || n.AwaitsNetwork() {
-			l.refused(fact.Value, needsChange, waits, "")
-		}
+	n := l.Node().Object.Value
+	if waits := n.Tainted(evidence.TaintCloud); waits || n.AwaitsNetwork() {
+		l.refused(fact.Value, needsChange, waits, "")
 	}
 	if l.Finding.Kind != roll.Unregistered {
 		l.starved()

@@ -109,6 +109,9 @@ func TestWhatIsFound(t *testing.T) {
 			w.group(func(g *evidence.Group) { g.Acts = evidence.Read(acts) })
 		}
 	}
+	ill := func(code, message string) func(*wrapped) {
+		return group(func(g *evidence.Group) { g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: code, Message: message}} })
+	}
 	tests := []struct {
 		name  string
 		kind  roll.Kind
@@ -122,6 +125,12 @@ func TestWhatIsFound(t *testing.T) {
 		{"the API server does not answer", roll.Unregistered, karpenter, func(w *wrapped) {
 			w.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable, Call: "kubernetes: list nodes", Detail: "timeout"}}
 		}, "ControlPlaneUnreachable"},
+		{"the API server does not know us", roll.Unregistered, karpenter, func(w *wrapped) {
+			w.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapUnauthorized, Call: "kubernetes: list nodes", Detail: "401"}}
+		}, "ControlPlaneUnreachable"},
+		{"the API server does not answer, and EC2's checks fail", roll.Impaired, karpenter, func(w *wrapped) {
+			w.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable, Call: "kubernetes: list nodes", Detail: "timeout"}}
+		}, "ControlPlaneUnreachable?"},
 		{"one call about a suspect failed", roll.Unregistered, karpenter, func(w *wrapped) {
 			w.Gaps = []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapClusterUnreachable, Call: roll.CallLease, Detail: "timeout"}}
 		}, ""},
@@ -129,9 +138,28 @@ func TestWhatIsFound(t *testing.T) {
 		{"STS is off", roll.Unregistered, karpenter, func(w *wrapped) {
 			w.Cluster.Config.Value.Issues = []roll.HealthIssue{{Code: "StsRegionalEndpointDisabled", Message: "STS is not enabled"}}
 		}, "ClusterUnhealthy"},
+		{"STS is off, and the node registered before", roll.NotReady, karpenter, func(w *wrapped) {
+			w.Cluster.Config.Value.Issues = []roll.HealthIssue{{Code: "StsRegionalEndpointDisabled", Message: "STS is not enabled"}}
+		}, "ClusterUnhealthy?"},
+		{"STS is off, and the instance is terminated", roll.Ghost, karpenter, func(w *wrapped) {
+			w.Cluster.Config.Value.Issues = []roll.HealthIssue{{Code: "StsRegionalEndpointDisabled", Message: "STS is not enabled"}}
+		}, ""},
+		{"STS is off, and a node joined since", roll.Unregistered, karpenter, func(w *wrapped) {
+			w.Cluster.Config.Value.Issues = []roll.HealthIssue{{Code: "StsRegionalEndpointDisabled", Message: "STS is not enabled"}}
+			w.group(func(g *evidence.Group) { g.Members[1].Joined = now })
+		}, "ClusterUnhealthy?"},
 		{"a key of the cluster is disabled", roll.Unregistered, karpenter, func(w *wrapped) { w.Cluster.Config.Value.Issues = []roll.HealthIssue{{Code: "KmsKeyDisabled"}} }, "ClusterUnhealthy?"},
 
 		{"its zone is down", roll.Unknown, karpenter, func(w *wrapped) { w.Zones[0].Silent = silent(0, 1, 3) }, "ZoneOutage"},
+		{"its zone is down, and EC2's checks fail", roll.Impaired, karpenter, func(w *wrapped) { w.Zones[0].Silent = silent(0, 1, 3) }, "ZoneOutage"},
+		{"just the share", roll.Unknown, karpenter, func(w *wrapped) {
+			w.Zones[0].Nodes, w.Zones[0].Silent = 20, silent(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+		}, "ZoneOutage"},
+		{"all of its zone, which are two", roll.Unknown, karpenter, func(w *wrapped) { w.Zones[0].Nodes, w.Zones[0].Silent = 2, silent(0, 1) }, ""},
+		{"one of the other zones is down", roll.Unknown, karpenter, func(w *wrapped) {
+			w.Zones[0].Silent, w.Zones[1].Silent = silent(0, 1, 3), silent(0, 1, 3)
+			w.Zones = append(w.Zones, evidence.Zone{Zone: "eu-west-1c", Nodes: 4})
+		}, ""},
 		{"one short of it", roll.Unknown, karpenter, func(w *wrapped) { w.Zones[0].Silent = silent(0, 1) }, ""},
 		{"less than the share", roll.Unknown, karpenter, func(w *wrapped) { w.Zones[0].Nodes, w.Zones[0].Silent = 6, silent(0, 1, 3) }, ""},
 		{"not together", roll.Unknown, karpenter, func(w *wrapped) { w.Zones[0].Silent = silent(0, 11, 22) }, ""},
@@ -147,7 +175,6 @@ func TestWhatIsFound(t *testing.T) {
 		{"its Auto Scaling group is gone", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.AutoScaling = evidence.None[evidence.AutoScalingGroup]() }), "OwnerGone"},
 		{"its cluster is gone", roll.Orphaned, managed, func(w *wrapped) {
 			w.Gaps = []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapClusterGone}}
-			w.Cluster.Config = evidence.None[evidence.ClusterConfig]()
 		}, "OwnerGone"},
 		{"nobody owns it", roll.Unregistered, roll.OwnerNone, group(func(g *evidence.Group) { g.AutoScaling = evidence.None[evidence.AutoScalingGroup]() }), ""},
 
@@ -155,6 +182,16 @@ func TestWhatIsFound(t *testing.T) {
 			group(func(g *evidence.Group) {
 				g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "NodeCreationFailure", Message: "Instances failed to join"}}
 			}), "NodeGroupUnhealthy"},
+		{"its node group is ill, and a taint stays", roll.Uninitialized, managed, ill("NodeCreationFailure", "no"), "NodeGroupUnhealthy"},
+		{"its node group is ill, and the node is silent", roll.Unknown, managed, ill("NodeCreationFailure", "no"), "NodeGroupUnhealthy"},
+		{"aws-auth refuses the node group", roll.Unregistered, managed, ill("AccessDenied", "check the aws-auth ConfigMap"), "NodeRoleNotMapped NodeGroupUnhealthy"},
+		{"the access entries refuse the node group", roll.Unregistered, managed, ill("AccessDenied", "check the access entries"), "NodeRoleNotMapped NodeGroupUnhealthy"},
+		{"something refuses the node group", roll.Unregistered, managed, ill("AccessDenied", "denied"), "NodeRoleNotMapped? NodeGroupUnhealthy"},
+		{"aws-auth refuses the node group, and the node registered", roll.NotReady, managed, ill("AccessDenied", "check the aws-auth ConfigMap"), "NodeRoleNotMapped? NodeGroupUnhealthy"},
+		{"the role of the node group is gone", roll.Unregistered, managed, ill("IamNodeRoleNotFound", "no"), "InstanceProfileMissing NodeGroupUnhealthy"},
+		{"the profile of the node group is gone", roll.Unregistered, managed, ill("IamInstanceProfileNotFound", "no"), "InstanceProfileMissing NodeGroupUnhealthy"},
+		{"the subnets of the node group are full", roll.Unregistered, managed, ill("InsufficientFreeAddresses", "no"), "SubnetIpsExhausted? NodeGroupUnhealthy"},
+		{"EKS does not find the Auto Scaling group, which the instance has", roll.Unregistered, managed, ill("AutoScalingGroupNotFound", "no"), "NodeGroupUnhealthy"},
 		{"a node group whose launches failed", roll.NotReady, managed, func(w *wrapped) {
 			w.group(func(g *evidence.Group) {
 				g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "Could not launch On-Demand Instances"}}
@@ -168,6 +205,16 @@ func TestWhatIsFound(t *testing.T) {
 		{"a ghost of an ill node group", roll.Ghost, managed, group(func(g *evidence.Group) { g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "NodeCreationFailure"}} }), ""},
 
 		{"replaced twice", roll.Unregistered, karpenter, replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute), "ReplacementRepeats"},
+		{"its NodeClaim was deleted twice", roll.Unregistered, karpenter, do(replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute), group(func(g *evidence.Group) {
+			g.Acts.Value[0].Do, g.Acts.Value[1].Do = "delete-nodeclaim", "delete-nodeclaim"
+		})), "ReplacementRepeats"},
+		{"replaced twice, and another one fails", roll.Unregistered, karpenter, do(replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute), group(func(g *evidence.Group) {
+			g.Members = append(g.Members, evidence.Member{Instance: "i-00000005", Finding: roll.Unregistered, Launched: now.Add(-10 * time.Minute)})
+		})), "ReplacementRepeats"},
+		{"launched before all that, and another one after", roll.Unregistered, karpenter, do(replaced(roll.Unregistered, 5*time.Minute, 10*time.Minute), group(func(g *evidence.Group) {
+			g.Members = append(g.Members, evidence.Member{Instance: "i-00000005", Finding: roll.Unregistered, Launched: now.Add(-time.Minute)})
+		})), ""},
+		{"replaced twice, of no group", roll.Unregistered, roll.OwnerNone, replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute), ""},
 		{"replaced once", roll.Unregistered, karpenter, replaced(roll.Unregistered, 40*time.Minute), ""},
 		{"replaced for something else", roll.Unregistered, karpenter, replaced(roll.Unknown, 40*time.Minute, 80*time.Minute), ""},
 		{"launched before all that", roll.Unregistered, karpenter, replaced(roll.Unregistered, 5*time.Minute, 10*time.Minute), ""},
@@ -214,6 +261,19 @@ func TestWhatIsFound(t *testing.T) {
 
 		{"another version of the launch template", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.Members[0].LaunchTemplateVersion = "2" }), "LaunchTemplateDrift?"},
 		{"another AMI", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.Members[0].Image = "ami-2" }), "LaunchTemplateDrift?"},
+		{"another AMI, and it flaps", roll.Flapping, scaled, group(func(g *evidence.Group) { g.Members[0].Image = "ami-2" }), "LaunchTemplateDrift?"},
+		{"another AMI of a ghost", roll.Ghost, scaled, group(func(g *evidence.Group) { g.Members[0].Image = "ami-2" }), ""},
+		{"another AMI, of no group", roll.Unregistered, roll.OwnerNone, group(func(g *evidence.Group) { g.Members[0].Image = "ami-2" }), ""},
+		{"another AMI, and those of the healthy ones are not known", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.Members[0].Image, g.Members[1].Image = "ami-2", "" }), ""},
+		{"its AMI is not known", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.Members[0].Image = "" }), ""},
+		{"another version, and its AMI is not known", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.Members[0].Image, g.Members[0].LaunchTemplateVersion = "", "2" }), "LaunchTemplateDrift?"},
+		{"a launch template, and the healthy ones' is not known", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.Members[1].LaunchTemplate, g.Members[1].LaunchTemplateVersion = "", "" }), ""},
+		{"another AMI, and one that fails otherwise has the old one", roll.Unregistered, scaled, group(func(g *evidence.Group) {
+			other := g.Members[0]
+			other.Instance, other.Finding = "i-00000005", roll.Unknown
+			g.Members[0].Image = "ami-2"
+			g.Members = append(g.Members, other)
+		}), "LaunchTemplateDrift?"},
 		{"another version, and some failing have the old one", roll.Unregistered, scaled, func(w *wrapped) {
 			w.group(func(g *evidence.Group) {
 				g.Members[0].LaunchTemplateVersion = "2"
@@ -232,6 +292,10 @@ func TestWhatIsFound(t *testing.T) {
 		}, ""},
 
 		{"nobody answers the webhook", roll.Unregistered, karpenter, func(w *wrapped) { w.Cluster.Webhooks = webhook() }, "AdmissionWebhookBlocks"},
+		{"nobody answers it, and a node joined since", roll.Unregistered, karpenter, func(w *wrapped) {
+			w.Cluster.Webhooks = webhook()
+			w.group(func(g *evidence.Group) { g.Members[1].Joined = now })
+		}, "AdmissionWebhookBlocks?"},
 		{"nobody answers it, for taints", roll.Uninitialized, karpenter, func(w *wrapped) { w.Cluster.Webhooks = webhook() }, "AdmissionWebhookBlocks"},
 		{"the status is another resource", roll.NotReady, karpenter, func(w *wrapped) { w.Cluster.Webhooks = webhook() }, ""},
 		{"the status is asked about too", roll.NotReady, karpenter, func(w *wrapped) {
@@ -361,6 +425,7 @@ func TestAWebhookThatKeepsNodesFromBeingPrepared(t *testing.T) {
 		want    string
 	}{
 		"the cloud controller waits":         {taints, waiting, webhook(), "AdmissionWebhookBlocks"},
+		"the cloud controller waits alone":   {taints, "PLEG is not healthy", webhook(), "AdmissionWebhookBlocks"},
 		"a network plugin may wait":          {nil, waiting, webhook(), "AdmissionWebhookBlocks?"},
 		"the node was prepared":              {nil, "PLEG is not healthy", webhook(), ""},
 		"it is asked about new nodes alone":  {taints, waiting, webhook(func(h *evidence.Webhook) { h.Operations = []string{"CREATE"} }), ""},
@@ -435,6 +500,66 @@ func TestASoundClusterHasAllRuledOut(t *testing.T) {
 	}
 	if s = analyze(world(roll.Unknown, roll.OwnerKarpenter, "nodepool/default")); !slices.Contains(s.Clear(), cause.ZoneOutage) {
 		t.Errorf("ruled out: %v", s.Clear())
+	}
+}
+
+// What was not read is never ruled out.
+func TestWhatWasNotReadIsNotChecked(t *testing.T) {
+	noNode := func(w *wrapped) {
+		w.Finding.Node, w.Nodes = "n", map[string]evidence.Node{"n": {Object: evidence.Failed[evidence.NodeObject]("denied")}}
+	}
+	for name, tt := range map[string]struct {
+		kind  roll.Kind
+		spoil func(*wrapped)
+		code  cause.Code
+	}{
+		"webhooks":                 {roll.Unregistered, func(w *wrapped) { w.Cluster.Webhooks = evidence.Failed[[]evidence.Webhook]("denied") }, cause.AdmissionWebhookBlocks},
+		"the node, for its plugin": {roll.NotReady, noNode, cause.AdmissionWebhookBlocks},
+		"zones":                    {roll.Unknown, func(w *wrapped) { w.Zones = nil }, cause.ZoneOutage},
+		"activities":               {roll.Unregistered, group(func(g *evidence.Group) { g.Activities = evidence.Failed[[]evidence.Activity]("denied") }), cause.ReplacementRepeats},
+		"acts":                     {roll.Unregistered, group(func(g *evidence.Group) { g.Acts = evidence.Failed[[]evidence.Act]("denied") }), cause.ReplacementRepeats},
+		"acts, and there are activities": {roll.Unregistered, group(func(g *evidence.Group) {
+			g.Acts, g.Activities = evidence.Failed[[]evidence.Act]("denied"), evidence.Read([]evidence.Activity{})
+		}), cause.ReplacementRepeats},
+		"the node group":            {roll.Unregistered, group(func(g *evidence.Group) { g.NodeGroup = evidence.Failed[evidence.NodeGroup]("denied") }), cause.NodeGroupUnhealthy},
+		"no healthy instance":       {roll.Unregistered, group(func(g *evidence.Group) { g.Members = g.Members[:1] }), cause.LaunchTemplateDrift},
+		"the instance":              {roll.Unregistered, group(func(g *evidence.Group) { g.Members = g.Members[1:] }), cause.LaunchTemplateDrift},
+		"the instance's own launch": {roll.Unregistered, group(func(g *evidence.Group) { g.Members[0].Image, g.Members[0].LaunchTemplate = "", "" }), cause.LaunchTemplateDrift},
+	} {
+		c := world(tt.kind, roll.OwnerManagedNodeGroup, "nodegroup/web")
+		tt.spoil(&wrapped{c})
+		s := analyze(c)
+		if !slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool { return u.Code == tt.code }) {
+			t.Errorf("%s: %s is not among %v", name, tt.code, s.Open())
+		}
+	}
+	c := world(roll.Unknown, roll.OwnerKarpenter, "nodepool/default")
+	if c.Finding.Zone = ""; slices.Contains(analyze(c).Clear(), cause.ZoneOutage) {
+		t.Error("the outage of an unknown zone is ruled out")
+	}
+}
+
+// What EKS reports about a node group yields to what was found or ruled out.
+func TestWhatEKSReportsYieldsToWhatIsKnown(t *testing.T) {
+	for name, tt := range map[string]struct {
+		issue string
+		known func(*cause.Sheet)
+		want  string
+	}{
+		"the wrong groups":         {"AccessDenied", func(s *cause.Sheet) { s.Note(cause.AwsAuthWrongGroups, cause.Decisive()) }, "AwsAuthWrongGroups NodeGroupUnhealthy"},
+		"perhaps the wrong groups": {"AccessDenied", func(s *cause.Sheet) { s.Note(cause.AwsAuthWrongGroups, cause.Suggestive()) }, "NodeRoleNotMapped NodeGroupUnhealthy AwsAuthWrongGroups?"},
+		"something else":           {"AccessDenied", func(s *cause.Sheet) { s.Note(cause.WrongVpc, cause.Decisive()) }, "NodeRoleNotMapped WrongVpc NodeGroupUnhealthy"},
+		"the profile is there":     {"IamInstanceProfileNotFound", func(s *cause.Sheet) { s.RuledOut(cause.InstanceProfileMissing) }, "NodeGroupUnhealthy"},
+	} {
+		c, s := world(roll.Unregistered, roll.OwnerManagedNodeGroup, "nodegroup/web"), &cause.Sheet{}
+		(&wrapped{c}).group(func(g *evidence.Group) {
+			g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: tt.issue, Message: "check aws-auth"}}
+		})
+		tt.known(s)
+		fleet.Analyze(c, s)
+		if got := causetest.Told(s); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
 	}
 }
 

@@ -31,9 +31,7 @@ const shortLife = time.Hour
 func ended(g evidence.Group) (out []ending) {
 	launched := map[string]time.Time{}
 	for _, a := range g.Activities.Value {
-		if id, ok := strings.CutPrefix(a.Description, "Launching a new EC2 instance: "); ok {
-			launched[id] = a.At
-		}
+		launched[strings.TrimPrefix(a.Description, "Launching a new EC2 instance: ")] = a.At
 	}
 	for _, a := range g.Activities.Value {
 		id := strings.TrimPrefix(a.Description, "Terminating EC2 instance: ")

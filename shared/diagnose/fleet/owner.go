@@ -113,7 +113,7 @@ func (l *look) named(group string, seen roll.Evidence, issue roll.HealthIssue) {
 	case "IamNodeRoleNotFound", "IamInstanceProfileNotFound":
 		sure = true
 	}
-	if !known || l.Decided(code) || code == cause.OwnerGone {
+	if !known || l.Decided(code) {
 		return
 	}
 	l.Note(code, cause.DecisiveIf(sure && l.Finding.Kind == roll.Unregistered).In("nodegroup/"+group).
