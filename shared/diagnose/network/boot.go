@@ -111,16 +111,3 @@ func (l *look) needsEC2() state {
 
 // minor returns the kubelet's minor version by the AMI's name.
 func (l *look) minor() (int, bool) { return cause.Minor(l.Image().Value.Kubernetes) }
-
-// oldKubelet reports whether the kubelet certainly starts AWS's cloud provider itself, which
-// Kubernetes 1.27 dropped. The AMI's name shows it, or else the control plane's version, since
-// no kubelet may be newer.
-// https://kubernetes.io/releases/version-skew-policy/
-func (l *look) oldKubelet() bool {
-	const last = 26
-	if n, ok := l.minor(); ok {
-		return n < last // EKS's AMIs of 1.26 already use the external one
-	}
-	n, ok := cause.Minor(l.k.Version)
-	return ok && n < last && l.Image().Known()
-}

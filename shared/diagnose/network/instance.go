@@ -54,7 +54,8 @@ const tagOf = "kubernetes.io/cluster/"
 // one or Karpenter's (ClusterTagMissing).
 //
 // AWS lists a missing tag among what keeps nodes from joining. A kubelet before 1.27 starts
-// AWS's cloud provider itself and exits without the tag. The cloud controller requires the tag only
+// AWS's cloud provider itself and exits without the tag; EKS's AMIs of 1.26 already use the external
+// one. EKS has no control plane that old any more, so only the AMI's name shows it. The cloud controller requires the tag only
 // of instances that it finds by their node's name. A node that was paired with its instance has a
 // provider ID, by which the controller finds an instance with or without the tag. So the tag is
 // decisive for an old kubelet; otherwise it is a hint, also for a node that still has the cloud
@@ -62,6 +63,7 @@ const tagOf = "kubernetes.io/cluster/"
 // https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html#worker-node-fail
 // https://github.com/kubernetes/cloud-provider-aws/blob/master/pkg/providers/v1/instances_v2.go
 // https://github.com/awslabs/amazon-eks-ami/issues/310
+// https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html
 func (l *look) tag() cause.Verdict {
 	name := l.clusterName()
 	switch {
@@ -71,8 +73,8 @@ func (l *look) tag() cause.Verdict {
 		return cause.RuledOut
 	}
 	tainted := l.Finding.Kind == roll.Uninitialized && l.Node().Object.Value.Tainted(evidence.TaintCloud)
-	old := l.Finding.Kind == roll.Unregistered && l.Cluster.Config.Known() && l.oldKubelet()
-	c := cause.DecisiveIf(old).In(l.origin()).
+	minor, ok := l.minor()
+	c := cause.DecisiveIf(l.Finding.Kind == roll.Unregistered && ok && minor < 26).In(l.origin()).
 		Says("the instance lacks the tag %s%s, which marks it as the cluster's", tagOf, name).
 		Saw("instance", "Tags["+tagOf+name+"]", "none", "owned").
 		Fix(l.addTag(name))

@@ -107,7 +107,6 @@ func TestClusterTagMissing(t *testing.T) {
 			says: []string{"[asg/edge]", "Key=kubernetes.io/cluster/payments,Value=owned", "PropagateAtLaunch=true"},
 		},
 		{name: "a kubelet that needs it", change: do(selfManaged, func(w *world) { w.image.Kubernetes = "1.25" }), decisive: codes(code)},
-		{name: "a control plane older than that", change: do(selfManaged, func(w *world) { w.image.Kubernetes, w.cluster.Version = "", "1.25" }), decisive: codes(code)},
 		{name: "the first kubelet that does not", change: do(selfManaged, func(w *world) { w.image.Kubernetes = "1.26" }), hint: codes(code)},
 		{name: "an AMI that does not tell", change: do(selfManaged, func(w *world) { w.image.Kubernetes = "" }), hint: codes(code)},
 		{name: "Karpenter's", change: do(selfManaged, func(w *world) { w.Finding.Owner = roll.OwnerKarpenter }), hint: codes(code)},
