@@ -62,7 +62,7 @@ func (l *look) toAPI() (a api, done *cause.Verdict) {
 }
 
 // foreign reports whether the instance is in another VPC than the cluster.
-func (l *look) foreign() bool { return l.i.VPC != "" && l.k.VPC != "" && l.i.VPC != l.k.VPC }
+func (l *look) foreign() bool { return l.i.VPC != l.k.VPC }
 
 // amazonDNS reports whether instances of the VPC certainly use Amazon's resolver.
 func amazonDNS(f evidence.Fact[evidence.DHCPOptions]) bool {

@@ -187,17 +187,21 @@ func (l *look) addresses() cause.Verdict {
 	prefix, scattered := l.podSays("InsufficientCidrBlocks")
 	// A node that says why it is not ready, and does not name its network, lacks something else.
 	explains := l.Finding.Kind != roll.NotReady || l.noCNI()
-	switch why := l.Untold(); {
+	gap := l.unsaid()
+	switch {
 	case n >= fewAddresses && scattered:
 		return l.scattered(prefix).DecisiveIf(explains)
-	case n >= fewAddresses && why != "" && l.noCNI():
-		return cause.NotChecked(why)
+	case n >= fewAddresses && gap != "":
+		return cause.NotChecked(gap)
 	case n >= fewAddresses:
 		return cause.RuledOut
 	}
 	pod, refused := l.podSays("failed to assign an IP address to container", "InsufficientFreeAddressesInSubnet", "IPAMDNoIPs")
 	failed, launch := l.launchError()
 	if l.Cluster.Config.Value.IPFamily == "ipv6" && l.noCNI() && !refused && !launch {
+		if gap != "" {
+			return cause.NotChecked(gap)
+		}
 		return cause.RuledOut // pods take IPv6 addresses
 	}
 	c := cause.DecisiveIf(refused && explains || launch && l.noCNI()).In("subnet/"+l.i.Subnet).
@@ -214,6 +218,21 @@ func (l *look) addresses() cause.Verdict {
 		c.Shows(failed)
 	}
 	return c
+}
+
+// unsaid returns why it is unknown what the CNI says about a node that waits for it, or may, "" if it
+// is known.
+func (l *look) unsaid() string {
+	n := l.Node()
+	switch gap := l.Untold(); {
+	case l.Finding.Kind == roll.Unregistered, n.Object.Known() && !l.noCNI():
+		return ""
+	case gap != "":
+		return gap
+	case !n.Events.Settled():
+		return n.Events.Missing("list of events of node " + l.Finding.Node)
+	}
+	return ""
 }
 
 // scattered returns the cause that the subnet has free addresses but no contiguous block of
@@ -240,9 +259,6 @@ func setCNI(settings ...string) string {
 // https://docs.aws.amazon.com/eks/latest/best-practices/ip-opt.html
 // https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
 func (l *look) podSays(words ...string) (roll.Evidence, bool) {
-	if l.Finding.Kind == roll.Unregistered {
-		return roll.Evidence{}, false
-	}
 	event := func(source string, events []evidence.Event) (roll.Evidence, bool) {
 		i := slices.IndexFunc(events, func(e evidence.Event) bool { return contains(e.Message, words...) })
 		if i < 0 {

@@ -66,12 +66,9 @@ func (l *look) aclNear(to place) way {
 		s, known := internet(v6), false
 		if to == private {
 			s, known = l.apiSpace(v6)
-			if own, ok := parsePrefix(l.Subnet().Value.CIDR); ok && known && l.Subnet().Known() {
+			if own, ok := parsePrefix(l.Subnet().Value.CIDR); ok && known {
 				s = s.minus(own) // no ACL applies within the subnet
 			}
-		}
-		if len(s) == 0 {
-			return way{state: open}
 		}
 		return both(
 			decide(f.Value, flow{egress: true, ports: httpsPort, to: s, known: known, what: "the API server"}),

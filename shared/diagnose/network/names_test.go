@@ -33,6 +33,9 @@ func TestDnsDisabled(t *testing.T) {
 		{name: "no host names, and the console shows that the endpoint does not answer", change: do(hostnames, consoleShows(console.EndpointUnreachable, host)), decisive: codes(code)},
 		{name: "no host names, with resolvers of its own", change: do(hostnames, own), hint: codes(code, cause.DhcpOptionsWrong)},
 		{name: "no host names, public endpoint alone", change: do(hostnames, publicOnly()), hint: codes(code)},
+		{name: "no host names, public endpoint alone, and no way to it", change: do(hostnames, publicOnly(), routes()), decisive: codes(cause.ApiEndpointUnreachable), hint: codes(code)},
+		{name: "no host names, private endpoint alone, and no way to the internet", change: do(hostnames, privateOnly(), routes(), endpoints(nil, "ec2", "sts")), hint: codes(code)},
+		{name: "no host names, and user data may set a proxy", change: do(hostnames, routes(), endpoints(nil, "ec2", "sts"), unread()), hint: codes(code)},
 		{name: "a silent node keeps its connection", change: do(support, kind(roll.Unknown, hour)), hint: codes(code)},
 		{name: "support not read", change: func(w *world) { w.vpc.DNSSupport = evidence.Failed[bool]("ec2:DescribeVpcAttribute: no") }, open: codes(code), says: []string{"ec2:DescribeVpcAttribute: no"}},
 		{name: "host names not read", change: func(w *world) { w.vpc.DNSHostnames = evidence.Fact[bool]{} }, open: codes(code)},
@@ -54,6 +57,16 @@ func TestDhcpOptionsWrong(t *testing.T) {
 			options("example.com", "10.20.0.10")(w)
 			w.Network.RouteTables[natSubnet] = table(natTable, to("0.0.0.0/0", gatewayID), to("10.20.0.0/16", "pcx-0a1b2c3d"))
 		}, hint: codes(code)},
+		{name: "Amazon's by its address", change: options("example.com", "169.254.169.253"), hint: codes(code)},
+		{name: "Amazon's by its IPv6 address", change: options("example.com", "fd00:ec2::253"), hint: codes(code)},
+		{name: "resolvers behind a peering that is gone",
+			change: do(options("example.com", "10.20.0.10"), routes(to("0.0.0.0/0", natID), evidence.Route{Destination: "10.20.0.0/16", Target: "pcx-0a1b2c3d", Blackhole: true})), decisive: codes(code)},
+		{name: "resolvers by way of a NAT gateway that is routed to itself", change: do(options("example.com", "10.20.0.10"), endpoints(nil, "ec2", "sts"), func(w *world) {
+			w.Network.RouteTables[natSubnet] = table(natTable, to("0.0.0.0/0", natID))
+		}), hint: codes(code)},
+		{name: "resolvers by way of a regional NAT gateway", change: do(options("example.com", "10.20.0.10"), nat(func(n *evidence.NATGateway) { n.Subnet, n.Regional = "", true })), hint: codes(code)},
+		{name: "resolvers by way of a NAT gateway of which the subnet is missing", change: do(options("example.com", "10.20.0.10"), nat(func(n *evidence.NATGateway) { n.Subnet = "" })), hint: codes(code), open: codes(cause.VpcEndpointMissing)},
+		{name: "no options on bare metal", change: func(w *world) { w.vpc.DHCP = evidence.None[evidence.DHCPOptions](); w.config.Type = "i3.metal" }, clear: codes(code)},
 		{name: "resolvers of its own may forward", change: func(w *world) { w.company("example.com", "10.20.0.10", "10.20.1.10") }, hint: codes(code), says: []string{"10.20.0.10, 10.20.1.10", "associate-dhcp-options", "Key=domain-name,Values=eu-west-1.compute.internal"}},
 		{name: "Amazon's among them", change: options("example.com", "10.20.0.10", "AmazonProvidedDNS"), clear: codes(code)},
 		{name: "resolvers on the internet, with a way there", change: options("example.com", "8.8.8.8"), hint: codes(code)},
@@ -142,6 +155,9 @@ func TestMetadataService(t *testing.T) {
 		}, decisive: codes(cause.ImdsDisabled), says: []string{`'{"spec":{"metadataOptions":{"httpEndpoint":"enabled"}}}'`}},
 		{name: "one hop and a pod that asks it", change: one(daemon("ebs-csi-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=ebs-plugin")), hint: codes(cause.ImdsHopLimit)},
 		{name: "one hop and a pod that says so", change: one(daemon("agent", "CrashLoopBackOff", "Get http://169.254.169.254/latest/api/token: context deadline exceeded")), hint: codes(cause.ImdsHopLimit)},
+		{name: "one hop and a pod that ended", change: one(evidence.Pod{Owner: "Job/x", Terminated: "Error", Message: "EC2MetadataError: failed"}), hint: codes(cause.ImdsHopLimit)},
+		{name: "one hop and a pod that is ready again", change: one(evidence.Pod{Owner: "DaemonSet/ebs-csi-node", Terminated: "Error", Ready: true}), clear: codes(cause.ImdsHopLimit)},
+		{name: "one hop and a pod that waits for its image", change: one(daemon("ebs-csi-node", "ContainerCreating", "")), clear: codes(cause.ImdsHopLimit)},
 		{name: "one hop and a pod that fails otherwise", change: one(daemon("agent", "CrashLoopBackOff", "back-off")), clear: codes(cause.ImdsHopLimit)},
 		{name: "one hop and no pod that fails", change: one(), clear: codes(cause.ImdsHopLimit)},
 		{name: "two hops", change: do(one(daemon("ebs-csi-node", "CrashLoopBackOff", "")), func(w *world) { w.config.HopLimit = 2 }), clear: codes(cause.ImdsHopLimit)},

@@ -141,7 +141,10 @@ func TestKindsThatTheNetworkDoesNotExplain(t *testing.T) {
 func TestANodeThatReportsHasAWay(t *testing.T) {
 	path := codes(cause.ApiEndpointUnreachable, cause.PublicAccessCidrBlocked, cause.SecurityGroupBlocksApi, cause.NaclBlocksApi, cause.DnsDisabled, cause.DhcpOptionsWrong)
 	broken := func(k roll.Kind) func(*world) {
-		return do(kind(k, 5e9), publicOnly("203.0.113.0/24"), routes(), egress(), acl(nodeSubnet), func(w *world) { w.vpc.DNSSupport = evidence.Read(false) })
+		return do(kind(k, 5e9), publicOnly("203.0.113.0/24"), routes(), egress(), acl(nodeSubnet), func(w *world) {
+			w.vpc.DNSSupport = evidence.Read(false)
+			w.vpc.DHCP = evidence.Read(evidence.DHCPOptions{NameServer: []string{"10.20.0.10"}})
+		})
 	}
 	run(t, []scenario{
 		{name: "Ready=False", change: broken(roll.NotReady), clear: path},

@@ -102,6 +102,11 @@ func TestApiEndpointUnreachable(t *testing.T) {
 		{name: "the launch template of an instance that was not asked sets none", change: do(sampled(""), ofTemplate("3", false)), decisive: codes(code)},
 		{name: "another version of the launch template shows nothing", change: do(sampled(""), ofTemplate("2", false)), hint: codes(code)},
 		{name: "another instance of the launch template sets one", change: sampled("3"), open: codes(code), says: []string{"a proxy"}},
+		{name: "another instance of another group shows nothing", change: do(sampled("3"), func(w *world) {
+			i := w.Instances["i-0fedcba9876543210"]
+			i.Config.Value.Group = roll.NodeGroupGroup("others")
+			w.Instances["i-0fedcba9876543210"] = i
+		}), hint: codes(code)},
 		{name: "another instance of another version shows nothing", change: sampled("2"), hint: codes(code)},
 		{name: "another instance without a launch template shows nothing",
 			change: do(func(w *world) { w.config.LaunchTemplate, w.config.LaunchTemplateVersion = "", "" }, sampled("")), hint: codes(code)},
@@ -308,6 +313,11 @@ func TestSecurityGroupBlocksApi(t *testing.T) {
 			change: do(privateOnly(), ingress(), company("eu-west-1.compute.internal", "10.20.0.10")), decisive: codes(code), hint: codes(cause.DhcpOptionsWrong)},
 		{name: "wherever the name leads, nothing gets out",
 			change: do(egress(), func(w *world) { w.vpc.DHCP = evidence.Failed[evidence.DHCPOptions]("no") }), decisive: codes(code), open: codes(cause.DhcpOptionsWrong)},
+		{name: "nothing gets out, and user data may set a proxy", change: do(egress(), unread()), hint: codes(code)},
+		{name: "the name may lead to the public endpoint, and the groups to it",
+			change: do(egress(tcp(443, 443, "203.0.113.0/24")), company("eu-west-1.compute.internal", "10.20.0.10")), hint: codes(code, cause.DhcpOptionsWrong)},
+		{name: "without host names the name may lead to the public endpoint", change: do(ingress(), func(w *world) { w.vpc.DNSHostnames = evidence.Read(false) }), hint: codes(cause.DnsDisabled, code)},
+		{name: "without a resolver of the VPC's it may, too", change: do(ingress(), func(w *world) { w.vpc.DNSSupport = evidence.Read(false) }), decisive: codes(cause.DnsDisabled), hint: codes(code)},
 		{name: "a public endpoint and HTTPS to everybody", change: do(publicOnly(), egress(tcp(443, 443, "0.0.0.0/0"))), clear: codes(code)},
 		{
 			name: "a public endpoint and HTTPS within the VPC alone", change: do(publicOnly(), egress(tcp(443, 443, "10.0.0.0/16"), member(443, apiGroup))), decisive: codes(code),
@@ -336,6 +346,7 @@ func TestNaclBlocksApi(t *testing.T) {
 	const code = cause.NaclBlocksApi
 	const all4 = "0.0.0.0/0"
 	in, out := aclRule(100, false, true, "-1", 0, 0, all4), aclRule(100, true, true, "-1", 0, 0, all4)
+	within := func(w *world) { w.cluster.Subnets = []string{nodeSubnet, apiSubnet1} }
 	run(t, []scenario{
 		{
 			name: "no HTTPS out", change: func(w *world) {
@@ -371,6 +382,20 @@ func TestNaclBlocksApi(t *testing.T) {
 			change: do(acl(nodeSubnet, in, aclRule(80, true, false, "6", 443, 443, "10.0.1.0/24"), out), func(w *world) { delete(w.Network.Subnets, apiSubnet1) }), open: codes(code)},
 		{name: "a node in a subnet of the API server, that asks EC2",
 			change: do(func(w *world) { w.cluster.Subnets = []string{nodeSubnet, apiSubnet1} }, acl(nodeSubnet, in, aclRule(90, true, false, "6", 443, 443, all4), out)), decisive: codes(code)},
+		{name: "a node in a subnet of the API server, that asks EC2 by an endpoint there",
+			change: do(within, acl(nodeSubnet, in, aclRule(90, true, false, "6", 443, 443, all4), out), endpoints(func(e *evidence.VPCEndpoint) { e.Subnets = []string{nodeSubnet} }, "ec2")), hint: codes(code)},
+		{name: "a node in a subnet of the API server, and an endpoint of STS there",
+			change: do(within, acl(nodeSubnet, in, aclRule(90, true, false, "6", 443, 443, all4), out), endpoints(func(e *evidence.VPCEndpoint) { e.Subnets = []string{nodeSubnet} }, "sts")), decisive: codes(code)},
+		{name: "a node in a subnet of the API server, and an endpoint of EC2 elsewhere",
+			change: do(within, acl(nodeSubnet, in, aclRule(90, true, false, "6", 443, 443, all4), out), endpoints(nil, "ec2")), decisive: codes(code)},
+		{name: "a node in a subnet of the API server, to whose other subnet it may not",
+			change: do(within, acl(nodeSubnet, in, aclRule(90, true, false, "6", 443, 443, "10.0.1.0/24"), out)), hint: codes(code)},
+		{name: "a node in a subnet of the cluster, whose API server is on the internet", change: do(within, publicOnly(), acl(nodeSubnet)), decisive: codes(code)},
+		{name: "its own subnet alone, and the cluster's subnets not read", change: do(func(w *world) { delete(w.Network.Subnets, apiSubnet1) },
+			acl(nodeSubnet, aclRule(100, false, true, "-1", 0, 0, "10.0.32.0/19"), aclRule(100, true, true, "-1", 0, 0, "10.0.32.0/19"))), open: codes(code)},
+		{name: "the name may lead to the public endpoint, to which all may",
+			change: do(company("eu-west-1.compute.internal", "10.20.0.10"), acl(nodeSubnet, in, aclRule(80, true, false, "6", 443, 443, "10.0.0.0/16"), out)), hint: codes(code, cause.DhcpOptionsWrong)},
+		{name: "wherever the name leads, nothing gets out", change: do(company("eu-west-1.compute.internal", "10.20.0.10"), acl(nodeSubnet)), decisive: codes(code), hint: codes(cause.DhcpOptionsWrong)},
 		{
 			name: "a node in a subnet of the API server, that need not", change: func(w *world) {
 				w.cluster.Subnets = []string{nodeSubnet, apiSubnet1}
@@ -392,6 +417,8 @@ func TestNaclBlocksApi(t *testing.T) {
 			}, decisive: codes(code), says: []string{"--ingress --rule-number 89", "10.0.32.21/32"},
 		},
 		{name: "one of them refuses", change: acl(apiSubnet1, out, aclRule(90, false, false, "6", 443, 443, "10.0.32.0/19"), in), hint: codes(code)},
+		{name: "one of them refuses, and the other one some answers", change: do(acl(apiSubnet1, out, aclRule(90, false, false, "6", 443, 443, "10.0.32.0/19"), in),
+			acl(apiSubnet2, in, aclRule(100, true, true, "6", 49152, 65535, all4))), hint: codes(code)},
 		{name: "they let no answers out",
 			change: do(acl(apiSubnet1, in, aclRule(100, true, true, "6", 443, 443, all4)), acl(apiSubnet2, in, aclRule(100, true, true, "6", 443, 443, all4))), decisive: codes(code)},
 		{name: "the NAT gateway's subnet refuses", change: do(publicOnly(), acl(natSubnet, out, aclRule(100, false, true, "6", 1024, 65535, all4))), decisive: codes(code)},
@@ -420,5 +447,65 @@ func TestNaclBlocksApi(t *testing.T) {
 			change: do(six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws"), publicOnly(), acl(nodeSubnet, aclRule(101, false, true, "-1", 0, 0, "::/0"))), decisive: codes(code)},
 		{name: "a proxy", change: do(acl(nodeSubnet), proxied()), open: codes(code)},
 		{name: "a silent node", change: do(kind(roll.Unknown, hour), acl(nodeSubnet)), decisive: codes(code)},
+	})
+}
+
+// A healthy node that shares what a cause accuses speaks against it.
+func TestAHealthyNodeSpeaksAgainstACause(t *testing.T) {
+	const route, group, dns, services = cause.ApiEndpointUnreachable, cause.SecurityGroupBlocksApi, cause.DnsDisabled, cause.VpcEndpointMissing
+	shut := do(publicOnly(), routes())
+	fellow := func(joined time.Duration, change ...func(*evidence.Member)) func(*world) {
+		return func(w *world) {
+			m := evidence.Member{
+				Instance: "i-00000002", Healthy: true, Described: true, Joined: now.Add(-joined), VPC: vpcID, Subnet: nodeSubnet, SecurityGroups: []string{nodeGroup},
+				LaunchTemplate: template, LaunchTemplateVersion: "3", ClusterTags: []string{"payments"},
+			}
+			for _, c := range change {
+				c(&m)
+			}
+			w.config.Launched, w.group.Members = now.Add(-hour), []evidence.Member{m}
+		}
+	}
+	elsewhere := func(joined time.Duration, vpc string, id roll.InstanceID) func(*world) {
+		return func(w *world) {
+			w.config.Launched, w.Sound = now.Add(-hour), []evidence.Sound{{VPC: vpc, Latest: id, Joined: now.Add(-joined)}}
+		}
+	}
+	const since, before = time.Minute, 2 * hour
+	off := func(w *world) { w.vpc.DNSSupport = evidence.Read(false) }
+	untagged := func(kubelet string) func(*world) {
+		return func(w *world) {
+			w.Finding.Owner, w.config.ClusterTags, w.image.Kubernetes = roll.OwnerAutoScalingGroup, nil, kubelet
+		}
+	}
+	run(t, []scenario{
+		{name: "routes, whenever it joined", change: do(shut, fellow(before)), hint: codes(route)},
+		{name: "routes of a subnet that is missing", change: do(shut, fellow(before, func(m *evidence.Member) { m.Subnet = "" })), hint: codes(route)},
+		{name: "routes of another subnet", change: do(shut, fellow(before, func(m *evidence.Member) { m.Subnet = apiSubnet1 })), decisive: codes(route)},
+		{name: "routes, with a public address", change: do(shut, fellow(before, func(m *evidence.Member) { m.Public = true })), decisive: codes(route)},
+		{name: "routes, both with a public address", change: do(shut, func(w *world) { w.config.PublicIP = "203.0.113.9" }, fellow(before, func(m *evidence.Member) { m.Public = true })), hint: codes(route)},
+		{name: "routes, of another launch template", change: do(shut, fellow(before, func(m *evidence.Member) { m.LaunchTemplate = "lt-0a1b2c3d4e5f60002" })), decisive: codes(route)},
+		{name: "routes, of another version of it", change: do(shut, fellow(before, func(m *evidence.Member) { m.LaunchTemplateVersion = "2" })), decisive: codes(route)},
+		{name: "an instance that is not described", change: do(shut, fellow(before, func(m *evidence.Member) { m.Described = false })), decisive: codes(route)},
+		{name: "a hint at routes", change: do(shut, ownImage(), fellow(before)), open: codes(route)},
+		{name: "routes, by a node of another group", change: do(shut, elsewhere(since, vpcID, "i-00000003")), decisive: codes(route)},
+		{name: "groups, and it joined since", change: do(egress(), fellow(since)), hint: codes(group)},
+		{name: "groups, and it joined before", change: do(egress(), fellow(before)), decisive: codes(group)},
+		{name: "groups, and it has others", change: do(egress(), fellow(since, func(m *evidence.Member) { m.SecurityGroups = []string{apiGroup} })), decisive: codes(group)},
+		{name: "groups, and its are missing", change: do(egress(), fellow(since, func(m *evidence.Member) { m.SecurityGroups = nil })), hint: codes(group)},
+		{name: "groups, in another subnet", change: do(egress(), fellow(since, func(m *evidence.Member) { m.Subnet = apiSubnet1 })), decisive: codes(group)},
+		{name: "a hint at endpoints, and it joined since", change: do(routes(), endpoints(nil, "ec2"), fellow(since)), open: codes(services)},
+		{name: "a hint at endpoints, and it joined before", change: do(routes(), endpoints(nil, "ec2"), fellow(before)), hint: codes(services)},
+		{name: "DNS, and it joined since", change: do(off, fellow(since)), hint: codes(dns)},
+		{name: "DNS, and it joined before", change: do(off, fellow(before)), decisive: codes(dns)},
+		{name: "DNS, by a node of another group that joined since", change: do(off, elsewhere(since, vpcID, "i-00000003")), hint: codes(dns)},
+		{name: "DNS, by a node of another group that joined before", change: do(off, elsewhere(before, vpcID, "i-00000003")), decisive: codes(dns)},
+		{name: "DNS, by a node of another VPC", change: do(off, elsewhere(since, "vpc-0a1b2c3d4e5f60009", "i-00000003")), decisive: codes(dns)},
+		{name: "DNS, by the instance itself", change: do(off, elsewhere(since, vpcID, instanceID)), decisive: codes(dns)},
+		{name: "a hint at DNS, whenever it joined", change: do(func(w *world) { w.vpc.DNSHostnames = evidence.Read(false) }, elsewhere(before, vpcID, "i-00000003")), open: codes(dns)},
+		{name: "the tag, which a kubelet asks for", change: do(untagged("1.25"), fellow(since, func(m *evidence.Member) { m.ClusterTags = nil })), decisive: codes(cause.ClusterTagMissing)},
+		{name: "the tag, which it lacks too", change: do(untagged("1.35"), fellow(before, func(m *evidence.Member) { m.ClusterTags = nil })), open: codes(cause.ClusterTagMissing)},
+		{name: "the tag, which it has", change: do(untagged("1.35"), fellow(before)), hint: codes(cause.ClusterTagMissing)},
+		{name: "the VPC", change: do(privateOnly(), fellow(before, func(m *evidence.Member) { m.VPC = "vpc-0a1b2c3d4e5f60009" }), func(w *world) { w.config.VPC = "vpc-0a1b2c3d4e5f60009" }), hint: codes(cause.WrongVpc)},
 	})
 }

@@ -204,10 +204,10 @@ func (l *look) beyond(t evidence.RouteTable, r evidence.Route, v6 bool) way {
 	switch kind := r.Kind(); {
 	case r.Blackhole:
 		return blackhole(t, r, l.routeToNAT)
-	case kind == "igw":
-		return l.gateway(t, r, v6)
-	case kind == "eigw" && v6 && l.i.IPv6:
+	case v6 && (kind == "igw" || kind == "eigw"): // IPv6 addresses are public
 		return way{state: open, via: r.Target}
+	case kind == "igw":
+		return l.gateway(t, r)
 	case kind == "nat" && !v6:
 		return l.nat(t, r)
 	}
@@ -235,13 +235,7 @@ func blackhole(t evidence.RouteTable, r evidence.Route, fix byRoute) way {
 // gateway returns the way through an internet gateway, which passes only packets of interfaces
 // with a public address.
 // https://docs.aws.amazon.com/vpc/latest/userguide/VPC_Internet_Gateway.html
-func (l *look) gateway(t evidence.RouteTable, r evidence.Route, v6 bool) way {
-	if v6 {
-		if l.i.IPv6 {
-			return way{state: open, via: r.Target}
-		}
-		return way{state: closed, why: "the instance has no IPv6 address", subject: "subnet/" + l.i.Subnet}
-	}
+func (l *look) gateway(t evidence.RouteTable, r evidence.Route) way {
 	if l.i.PublicIP != "" {
 		return way{state: open, sources: []string{l.i.PublicIP}, via: "the instance"}
 	}

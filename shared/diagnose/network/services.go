@@ -363,12 +363,12 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 		direct, _ = l.proxied()
 	}
 	proven := !registered && direct == closed && l.needsEC2() == open ||
-		registered && pull.shown && (direct == closed || pull.direct) ||
+		pull.shown && (direct == closed || pull.direct) ||
 		crashes && direct == closed
 	c := cause.DecisiveIf(sure && proven).In(cmp.Or(subject, "vpc/"+l.i.VPC)).
 		Says("the instance cannot reach %s: there is no way to the internet (%s), and %s", strings.Join(names, ", "), why.why, strings.Join(reasons, "; ")).
 		Shows(why.evidence...).Shows(rows...).Fix(fixes...)
-	if registered && pull.shown && names[0] != sts {
+	if pull.shown && names[0] != sts {
 		c.Shows(pull.evidence)
 	}
 	if crashes {

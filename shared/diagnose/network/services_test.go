@@ -103,6 +103,21 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 			}, hint: codes(code),
 		},
 		{name: "bootstrap.sh", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, "1.31" }), decisive: codes(code)},
+		{name: "bootstrap.sh of the first AMI that asks", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, "1.26" }), decisive: codes(code)},
+		{name: "bootstrap.sh of an AMI that does not ask", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, "1.25" }), hint: codes(code)},
+		{name: "bootstrap.sh that user data edits", change: do(cutOff(nil, others...), func(w *world) {
+			w.boot.Joins[0].Tool, w.boot.Edits, w.image.Kubernetes = userdata.BootstrapScript, []userdata.Edit{userdata.EditsBootstrapScript}, "1.31"
+		}), hint: codes(code)},
+		{name: "nodeadm by its command", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins[0].Tool = userdata.NodeadmCommand }), decisive: codes(code)},
+		{name: "a firewall on the way to the company's networks", change: do(routes(to("10.20.0.0/16", "vpce-0a1b2c3d")), endpoints(nil, others...)), hint: codes(code)},
+		{name: "a firewall that is gone", change: do(routes(evidence.Route{Destination: "10.20.0.0/16", Target: "vpce-0a1b2c3d", Blackhole: true}), endpoints(nil, others...)), decisive: codes(code)},
+		{name: "S3's gateway is no way to others", change: do(routes(to("pl-6da54004", "vpce-0a1b2c3d4e5f6-s3")), endpoints(nil, others...)), decisive: codes(code)},
+		{name: "a NAT gateway to the company's networks that is gone", change: do(routes(evidence.Route{Destination: "10.20.0.0/16", Target: natID, Blackhole: true}), endpoints(nil, others...)), decisive: codes(code)},
+		{name: "STS' group alone was not read", change: do(cutOff(nil, "ec2", "sts"), func(w *world) { w.vpc.Endpoints.Value[1].SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} }), clear: codes(code)},
+		{name: "EC2's group was not read, and STS is missing", change: cutOff(func(e *evidence.VPCEndpoint) { e.SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} }, "ec2"), open: codes(code)},
+		{name: "an IPv6 address and no way out by it", change: do(cutOff(nil, others...), addressed6()), decisive: codes(code)},
+		{name: "a way out by IPv6, and user data that is not known as a whole",
+			change: do(cutOff(nil, others...), addressed6(), routes(to("::/0", "eigw-0a1b2c3d")), func(w *world) { w.boot.Opaque = true }), open: codes(code)},
 		{name: "bootstrap.sh of an AMI that does not tell its version",
 			change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, "" }), hint: codes(code)},
 		{name: "user data that joins nothing", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins = nil }), hint: codes(code)},
@@ -125,6 +140,11 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 		return do(waitsForCNI(roll.Uninitialized, pods...), routes(), endpoints(nil, services...))
 	}
 	waits := daemon("aws-node", "ImagePullBackOff", imagePull)
+	images := []string{"ecr.api", "ecr.dkr", "s3"}
+	role := func(p evidence.Pod) evidence.Pod { p.AssumesRole = true; return p }
+	ready := func(p evidence.Pod) evidence.Pod { p.Ready = true; return p }
+	unseen := func(p evidence.Pod) evidence.Pod { p.EventsUnread = "denied"; return p }
+	crashes := role(daemon("aws-node", "CrashLoopBackOff", "back-off 5m0s"))
 	run(t, []scenario{
 		{
 			name: "no endpoint of ECR, and the CNI's image does not come", change: node([]string{"ec2", "sts", "s3"}, waits), decisive: codes(code),
@@ -165,6 +185,24 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 			}, decisive: codes(code),
 		},
 		{name: "a way to the internet", change: waitsForCNI(roll.NotReady, waits), clear: codes(code)},
+		{name: "a way out by IPv6", change: do(node([]string{"ec2"}, waits), addressed6(), routes(to("::/0", "eigw-0a1b2c3d"))), open: codes(code)},
+		{name: "S3's gateway is in the routes", change: do(node([]string{"ecr.api", "ecr.dkr", "s3", "sts"}, waits), routes(to("pl-6da54004", "vpce-0a1b2c3d4e5f6-s3")), func(w *world) {
+			w.vpc.Endpoints.Value[2].RouteTables = nil
+		}), clear: codes(code)},
+		{name: "no image of the sandbox", change: node([]string{"ec2"}, daemon("aws-node", "ContainerCreating", `failed to get sandbox image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.10"`)), decisive: codes(code)},
+		{name: "an image of the sandbox that came later", change: node([]string{"ec2"}, ready(daemon("aws-node", "", `failed to get sandbox image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.10"`))), hint: codes(code)},
+		{name: "a pod that does not wait for its image", change: node([]string{"ec2"}, daemon("aws-node", "CrashLoopBackOff", imagePull)), hint: codes(code)},
+		{name: "a pod of a Deployment", change: node([]string{"ec2"}, evidence.Pod{Owner: "ReplicaSet/coredns", Waiting: "ImagePullBackOff", Message: imagePull}), hint: codes(code)},
+		{name: "all of ECR is missing, and the pod's events were not read", change: node([]string{"ec2"}, unseen(waits)), decisive: codes(code)},
+		{name: "S3 is missing, and the pod's events were not read", change: node([]string{"ecr.api", "ecr.dkr", "sts"}, unseen(waits)), hint: codes(code)},
+		{name: "a pod with a role of its own, and no STS", change: node(images, crashes), decisive: codes(code), says: []string{"asks STS for the role"}},
+		{name: "a pod without such a role", change: node(images, daemon("aws-node", "CrashLoopBackOff", "")), hint: codes(code)},
+		{name: "a pod with such a role that waits for its image", change: node(images, role(daemon("aws-node", "ImagePullBackOff", "x"))), hint: codes(code)},
+		{name: "a pod with such a role that the node does not wait for", change: node(images, role(daemon("ebs-csi-node", "CrashLoopBackOff", ""))), hint: codes(code)},
+		{name: "a pod with such a role whose taint remains", change: do(node(images, role(daemon("ebs-csi-node", "CrashLoopBackOff", ""))), func(w *world) {
+			w.node.Object = evidence.Read(evidence.NodeObject{Taints: []evidence.Taint{{Key: "ebs.csi.aws.com/agent-not-ready"}}})
+		}), decisive: codes(code)},
+		{name: "a pod with such a role, and user data may set a proxy", change: do(node(images, crashes), unread()), hint: codes(code)},
 		{name: "user data not read", change: do(node([]string{"ec2"}, waits), unread()), hint: codes(code)},
 		{
 			name: "the registry was dialed itself", change: func(w *world) {
@@ -212,12 +250,39 @@ func TestSubnetIpsExhausted(t *testing.T) {
 			}})
 		}
 	}
+	cniSays := func(k roll.Kind, message string) func(*world) {
+		return do(waitsForCNI(k), func(w *world) {
+			w.node.Events = evidence.Read([]evidence.Event{{Type: "Warning", Reason: "x", Message: message}})
+		})
+	}
+	down := func(w *world) {
+		w.node.Object.Value.Conditions = []evidence.Condition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: "container runtime is down"}}
+	}
+	karpenters := func(status, message string) func(*world) {
+		return do(left(3), waitsForCNI(roll.Uninitialized), func(w *world) {
+			w.group.NodeClaims = evidence.Read([]evidence.NodeClaim{{Name: "default-x", Conditions: []evidence.Condition{{Type: "Launched", Status: status, Reason: "x", Message: message}}}})
+		})
+	}
 	sandbox := evidence.Event{Type: "Warning", Reason: "FailedCreatePodSandBox", Message: `plugin type="aws-cni" name="aws-cni" failed (add): add cmd: failed to assign an IP address to container`}
 	run(t, []scenario{
 		{name: "none left", change: left(0), hint: codes(code), says: []string{"[subnet/" + nodeSubnet + "]", "WARM_IP_TARGET=1"}},
 		{name: "four left", change: left(4), hint: codes(code)},
 		{name: "none left of IPv4, and pods take IPv6", change: do(left(0), func(w *world) { w.cluster.IPFamily = "ipv6" }, waitsForCNI(roll.NotReady)), clear: codes(code)},
 		{name: "none left of IPv4, and pods take those", change: do(left(0), waitsForCNI(roll.NotReady)), hint: codes(code)},
+		{name: "none left of IPv4, and the CNI asks for one", change: do(left(0), func(w *world) { w.cluster.IPFamily = "ipv6" }, cniSays(roll.NotReady, sandbox.Message)), decisive: codes(code)},
+		{name: "none left of IPv4, where pods take IPv6, for an instance that does not register", change: do(left(0), func(w *world) { w.cluster.IPFamily = "ipv6" }), hint: codes(code)},
+		{name: "no block for a prefix", change: cniSays(roll.NotReady, "InsufficientCidrBlocks: no block"), decisive: codes(code), says: []string{"no contiguous /28"}},
+		{name: "no block for a prefix, five left", change: do(left(5), cniSays(roll.NotReady, "InsufficientCidrBlocks: no block")), decisive: codes(code), says: []string{"no contiguous /28"}},
+		{name: "no block for a prefix, four left", change: do(left(4), cniSays(roll.NotReady, "InsufficientCidrBlocks: no block")), hint: codes(code), says: []string{"too few for the CNI"}},
+		{name: "enough left, and pods not read", change: do(waitsForCNI(roll.NotReady), func(w *world) { w.node.Pods = evidence.Failed[[]evidence.Pod]("no") }), open: codes(code)},
+		{name: "the CNI says so to a pod of a node that has a startup taint left", change: do(left(3), cniSays(roll.Uninitialized, sandbox.Message), down), decisive: codes(code)},
+		{name: "a pod waits for an address", change: do(left(3), waitsForCNI(roll.NotReady, daemon("agent", "ContainerCreating", "failed to assign an IP address to container"))), decisive: codes(code)},
+		{name: "launches that succeeded", change: do(left(3), failed(nodeSubnet), waitsForCNI(roll.Uninitialized), func(w *world) { w.group.Activities.Value[0].Status = "Successful" }), hint: codes(code)},
+		{name: "launches fail otherwise", change: do(left(3), failed(nodeSubnet), waitsForCNI(roll.Uninitialized), func(w *world) { w.group.Activities.Value[0].Message = "no capacity in " + nodeSubnet }), hint: codes(code)},
+		{name: "Karpenter's launches succeed", change: karpenters("True", "InsufficientFreeAddressesInSubnet: not enough in "+nodeSubnet), hint: codes(code)},
+		{name: "Karpenter's launches fail otherwise", change: karpenters("False", "no capacity in "+nodeSubnet), hint: codes(code)},
+		{name: "Karpenter's launches fail in another subnet", change: karpenters("False", "InsufficientFreeAddressesInSubnet: not enough in "+apiSubnet1), hint: codes(code)},
+		{name: "enough left, and events not read", change: do(waitsForCNI(roll.NotReady), func(w *world) { w.node.Events = evidence.Failed[[]evidence.Event]("no") }), open: codes(code)},
 		{name: "five left", change: left(5), clear: codes(code)},
 		{name: "an instance that does not register has its address", change: do(left(0), failed(nodeSubnet)), hint: codes(code), says: []string{"scaling activities"}},
 		{
@@ -266,5 +331,61 @@ func TestSubnetIpsExhausted(t *testing.T) {
 		{name: "not read", change: func(w *world) {
 			w.Network.Subnets[nodeSubnet] = evidence.Failed[evidence.Subnet]("ec2:DescribeSubnets: no")
 		}, open: codes(code), says: []string{"ec2:DescribeSubnets: no"}},
+	})
+}
+
+// An endpoint takes all traffic to its service, whatever other ways there are: its policy and its
+// security groups must admit the instance.
+func TestEndpointsThatRefuse(t *testing.T) {
+	const code = cause.VpcEndpointMissing
+	policy := func(statements string) func(*evidence.VPCEndpoint) {
+		return func(e *evidence.VPCEndpoint) { e.Policy = `{"Statement":[` + statements + `]}` }
+	}
+	const all = `{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*"}`
+	const describe = `"Action":"ec2:DescribeInstances","Resource":"*"`
+	waits := func(message string) func(*world) {
+		return waitsForCNI(roll.NotReady, daemon("aws-node", "ImagePullBackOff", message))
+	}
+	refusing := func(services ...string) func(*world) {
+		return do(endpoints(func(e *evidence.VPCEndpoint) { e.SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} }, services...), func(w *world) {
+			w.Network.SecurityGroups["sg-0a1b2c3d4e5f60008"] = evidence.Read(evidence.SecurityGroup{Ingress: []evidence.Permission{member(443, "sg-0a1b2c3d4e5f60009")}})
+		})
+	}
+	run(t, []scenario{
+		{name: "all is allowed", change: endpoints(policy(all), "ec2"), clear: codes(code)},
+		{name: "a pattern allows the call", change: endpoints(policy(`{"Effect":"Allow","Principal":{"AWS":"*"},"Action":"ec2:Describe*","Resource":"*"}`), "ec2"), clear: codes(code)},
+		{name: "another call is allowed", change: endpoints(policy(`{"Effect":"Allow","Principal":"*","Action":"ec2:RunInstances","Resource":"*"}`), "ec2"), decisive: codes(code), says: []string{"Allow ec2:DescribeInstances"}},
+		{name: "a role may call", change: endpoints(policy(`{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::111122223333:role/x"},`+describe+`}`), "ec2"), open: codes(code)},
+		{name: "a call under a condition", change: endpoints(policy(`{"Effect":"Allow","Principal":"*",`+describe+`,"Condition":{"Bool":{"x":"y"}}}`), "ec2"), open: codes(code)},
+		{name: "all but a call", change: endpoints(policy(`{"Effect":"Allow","Principal":"*","NotAction":"ec2:RunInstances","Resource":"*"}`), "ec2"), open: codes(code)},
+		{name: "the call is denied", change: endpoints(policy(all+`,{"Effect":"Deny","Principal":"*",`+describe+`}`), "ec2"), decisive: codes(code)},
+		{name: "the call is denied to a role", change: endpoints(policy(all+`,{"Effect":"Deny","Principal":{"AWS":"arn:aws:iam::111122223333:role/x"},`+describe+`}`), "ec2"), open: codes(code)},
+		{name: "the call is denied of some resources", change: endpoints(policy(all+`,{"Effect":"Deny","Principal":"*","Action":"ec2:*","Resource":"arn:aws:ec2:*:*:volume/*"}`), "ec2"), open: codes(code)},
+		{name: "another call is denied", change: endpoints(policy(all+`,{"Effect":"Deny","Principal":"*","Action":"ec2:RunInstances","Resource":"*"}`), "ec2"), clear: codes(code)},
+		{name: "a policy that is not JSON", change: endpoints(func(e *evidence.VPCEndpoint) { e.Policy = "{" }, "ec2"), open: codes(code)},
+		{name: "a policy that is missing", change: do(endpoints(policy(all), "ec2", "sts"), func(w *world) { w.vpc.Endpoints.Value[0].Policy = "" }), open: codes(code), says: []string{"lacks the policy of"}},
+		{name: "the policy of another service's", change: endpoints(policy(``), "logs"), clear: codes(code)},
+		{name: "the policy of one that is not available", change: endpoints(func(e *evidence.VPCEndpoint) { policy(``)(e); e.State = "pending" }, "ec2"), clear: codes(code)},
+		{name: "the policy of one without private DNS", change: endpoints(func(e *evidence.VPCEndpoint) { policy(``)(e); e.PrivateDNS = false }, "ec2"), clear: codes(code)},
+		{name: "the call is not needed", change: do(endpoints(policy(``), "ec2"), func(w *world) { w.boot.Joins[0].InstanceIDName = true }), hint: codes(code)},
+		{name: "user data may set a proxy", change: do(endpoints(policy(``), "ec2"), unread()), hint: codes(code)},
+		{name: "S3 lets the layers through", change: do(waits(imagePull), endpoints(policy(`{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::prod-eu-west-1-starport-layer-bucket/*"}`), "s3")), clear: codes(code)},
+		{name: "S3 lets another bucket through", change: do(waits(imagePull), endpoints(policy(`{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::logs/*"}`), "s3")), hint: codes(code)},
+		{name: "S3 refuses the layers", change: do(waits(imagePull+noLayer+" 403 Forbidden"), endpoints(policy(`{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::logs/*"}`), "s3")), decisive: codes(code)},
+		{name: "S3's gateway is not in the table", change: do(waits(imagePull), endpoints(func(e *evidence.VPCEndpoint) { policy(``)(e); e.RouteTables = nil }, "s3")), clear: codes(code)},
+		{name: "ECR refuses an image", change: do(waits(imagePull+": 403 Forbidden"), endpoints(policy(``), "ecr.dkr")), decisive: codes(code)},
+		{name: "ECR refuses another registry's image", change: do(waits("quay.io/cilium: 403 Forbidden"), endpoints(policy(``), "ecr.dkr")), hint: codes(code)},
+		{name: "ECR does not answer", change: do(waits(imagePull+": i/o timeout"), endpoints(policy(``), "ecr.dkr")), hint: codes(code)},
+		{name: "ECR refuses the image of a pod that the node does not wait for", change: do(waitsForCNI(roll.NotReady, evidence.Pod{Owner: "ReplicaSet/coredns", Waiting: "ImagePullBackOff", Message: imagePull + ": 403 Forbidden"}), endpoints(policy(``), "ecr.dkr")), hint: codes(code)},
+		{name: "its groups refuse", change: refusing("ec2"), hint: codes(code), says: []string{"other ways out do not help"}},
+		{name: "its groups refuse, and EC2 does not answer", change: do(refusing("ec2"), consoleShows(console.EndpointUnreachable, "ec2.eu-west-1.amazonaws.com")), decisive: codes(code)},
+		{name: "its groups refuse, and its name leads elsewhere", change: do(refusing("ec2"), func(w *world) { w.vpc.Endpoints.Value[0].PrivateDNS = false }), clear: codes(code)},
+		{name: "its groups were not read", change: endpoints(func(e *evidence.VPCEndpoint) { e.SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} }, "ec2"), open: codes(code)},
+		{name: "its groups admit", change: endpoints(nil, "ec2"), clear: codes(code)},
+		{name: "groups refuse at a service that is not needed", change: refusing("logs", "ecr.api"), clear: codes(code)},
+		{name: "groups refuse at a service that a node does not need", change: do(waits(imagePull), refusing("ec2")), clear: codes(code)},
+		{name: "groups refuse at ECR", change: do(waits(imagePull), refusing("ecr.dkr")), hint: codes(code)},
+		{name: "groups refuse at ECR, which does not answer", change: do(waits(imagePull+": dial tcp 10.0.0.9:443: i/o timeout"), refusing("ecr.dkr")), decisive: codes(code)},
+		{name: "groups refuse at ECR, and a proxy does not answer", change: do(waits(imagePull+": proxyconnect tcp: dial tcp 10.0.0.9:3128: i/o timeout"), refusing("ecr.dkr")), hint: codes(code)},
 	})
 }
