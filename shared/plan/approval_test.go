@@ -148,25 +148,20 @@ func TestApprovalByTag(t *testing.T) {
 	}
 	w.mode = policy.Observe
 	w.snapshot.Instances[0].Approve, w.state.Approvals = q.Order, nil
-	if _, p = w.make(now.Add(3 * time.Minute)); len(p.Approved) > 0 {
-		t.Errorf("in mode observe: approved %v", p.Approved)
-	}
+	_, p = w.make(now.Add(3 * time.Minute))
+	expect.That(t, len(p.Approved) == 0, "in mode observe: approved %v", p.Approved)
 }
 
 // One approval permits the acts of its rung, as long as it takes once the first has begun.
 func TestApprovalOfASection(t *testing.T) {
 	w, q := asked(t, asking)
-	if want := []string{"reboot", "terminate"}; !slices.Equal(q.Acts, want) {
-		t.Errorf("asked for %s, want %s", q.Acts, want)
-	}
+	expect.List(t, q.Acts, []string{"reboot", "terminate"}, "asked for")
 	w.approve(q.Order, approvedAt(now.Add(time.Minute)))
 	p := w.told(now.Add(119 * time.Minute))
 	must.That(t, len(p.Orders) == 1, "held %v", p.Held)
 	w.done(p.Orders[0], now.Add(119*time.Minute))
 	p = w.told(now.Add(3 * time.Hour))
-	if len(p.Orders) != 1 || p.Orders[0].Action != Terminate || p.Orders[0].Approved == nil {
-		t.Errorf("after the reboot: orders %v, held %v", p.Orders, p.Held)
-	}
+	expect.That(t, len(p.Orders) == 1 && p.Orders[0].Action == Terminate && p.Orders[0].Approved != nil, "after the reboot: orders %v, held %v", p.Orders, p.Held)
 }
 
 // A second rung asks again, when its act is due.
@@ -175,21 +170,17 @@ func TestEachRungAsks(t *testing.T) {
 	w.approve(q.Order, approvedAt(now.Add(time.Minute)))
 	p := w.told(now.Add(2 * time.Minute))
 	w.done(p.Orders[0], now.Add(2*time.Minute))
-	if p = w.told(now.Add(3 * time.Minute)); len(p.Held)+len(p.Orders) > 0 || p.Steps[p.key()].Approve.Rung != 2 {
-		t.Errorf("before its time: %v, %v, %v", p.Orders, p.Held, p.Steps)
-	}
+	p = w.told(now.Add(3 * time.Minute))
+	expect.That(t, len(p.Held)+len(p.Orders) == 0 && p.Steps[p.key()].Approve.Rung == 2, "before its time: %v, %v, %v", p.Orders, p.Held, p.Steps)
 	p = w.told(now.Add(30 * time.Minute))
 	if len(p.Held) != 1 || p.Held[0].Reason != ApprovalPending || p.Held[0].Question.Order == q.Order || len(p.Notices) != 1 || p.Notices[0].News[0] != NewsAsked {
 		t.Fatalf("orders %v, held %v, notices %v", p.Orders, p.Held, p.Notices)
 	}
 	again := p.Held[0].Question
-	if !again.Until.Equal(now.Add(90*time.Minute)) || !slices.Equal(again.Acts, []string{"terminate"}) {
-		t.Errorf("asked %v until %s", again.Acts, again.Until)
-	}
+	expect.That(t, again.Until.Equal(now.Add(90*time.Minute)) && slices.Equal(again.Acts, []string{"terminate"}), "asked %v until %s", again.Acts, again.Until)
 	w.approve(again.Order, approvedAt(now.Add(40*time.Minute)))
-	if p = w.told(now.Add(45 * time.Minute)); len(p.Orders) != 1 || p.Orders[0].ID != again.Order {
-		t.Errorf("orders %v, held %v", p.Orders, p.Held)
-	}
+	p = w.told(now.Add(45 * time.Minute))
+	expect.That(t, len(p.Orders) == 1 && p.Orders[0].ID == again.Order, "orders %v, held %v", p.Orders, p.Held)
 }
 
 // key returns the key of the only finding with a next step.
@@ -208,15 +199,11 @@ func TestAQuestionIsToldOnce(t *testing.T) {
 		w.add(n, 0)
 	}
 	p := w.told(now.Add(10 * time.Minute))
-	if len(p.Notices) != 1 || p.Notices[0].News[0] != NewsAsked || len(w.state.Questions) != 2 {
-		t.Fatalf("notices %v, questions %v, held %v", p.Notices, w.state.Questions, p.Held)
-	}
-	if got := w.state.Questions[q.Order]; !got.Until.Equal(q.Until) {
-		t.Errorf("the first question stands until %s now, and did until %s", got.Until, q.Until)
-	}
-	if p = w.told(now.Add(q.Until.Sub(now))); len(p.Notices) != 1 || p.Notices[0].News[0] != NewsHeld {
-		t.Errorf("when its time is over: %v", p.Notices)
-	}
+	must.That(t, len(p.Notices) == 1 && p.Notices[0].News[0] == NewsAsked && len(w.state.Questions) == 2, "notices %v, questions %v, held %v", p.Notices, w.state.Questions, p.Held)
+	got := w.state.Questions[q.Order]
+	expect.That(t, got.Until.Equal(q.Until), "the first question stands until %s now, and did until %s", got.Until, q.Until)
+	p = w.told(now.Add(q.Until.Sub(now)))
+	expect.That(t, len(p.Notices) == 1 && p.Notices[0].News[0] == NewsHeld, "when its time is over: %v", p.Notices)
 }
 
 // An act that waits for an approval takes nothing from the limits of others.
@@ -240,14 +227,10 @@ func TestAnUntoldQuestionIsNone(t *testing.T) {
 	w := sick()
 	w.doc = mustParse(strings.Replace(asking, "{do: notify}, ", "", 1)) // the rung itself tells
 	_, p := w.make(now)
-	if len(p.Notices) != 1 || len(p.Notices[0].Asked) != 1 || len(p.Changes.Put.Questions) > 0 {
-		t.Fatalf("notices %v, put %v", p.Notices, p.Changes.Put.Questions)
-	}
+	must.That(t, len(p.Notices) == 1 && len(p.Notices[0].Asked) == 1 && len(p.Changes.Put.Questions) == 0, "notices %v, put %v", p.Notices, p.Changes.Put.Questions)
 	w.state.Apply(p.Changes) // the notice could not be sent
 	later := w.told(now.Add(3 * time.Hour))
-	if len(later.Held) != 1 || later.Held[0].Reason != ApprovalPending || !later.Held[0].Question.Until.Equal(now.Add(5*time.Hour)) {
-		t.Errorf("held %v", later.Held)
-	}
+	expect.That(t, len(later.Held) == 1 && later.Held[0].Reason == ApprovalPending && later.Held[0].Question.Until.Equal(now.Add(5*time.Hour)), "held %v", later.Held)
 }
 
 // Questions and approvals are dropped with their finding. The next fault is asked about anew.
@@ -264,7 +247,5 @@ func TestQuestionsEndWithTheirFinding(t *testing.T) {
 	w.seen(1, 2*time.Minute)
 	w.state.Approvals = map[string]ledger.Approval{q.Order: approvedAt(now.Add(time.Minute))} // a replay
 	p := w.told(now.Add(6 * time.Minute))
-	if len(p.Orders) > 0 || len(p.Held) != 1 || p.Held[0].Reason != ApprovalPending || p.Held[0].Question.Order == q.Order {
-		t.Errorf("orders %v, held %v", p.Orders, p.Held)
-	}
+	expect.That(t, len(p.Orders) == 0 && len(p.Held) == 1 && p.Held[0].Reason == ApprovalPending && p.Held[0].Question.Order != q.Order, "orders %v, held %v", p.Orders, p.Held)
 }

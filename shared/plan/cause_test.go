@@ -136,9 +136,8 @@ func TestTheLadderOfTheCauseIsClimbed(t *testing.T) {
 			t.Errorf("%s: held %+v", tt.name, p.Held)
 		}
 		for _, c := range p.Tags {
-			if next := c.Set[roll.TagNext]; !strings.HasPrefix(next, tt.next) {
-				t.Errorf("%s: next is %q", tt.name, next)
-			}
+			next := c.Set[roll.TagNext]
+			expect.That(t, strings.HasPrefix(next, tt.next), "%s: next is %q", tt.name, next)
 		}
 	}
 }
@@ -148,9 +147,7 @@ func TestAnOrderSaysWhyItDoesNotRebootFirst(t *testing.T) {
 	w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: reboot, once: true}, {do: terminate, after: 10m}]}\n")
 	w.because("SystemStatusImpaired", roll.Decisive, roll.CureReplace, "")
 	_, p := w.make(now)
-	if len(p.Orders) != 1 || !strings.Contains(p.Orders[0].Why, "no reboot: a new instance helps against SystemStatusImpaired, a reboot does not") {
-		t.Errorf("got %+v", p.Orders)
-	}
+	expect.That(t, len(p.Orders) == 1 && strings.Contains(p.Orders[0].Why, "no reboot: a new instance helps against SystemStatusImpaired, a reboot does not"), "got %+v", p.Orders)
 }
 
 // The ladder of a finding about the status checks themselves applies as written.

@@ -20,9 +20,8 @@ func TestWithoutAMemoryTheModeHoldsActsBack(t *testing.T) {
 		w.mode, w.unremembered = mode, true
 		w.silent(1, 2*time.Hour)
 		w.state = ledger.NewState()
-		if _, p := w.make(now); len(p.Orders) != 0 || !slices.Equal(reasons(p), []Reason{want}) {
-			t.Errorf("%s: orders %+v, held for %v", mode, p.Orders, reasons(p))
-		}
+		_, p := w.make(now)
+		expect.That(t, len(p.Orders) == 0 && slices.Equal(reasons(p), []Reason{want}), "%s: orders %+v, held for %v", mode, p.Orders, reasons(p))
 	}
 }
 
@@ -46,9 +45,8 @@ func TestAnIncompleteLookDoesNotEndACooldown(t *testing.T) {
 	if p := look(64, ""); len(p.Orders) != 0 || !slices.Equal(reasons(p), []Reason{StormCooldown}) {
 		t.Errorf("orders %+v, held for %v", p.Orders, reasons(p))
 	}
-	if p := look(75, ""); len(p.Orders) != 1 {
-		t.Errorf("15 min after it was last down: held for %v", reasons(p))
-	}
+	p := look(75, "")
+	expect.That(t, len(p.Orders) == 1, "15 min after it was last down: held for %v", reasons(p))
 }
 
 func TestAnAPIServerThatComesAndGoesIsOneAlarm(t *testing.T) {
@@ -99,9 +97,8 @@ func TestARebootIsGivenTimeWhateverElseIsFound(t *testing.T) {
 		rebooted := now.Add(-after)
 		w.doc = mustParse("apiVersion: rollcall/v1\nreboot: {wait: " + tt.wait + "}\nladders: {Unknown: [{do: notify}], Impaired: [{do: terminate}]}\n")
 		w.state.Actions = []ledger.Action{{ID: "r", Do: string(Reboot), Instance: instanceID(1), Group: "asg/w", Kind: roll.Unknown, At: rebooted, Outcome: done(rebooted)}}
-		if _, p := w.make(now); (ordered1(p) == string(Terminate)) != want {
-			t.Errorf("%s after a reboot, with a wait of %s: ordered %s", after, tt.wait, ordered1(p))
-		}
+		_, p := w.make(now)
+		expect.That(t, (ordered1(p) == string(Terminate)) == want, "%s after a reboot, with a wait of %s: ordered %s", after, tt.wait, ordered1(p))
 	}
 }
 
@@ -115,9 +112,8 @@ func TestALaterCordonOfAPersonStays(t *testing.T) {
 	must.That(t, ordered1(p) == string(Uncordon), "ordered %s, want the note taken off", ordered1(p))
 	w.did(t, p, now, done(now))
 	n.CordonedBy, n.Unschedulable = "", true // theirs
-	if _, p = w.make(now.Add(time.Hour)); len(p.Orders) != 0 {
-		t.Errorf("ordered %+v", p.Orders)
-	}
+	_, p = w.make(now.Add(time.Hour))
+	expect.That(t, len(p.Orders) == 0, "ordered %+v", p.Orders)
 }
 
 func TestAConditionThatStandsAloneDoesNotKeepANodeCordoned(t *testing.T) {
@@ -127,9 +123,8 @@ func TestAConditionThatStandsAloneDoesNotKeepANodeCordoned(t *testing.T) {
 	n.CordonedBy, n.Unschedulable = "c", true
 	n.StartupTaint = "example.com/of-another-group:NoSchedule"
 	n.Conditions = []roll.TypedCondition{{Type: "NetworkingReady", Condition: roll.Condition{Status: roll.ConditionFalse, Since: now.Add(-time.Hour)}}}
-	if _, p := w.make(now); ordered1(p) != string(Uncordon) {
-		t.Errorf("ordered %s", ordered1(p))
-	}
+	_, p := w.make(now)
+	expect.That(t, ordered1(p) == string(Uncordon), "ordered %s", ordered1(p))
 }
 
 func TestAModeLoweredForOneCheckLeavesNoBacklog(t *testing.T) {
@@ -142,9 +137,8 @@ func TestAModeLoweredForOneCheckLeavesNoBacklog(t *testing.T) {
 	expect.That(t, len(p.Orders) == 0 && slices.Equal(reasons(p), []Reason{ModeNotify}), "orders %+v, held for %v", p.Orders, reasons(p))
 	w.apply(p)
 	w.mode = policy.Remediate
-	if _, p = w.make(now.Add(2 * time.Minute)); len(p.Orders) != 1 {
-		t.Errorf("when the policy could be read again: held for %v", reasons(p))
-	}
+	_, p = w.make(now.Add(2 * time.Minute))
+	expect.That(t, len(p.Orders) == 1, "when the policy could be read again: held for %v", reasons(p))
 }
 
 // The policy is unreadable when the node fails; remediate was on before.
@@ -157,9 +151,8 @@ func TestWhatIsFoundWhileThePolicyCannotBeReadIsNoBacklog(t *testing.T) {
 	_, p = w.make(now.Add(45 * time.Minute))
 	w.apply(p)
 	w.mode, w.lowered = policy.Remediate, false
-	if _, p = w.make(now.Add(50 * time.Minute)); len(p.Orders) != 1 {
-		t.Errorf("when the policy could be read again: held for %v", reasons(p))
-	}
+	_, p = w.make(now.Add(50 * time.Minute))
+	expect.That(t, len(p.Orders) == 1, "when the policy could be read again: held for %v", reasons(p))
 }
 
 func TestNodesThatWereStoppedTogetherAreNoStorm(t *testing.T) {
@@ -169,9 +162,8 @@ func TestNodesThatWereStoppedTogetherAreNoStorm(t *testing.T) {
 		w.snapshot.Instances[n-1].State = roll.StateStopped
 	}
 	w.notReady(1, time.Hour)
-	if _, p := w.make(now); ordered1(p) != string(Cordon) {
-		t.Errorf("ordered %s", ordered1(p))
-	}
+	_, p := w.make(now)
+	expect.That(t, ordered1(p) == string(Cordon), "ordered %s", ordered1(p))
 }
 
 // A zone that is down for long holds its own nodes, but not the others forever.
@@ -204,9 +196,8 @@ func TestALongOutageHoldsItsZoneOnly(t *testing.T) {
 	for at := 5 * time.Minute; at < time.Hour; at += 5 * time.Minute {
 		held(at)
 	}
-	if got := held(time.Hour); got != nil {
-		t.Errorf("after an hour it is held for %v", got)
-	}
+	got := held(time.Hour)
+	expect.That(t, got == nil, "after an hour it is held for %v", got)
 	for n := 2; n <= 30; n += 2 { // zone a is back, and some of its nodes fall silent together
 		status := roll.ConditionTrue
 		if n <= 10 {
@@ -225,14 +216,12 @@ func TestADrainIsTriedAgain(t *testing.T) {
 	_, p = w.make(now)
 	w.did(t, p, now, &ledger.Outcome{Result: ledger.Failed, At: now, Detail: ledger.Unfinished + ": default/web-0"})
 	for after, want := range map[time.Duration]string{time.Hour - time.Second: "none: [DrainUnfinished]", time.Hour: string(Drain)} {
-		if _, p = w.make(now.Add(after)); ordered1(p) != want {
-			t.Errorf("%s after an unfinished drain: ordered %s, want %s", after, ordered1(p), want)
-		}
+		_, p = w.make(now.Add(after))
+		expect.That(t, ordered1(p) == want, "%s after an unfinished drain: ordered %s, want %s", after, ordered1(p), want)
 	}
 	w.state.Actions[len(w.state.Actions)-1].Outcome.Detail = drainPaused
-	if _, p = w.make(now.Add(RetryAfter)); ordered1(p) != string(Drain) {
-		t.Errorf("after a pause: ordered %s", ordered1(p))
-	}
+	_, p = w.make(now.Add(RetryAfter))
+	expect.That(t, ordered1(p) == string(Drain), "after a pause: ordered %s", ordered1(p))
 }
 
 func TestWhatGoesOnAsAnotherKindIsNotResolved(t *testing.T) {
@@ -261,9 +250,8 @@ func TestAutoRepairDoesNotLookAtTaints(t *testing.T) {
 	ready := n.Ready
 	w.known(1, roll.Uninitialized, n.Created)
 	n.Ready = ready
-	if _, p := w.make(now); ordered1(p) != string(Cordon) {
-		t.Errorf("ordered %s: %+v", ordered1(p), p.Held)
-	}
+	_, p := w.make(now)
+	expect.That(t, ordered1(p) == string(Cordon), "ordered %s: %+v", ordered1(p), p.Held)
 }
 
 // Rollcall terminated the instance for one finding a few minutes ago; its Node is left over.
@@ -276,7 +264,6 @@ func TestTheNodeOfAnInstanceThatRollcallEndedIsDeleted(t *testing.T) {
 	f := w.state.Findings[roll.FindingKey{Instance: instanceID(1), Kind: roll.Ghost}]
 	f.Since = ended
 	w.state.Findings[f.Key()] = f
-	if _, p := w.make(now); ordered1(p) != string(DeleteNode) {
-		t.Errorf("ordered %s: %+v", ordered1(p), p.Held)
-	}
+	_, p := w.make(now)
+	expect.That(t, ordered1(p) == string(DeleteNode), "ordered %s: %+v", ordered1(p), p.Held)
 }

@@ -82,9 +82,7 @@ func said(n Notice) []News {
 
 func (w *incidents) want(what string, want ...string) {
 	w.t.Helper()
-	if !slices.Equal(w.said, want) {
-		w.t.Errorf("%s: told %q, want %q", what, w.said, want)
-	}
+	expect.List(w.t, w.said, want, "%s: told", what)
 	w.said = nil
 }
 
@@ -113,9 +111,8 @@ func TestALoopOfReplacementsIsOneIncident(t *testing.T) {
 		w.look(launched.Add(time.Duration(minute) * time.Minute))
 	}
 	w.want("the end of it", "204 [resolved] 0")
-	if i := w.last.Incident; i.Total != 12 || i.Sent != 3 || !i.First.Equal(now.Add(6*time.Minute)) {
-		t.Errorf("the end refers to %+v", i)
-	}
+	i := w.last.Incident
+	expect.That(t, i.Total == 12 && i.Sent == 3 && i.First.Equal(now.Add(6*time.Minute)), "the end refers to %+v", i)
 	expect.That(t, len(w.state.Notices) == 0, "remembered %+v", w.state.Notices)
 }
 
@@ -155,9 +152,7 @@ func TestEachCauseHasItsOwnNotice(t *testing.T) {
 	for _, n := range p.Notices {
 		keys = append(keys, fmt.Sprint(n.Key.Cause, " ", len(n.Entries)))
 	}
-	if want := []string{" 1", "NodeRoleNotMapped 1", "SubnetIpsExhausted 1"}; !slices.Equal(keys, want) {
-		t.Errorf("notices %q, want %q", keys, want)
-	}
+	expect.List(t, keys, []string{" 1", "NodeRoleNotMapped 1", "SubnetIpsExhausted 1"}, "notices")
 }
 
 // A cause that is found later is news of the same incident. It is no news if it once could not be
@@ -202,9 +197,8 @@ func TestWhatIsFoundOutLaterGoesOnInTheSameIncident(t *testing.T) {
 	w.mode = policy.Notify
 	w.look(now.Add(81 * time.Minute))
 	w.want("what was told before, while nobody was told")
-	if n := w.state.Notices[ledger.NoticeKey{Group: key0.Group, Kind: key0.Kind, Cause: "NodeadmFailed"}]; n.Incident.ID != first.Incident.ID || n.Incident.Sent != 3 {
-		t.Errorf("remembered %+v", w.state.Notices)
-	}
+	n := w.state.Notices[ledger.NoticeKey{Group: key0.Group, Kind: key0.Kind, Cause: "NodeadmFailed"}]
+	expect.That(t, n.Incident.ID == first.Incident.ID && n.Incident.Sent == 3, "remembered %+v", w.state.Notices)
 }
 
 // In one of two instances the cause is seen in one check and ruled out in the next. The instance
@@ -262,9 +256,8 @@ func TestAnIncidentThatIsOverKeepsItsName(t *testing.T) {
 	w.ruledOut[key] = []string{"NodeRoleNotMapped"}
 	w.look(now.Add(120 * time.Minute))
 	w.want("the second has another cause", "120 [opened] 1")
-	if id := w.last.Incident.ID; id == first || id == "" {
-		t.Errorf("the incident is named %q, as one that is over", id)
-	}
+	id := w.last.Incident.ID
+	expect.That(t, id != first && id != "", "the incident is named %q, as one that is over", id)
 }
 
 // A notice that was sent but not recorded is sent again with the same incident.
@@ -323,9 +316,7 @@ func TestWhatJoinsQuietlyIsRemembered(t *testing.T) {
 	}
 	w.look(now.Add(8 * time.Minute))
 	_, p := w.make(now.Add(9 * time.Minute))
-	if len(p.Notices) != 0 || len(p.Quiet) != 1 || p.Quiet[0].Finding.Instance != instanceID(4) || !p.Quiet[0].New {
-		t.Fatalf("notices %+v, quiet %+v", p.Notices, p.Quiet)
-	}
+	must.That(t, len(p.Notices) == 0 && len(p.Quiet) == 1 && p.Quiet[0].Finding.Instance == instanceID(4) && p.Quiet[0].New, "notices %+v, quiet %+v", p.Notices, p.Quiet)
 	w.apply(p)
 	if _, p = w.make(now.Add(10 * time.Minute)); len(p.Notices)+len(p.Quiet) != 0 || len(p.Changes.Put.Notices) != 0 {
 		t.Errorf("the same again: notices %+v, quiet %+v, remembered %+v", p.Notices, p.Quiet, p.Changes.Put.Notices)
@@ -334,9 +325,7 @@ func TestWhatJoinsQuietlyIsRemembered(t *testing.T) {
 	_, p = w.make(now.Add(16 * time.Minute))
 	must.That(t, len(p.Notices) == 1 && slices.Equal(p.Notices[0].News, []News{NewsHeld}), "notices %+v", p.Notices)
 	for _, e := range p.Notices[0].Entries {
-		if want := e.Finding.Instance == instanceID(1) || e.Finding.Instance == instanceID(4); e.New != want {
-			t.Errorf("%s: new %v, want %v", e.Finding.Instance, e.New, want)
-		}
+		expect.Equal(t, e.New, e.Finding.Instance == instanceID(1) || e.Finding.Instance == instanceID(4), "%s: new", e.Finding.Instance)
 	}
 }
 
@@ -345,12 +334,9 @@ func TestWhatJoinsQuietlyIsRemembered(t *testing.T) {
 func TestAnOrderIsToldAndNamesItsIncident(t *testing.T) {
 	w := sick()
 	_, p := w.make(now)
-	if len(p.Orders) != 1 || len(p.Notices) != 1 || !slices.Contains(p.Notices[0].News, NewsOrdered) {
-		t.Fatalf("orders %+v, notices %+v", p.Orders, p.Notices)
-	}
-	if id := p.Notices[0].Incident.ID; p.Orders[0].Incident != id || id == "" {
-		t.Errorf("the order is of incident %q, told as %q", p.Orders[0].Incident, id)
-	}
+	must.That(t, len(p.Orders) == 1 && len(p.Notices) == 1 && slices.Contains(p.Notices[0].News, NewsOrdered), "orders %+v, notices %+v", p.Orders, p.Notices)
+	id := p.Notices[0].Incident.ID
+	expect.That(t, p.Orders[0].Incident == id && id != "", "the order is of incident %q, told as %q", p.Orders[0].Incident, id)
 }
 
 // A hold for passing reasons is reported once it has lasted for hours, unless the first notice
@@ -392,9 +378,7 @@ func TestTwoCausesOfOneTroubleAreTwoIncidents(t *testing.T) {
 	w.because(2, "UserDataEmpty")
 	_, p := w.make(now.Add(8 * time.Minute))
 	must.That(t, len(p.Notices) == 2 && p.Notices[0].Incident.ID != p.Notices[1].Incident.ID, "notices %+v", p.Notices)
-	if len(p.Notices[0].Replaces)+len(p.Notices[1].Replaces) != 1 {
-		t.Errorf("both go on from %v and %v", p.Notices[0].Replaces, p.Notices[1].Replaces)
-	}
+	expect.That(t, len(p.Notices[0].Replaces)+len(p.Notices[1].Replaces) == 1, "both go on from %v and %v", p.Notices[0].Replaces, p.Notices[1].Replaces)
 }
 
 // If a fault lasts for days, unreported instances are reported once a day.
@@ -462,9 +446,8 @@ func TestAnOrderThatWaversIsToldOnceAnHour(t *testing.T) {
 				told = append(told, fmt.Sprintf("%d %v", minute, said(n)))
 			}
 			w.apply(p)
-			if held := slices.Equal(reasons(p), []Reason{InstanceHeld}); held == (len(p.Orders) == 1) {
-				t.Fatalf("minute %d: orders %+v, held for %v", minute, p.Orders, reasons(p))
-			}
+			held := slices.Equal(reasons(p), []Reason{InstanceHeld})
+			must.That(t, held != (len(p.Orders) == 1), "minute %d: orders %+v, held for %v", minute, p.Orders, reasons(p))
 			if tt.refused {
 				w.refuse(p, at)
 			}
@@ -536,13 +519,10 @@ func TestReasonsThatAlternateAreToldOnce(t *testing.T) {
 			told = append(told, fmt.Sprintf("%d %v", minute, said(n)))
 		}
 		w.apply(p)
-		if want := map[bool]Reason{false: InstanceHeld, true: GroupSuspended}[suspended]; !slices.Equal(reasons(p), []Reason{want}) {
-			t.Fatalf("minute %d: held for %v, want %s", minute, reasons(p), want)
-		}
+		want := map[bool]Reason{false: InstanceHeld, true: GroupSuspended}[suspended]
+		must.That(t, slices.Equal(reasons(p), []Reason{want}), "minute %d: held for %v, want %s", minute, reasons(p), want)
 	}
-	if want := []string{"0 [opened]", "120 [held]"}; !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
-	}
+	expect.List(t, told, []string{"0 [opened]", "120 [held]"}, "told")
 }
 
 // An order that wavered, and is then given in every check, is reported again within the hour.
@@ -560,9 +540,7 @@ func TestAnOrderThatWaversNoMoreIsTold(t *testing.T) {
 		w.apply(p)
 		w.refuse(p, at)
 	}
-	if want := []string{"0 [opened ordered]", "2 [held]", "62 [ordered]"}; !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
-	}
+	expect.List(t, told, []string{"0 [opened ordered]", "2 [held]", "62 [ordered]"}, "told")
 }
 
 // A recent notice of another instance does not make an order old news.
@@ -611,9 +589,7 @@ func TestADrainThatWaversIsNotToldInEveryCheck(t *testing.T) {
 		}
 		w.refuse(p, at)
 	}
-	if want := []string{"0 [opened ordered]", "6 [held]"}; !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
-	}
+	expect.List(t, told, []string{"0 [opened ordered]", "6 [held]"}, "told")
 }
 
 // Each stuck object waits for something of its own. If none of the reported ones remain, the next
@@ -686,9 +662,7 @@ func TestAPassingReasonChangesNothingOfWhatWasTold(t *testing.T) {
 	for _, e := range last.Entries {
 		fresh = append(fresh, e.New)
 	}
-	if want := []bool{false, false, false, true, true, true}; !slices.Equal(fresh, want) {
-		t.Errorf("new to the last notice %v: %v, want %v", last.News, fresh, want)
-	}
+	expect.List(t, fresh, []bool{false, false, false, true, true, true}, "new to the last notice %v", last.News)
 }
 
 // An instance whose fault ended is forgotten after an hour. Its end is still reported if the rest
@@ -728,9 +702,8 @@ func TestACauseThatPassesMovesNoIncident(t *testing.T) {
 	key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Unregistered}
 	w.causes[key] = []roll.Cause{{Code: "ControlPlaneUnreachable", Confidence: roll.Decisive, Cure: roll.CureWait}}
 	w.look(now.Add(7 * time.Minute))
-	if _, ok := w.state.Notices[ledger.NoticeKey{Group: "nodegroup/w", Kind: roll.Unregistered}]; !ok || len(w.state.Notices) != 1 {
-		t.Errorf("the incident moved: %v", w.state.Notices)
-	}
+	_, ok := w.state.Notices[ledger.NoticeKey{Group: "nodegroup/w", Kind: roll.Unregistered}]
+	expect.That(t, ok && len(w.state.Notices) == 1, "the incident moved: %v", w.state.Notices)
 	w.because(1)
 	w.look(now.Add(8 * time.Minute))
 	w.want("a cause that passed")
@@ -788,11 +761,8 @@ func TestWhatWasSaidIsKeptUntilTheNoticeOfTheMoveIsSent(t *testing.T) {
 		t.Errorf("remembered of %s, and no notice was sent", got)
 	}
 	_, again := w.make(at.Add(time.Minute))
-	if len(again.Notices) != 1 || again.Notices[0].Entries[0].New != p.Notices[0].Entries[0].New {
-		t.Errorf("the next check reports %+v", again.Notices)
-	}
+	expect.That(t, len(again.Notices) == 1 && again.Notices[0].Entries[0].New == p.Notices[0].Entries[0].New, "the next check reports %+v", again.Notices)
 	w.apply(again)
-	if got := members(); !slices.Equal(got, []roll.InstanceID{instanceID(1)}) {
-		t.Errorf("remembered of %s, and the other one's notice was sent", got)
-	}
+	got := members()
+	expect.That(t, slices.Equal(got, []roll.InstanceID{instanceID(1)}), "remembered of %s, and the other one's notice was sent", got)
 }

@@ -8,6 +8,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // For an unregistered Karpenter instance, the announced time is when Rollcall would act, not when
@@ -20,16 +21,13 @@ func TestWhatKarpenterIsGivenIsAnnounced(t *testing.T) {
 	w.snapshot.Nodes = w.snapshot.Nodes[1:]
 	_, p := w.make(now)
 	key := roll.FindingKey{Instance: i.ID, Kind: roll.Unregistered}
-	if s := p.Steps[key]; s.Do != policy.DoNotify || !s.At.Equal(now.Add(9*time.Minute)) {
-		t.Errorf("what follows is %+v, want the notice at its deadline", s)
-	}
+	s := p.Steps[key]
+	expect.That(t, s.Do == policy.DoNotify && s.At.Equal(now.Add(9*time.Minute)), "what follows is %+v, want the notice at its deadline", s)
 	var next string
 	for _, c := range p.Tags {
 		next = c.Set[roll.TagNext]
 	}
-	if !strings.HasSuffix(next, now.Add(14*time.Minute).Format(time.RFC3339)) {
-		t.Errorf("the tag says %q, want the minute at which Karpenter's time is over", next)
-	}
+	expect.That(t, strings.HasSuffix(next, now.Add(14*time.Minute).Format(time.RFC3339)), "the tag says %q, want the minute at which Karpenter's time is over", next)
 }
 
 // Karpenter may launch the replacement during the drain, an Auto Scaling group only after the termination.
@@ -53,8 +51,7 @@ func TestFromWhenALaunchIsTheReplacement(t *testing.T) {
 		earlier := ledger.Action{Do: string(Drain), Instance: instanceID(1), At: before, Outcome: done(before)}
 		tt.change(&earlier)
 		ended := ledger.Action{Do: string(Terminate), Instance: instanceID(1), Group: tt.group, At: now}
-		if got := replacementSince([]ledger.Action{earlier, ended}, ended); !got.Equal(tt.want) {
-			t.Errorf("%s: %s, want %s", name, got, tt.want)
-		}
+		got := replacementSince([]ledger.Action{earlier, ended}, ended)
+		expect.That(t, got.Equal(tt.want), "%s: %s, want %s", name, got, tt.want)
 	}
 }

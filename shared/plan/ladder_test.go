@@ -77,35 +77,31 @@ func TestALadderIsClimbedOneActAtATime(t *testing.T) {
 	at := now
 	for _, want := range []Action{Cordon, Drain, Terminate} {
 		_, p := w.make(at)
-		if got := ordered1(p); got != string(want) {
-			t.Fatalf("ordered %s, want %s", got, want)
-		}
+		got := ordered1(p)
+		must.That(t, got == string(want), "ordered %s, want %s", got, want)
 		w.did(t, p, at, done(at))
 		at = at.Add(time.Minute)
 	}
 	if _, p := w.make(at); len(p.Orders) != 0 || !slices.Equal(reasons(p), []Reason{AlreadyBegun}) {
 		t.Errorf("after the last step: orders %+v, held for %v", p.Orders, reasons(p))
 	}
-	if _, p := w.make(at.Add(15 * time.Minute)); !slices.Equal(reasons(p), []Reason{ActionStuck}) {
-		t.Errorf("15 min later, still running: held for %v, want %s", reasons(p), ActionStuck)
-	}
+	_, p := w.make(at.Add(15 * time.Minute))
+	expect.That(t, slices.Equal(reasons(p), []Reason{ActionStuck}), "15 min later, still running: held for %v, want %s", reasons(p), ActionStuck)
 }
 
 func TestTheWaitAfterAnActCountsFromItsOutcome(t *testing.T) {
 	w := healthy(10)
 	w.silent(1, 2*time.Hour) // all waits of the ladder, counted from the tolerance, are over
 	_, p := w.make(now)
-	if got := ordered1(p); got != string(Reboot) {
-		t.Fatalf("ordered %s", got)
-	}
+	got := ordered1(p)
+	must.That(t, got == string(Reboot), "ordered %s", got)
 	w.did(t, p, now, done(now))
 	for after, want := range map[time.Duration]string{
 		10*time.Minute - time.Second: "none: []",
 		10 * time.Minute:             string(Terminate),
 	} {
-		if _, p = w.make(now.Add(after)); ordered1(p) != want {
-			t.Errorf("%s after the reboot: ordered %s, want %s", after, ordered1(p), want)
-		}
+		_, p = w.make(now.Add(after))
+		expect.That(t, ordered1(p) == want, "%s after the reboot: ordered %s, want %s", after, ordered1(p), want)
 	}
 	if s := p.Steps[roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}]; s.Do != "" && s.Do != policy.DoTerminate {
 		t.Errorf("what follows is %+v", s)
@@ -122,9 +118,8 @@ func TestOnceMeansOnceAlsoIfItFailed(t *testing.T) {
 		w.silent(1, 2*time.Hour)
 		_, p := w.make(now)
 		w.did(t, p, now, &ledger.Outcome{Result: ledger.Failed, At: now, Detail: "refused"})
-		if _, p = w.make(now.Add(RetryAfter)); ordered1(p) != want {
-			t.Errorf("%s failed: ordered %s, want %s", doc, ordered1(p), want)
-		}
+		_, p = w.make(now.Add(RetryAfter))
+		expect.That(t, ordered1(p) == want, "%s failed: ordered %s, want %s", doc, ordered1(p), want)
 	}
 }
 
@@ -148,9 +143,8 @@ func TestADrainGoesOnUntilItIsOver(t *testing.T) {
 		}
 	}
 	w.doc = mustParse("apiVersion: rollcall/v1\ndrain: {force: afterBudgetTimeout, budgetTimeout: 1h}\n")
-	if _, p = w.make(now.Add(time.Hour)); ordered1(p) != string(Terminate) {
-		t.Errorf("with drain.unfinished: proceed, ordered %s", ordered1(p))
-	}
+	_, p = w.make(now.Add(time.Hour))
+	expect.That(t, ordered1(p) == string(Terminate), "with drain.unfinished: proceed, ordered %s", ordered1(p))
 }
 
 func TestASilentNodeIsNotDrainedAndTheOrderSaysSo(t *testing.T) {
@@ -158,9 +152,7 @@ func TestASilentNodeIsNotDrainedAndTheOrderSaysSo(t *testing.T) {
 	w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unknown: [{do: cordon}, {do: drain}, {do: terminate}]}\n")
 	w.silent(1, time.Hour)
 	_, p := w.make(now)
-	if ordered1(p) != string(Terminate) || !strings.Contains(p.Orders[0].Why, "no drain: its kubelet is silent") {
-		t.Errorf("ordered %s: %+v", ordered1(p), p.Orders)
-	}
+	expect.That(t, ordered1(p) == string(Terminate) && strings.Contains(p.Orders[0].Why, "no drain: its kubelet is silent"), "ordered %s: %+v", ordered1(p), p.Orders)
 }
 
 func TestAnInstanceIsNotRebootedTwiceInADay(t *testing.T) {
@@ -168,9 +160,8 @@ func TestAnInstanceIsNotRebootedTwiceInADay(t *testing.T) {
 		w := healthy(10)
 		w.silent(1, time.Hour)
 		w.state.Actions = []ledger.Action{{ID: "earlier", Do: string(Reboot), Instance: instanceID(1), Group: "asg/w", At: now.Add(-age), Outcome: done(now.Add(-age))}}
-		if _, p := w.make(now); ordered1(p) != string(want) {
-			t.Errorf("rebooted %s ago: ordered %s, want %s", age, ordered1(p), want)
-		}
+		_, p := w.make(now)
+		expect.That(t, ordered1(p) == string(want), "rebooted %s ago: ordered %s, want %s", age, ordered1(p), want)
 	}
 }
 
@@ -206,9 +197,8 @@ func TestANodeThatComesBackIsGivenBack(t *testing.T) {
 		n.Unschedulable, n.CordonedBy = true, "a"
 		w.state.Actions = []ledger.Action{{ID: "a", Do: string(Cordon), Instance: instanceID(1), Node: n.Name, Group: "asg/w", Kind: roll.NotReady, At: now.Add(-time.Hour), Outcome: done(now.Add(-time.Hour))}}
 		spoil(w, n)
-		if _, p := w.make(now); slices.ContainsFunc(p.Orders, func(o Order) bool { return o.Action == Uncordon }) {
-			t.Errorf("%s: the cordon is lifted", name)
-		}
+		_, p := w.make(now)
+		expect.That(t, !slices.ContainsFunc(p.Orders, func(o Order) bool { return o.Action == Uncordon }), "%s: the cordon is lifted", name)
 	}
 }
 
@@ -220,9 +210,8 @@ func TestAnOldCordonIsLiftedToo(t *testing.T) {
 		n := &w.snapshot.Nodes[0]
 		n.Unschedulable, n.CordonedBy = true, "a"
 		w.state.Actions = []ledger.Action{{ID: "a", Do: string([]Action{Cordon, Drain}[i%2]), Instance: instanceID(1), Node: n.Name, Group: "asg/w", Kind: roll.NotReady, At: now.Add(-age), Outcome: done(now.Add(-age))}}
-		if _, p := w.make(now); ordered1(p) != string(Uncordon) {
-			t.Errorf("cordoned %s ago: ordered %s, want the cordon lifted", age, ordered1(p))
-		}
+		_, p := w.make(now)
+		expect.That(t, ordered1(p) == string(Uncordon), "cordoned %s ago: ordered %s, want the cordon lifted", age, ordered1(p))
 	}
 }
 
@@ -338,9 +327,8 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 	}
 	w := base()
 	_, p := w.make(now)
-	if want := fmt.Sprintf("%s of asg/w was terminated at %s; no node", instanceID(99), roll.Clock(acted)); len(p.Held) != 1 || !strings.HasPrefix(p.Held[0].Detail, want) {
-		t.Errorf("held %+v, want a detail that begins with %q", p.Held, want)
-	}
+	want := fmt.Sprintf("%s of asg/w was terminated at %s; no node", instanceID(99), roll.Clock(acted))
+	expect.That(t, len(p.Held) == 1 && strings.HasPrefix(p.Held[0].Detail, want), "held %+v, want a detail that begins with %q", p.Held, want)
 }
 
 // A broken template: each replacement fails like the one before. One instance is terminated. If the
@@ -403,9 +391,7 @@ func TestSmallPoolsAreAsDocumented(t *testing.T) {
 		}
 		_, p := w.make(now)
 		got, _, _ := strings.Cut(ordered1(p), ":")
-		if got != tt.want || len(p.Orders) > 1 {
-			t.Errorf("%d of %d: ordered %s (%d), want %s", tt.sick, tt.of, ordered1(p), len(p.Orders), tt.want)
-		}
+		expect.That(t, got == tt.want && len(p.Orders) <= 1, "%d of %d: ordered %s (%d), want %s", tt.sick, tt.of, ordered1(p), len(p.Orders), tt.want)
 		if tt.want == "none" && slices.ContainsFunc(reasons(p), func(r Reason) bool { return r != UnhealthyShare }) {
 			t.Errorf("%d of %d: held for %v", tt.sick, tt.of, reasons(p))
 		}
@@ -427,9 +413,7 @@ func TestADrainIsMootWhereNothingIsLeftToDrainFor(t *testing.T) {
 		w.state.Actions = []ledger.Action{{ID: "a", Do: string(Drain), Instance: instanceID(1), Node: "node-1", Group: "asg/w", Kind: roll.NotReady, At: now.Add(-2 * time.Hour)}}
 		tt.change(w)
 		_, p := w.make(now)
-		if len(p.Resolved) != 1 || p.Resolved[0].Moot != tt.moot || p.Resolved[0].Outcome.Result != ledger.Failed {
-			t.Errorf("%s: %+v", name, p.Resolved)
-		}
+		expect.That(t, len(p.Resolved) == 1 && p.Resolved[0].Moot == tt.moot && p.Resolved[0].Outcome.Result == ledger.Failed, "%s: %+v", name, p.Resolved)
 	}
 }
 
@@ -472,9 +456,8 @@ func TestTheBudgetTimeoutCountsFromTheFirstTry(t *testing.T) {
 		_, p = w.make(at)
 		w.did(t, p, at, &ledger.Outcome{Result: ledger.Failed, At: at.Add(10 * time.Minute), Detail: ledger.Unfinished + ": default/web-0"})
 	}
-	if _, p = w.make(now.Add(80 * time.Minute)); ordered1(p) != "terminate" {
-		t.Errorf("ordered %s", ordered1(p))
-	}
+	_, p = w.make(now.Add(80 * time.Minute))
+	expect.That(t, ordered1(p) == "terminate", "ordered %s", ordered1(p))
 }
 
 // The pending replacement of a group without nodes is remembered for longer than its acts, but not

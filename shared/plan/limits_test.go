@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
@@ -24,9 +24,7 @@ func TestAllowedOverdue(t *testing.T) {
 		{1, 0, 1}, {2, 0, 1}, {100, 0, 2}, {100, 1, 2}, {1, 100, 1}, {5, 100, 5},
 	}
 	for _, tt := range tests {
-		if got := AllowedOverdue(tt.n, tt.percent); got != tt.want {
-			t.Errorf("AllowedOverdue(%d, %d%%) = %d, want %d", tt.n, tt.percent, got, tt.want)
-		}
+		expect.Equal(t, AllowedOverdue(tt.n, tt.percent), tt.want, "AllowedOverdue(%d, %d%%)", tt.n, tt.percent)
 	}
 }
 
@@ -41,9 +39,8 @@ func TestShareExceeded(t *testing.T) {
 		{100, 20, 20, false}, {100, 21, 20, true}, {0, 0, 20, false},
 	}
 	for _, tt := range tests {
-		if got := shareExceeded("x", assess.Count{Nodes: tt.nodes, Overdue: tt.overdue}, tt.percent) != nil; got != tt.want {
-			t.Errorf("%d of %d at %d%%: exceeded %v, want %v", tt.overdue, tt.nodes, tt.percent, got, tt.want)
-		}
+		got := shareExceeded("x", assess.Count{Nodes: tt.nodes, Overdue: tt.overdue}, tt.percent) != nil
+		expect.That(t, got == tt.want, "%d of %d at %d%%: exceeded %v, want %v", tt.overdue, tt.nodes, tt.percent, got, tt.want)
 	}
 }
 
@@ -52,9 +49,7 @@ func TestActionsPerCheck(t *testing.T) {
 		ordered, limit int
 		want           bool
 	}{{0, 0, true}, {0, 1, false}, {1, 1, true}, {1, 2, false}, {2, 1, true}} {
-		if got := actionsPerCheckSpent("x", tt.ordered, tt.limit) != nil; got != tt.want {
-			t.Errorf("%d ordered, limit %d: spent %v, want %v", tt.ordered, tt.limit, got, tt.want)
-		}
+		expect.Equal(t, actionsPerCheckSpent("x", tt.ordered, tt.limit) != nil, tt.want, "%d ordered, limit %d: spent", tt.ordered, tt.limit)
 	}
 }
 
@@ -82,9 +77,7 @@ func TestActionsPerHour(t *testing.T) {
 		{"what failed for certain does not count", failed, 0, 1, false},
 	}
 	for _, tt := range tests {
-		if got := actionsPerHourSpent("x", tt.actions, "", tt.ordered, tt.limit, now) != nil; got != tt.want {
-			t.Errorf("%s: spent %v, want %v", tt.name, got, tt.want)
-		}
+		expect.Equal(t, actionsPerHourSpent("x", tt.actions, "", tt.ordered, tt.limit, now) != nil, tt.want, "%s: spent", tt.name)
 	}
 }
 
@@ -94,9 +87,7 @@ func TestNotSeenTwice(t *testing.T) {
 		age  time.Duration
 		want bool
 	}{{false, 0, true}, {true, 0, true}, {true, 60*time.Second - time.Nanosecond, true}, {true, 60 * time.Second, false}, {true, time.Hour, false}} {
-		if got := notSeenTwice(ledger.Finding{FirstSeen: now.Add(-tt.age)}, tt.seen, now) != nil; got != tt.want {
-			t.Errorf("seen %v, %s ago: held %v, want %v", tt.seen, tt.age, got, tt.want)
-		}
+		expect.Equal(t, notSeenTwice(ledger.Finding{FirstSeen: now.Add(-tt.age)}, tt.seen, now) != nil, tt.want, "seen %v, %s ago: held", tt.seen, tt.age)
 	}
 }
 
@@ -113,9 +104,7 @@ func TestFoundBefore(t *testing.T) {
 		{"opened later", now.Add(time.Minute), now, false, false},
 	} {
 		f := roll.Finding{Since: now.Add(-time.Hour)}
-		if got := foundBefore(f, ledger.Finding{Opened: tt.opened, Allowed: tt.allowed, FirstSeen: now}, tt.turned, now.Add(-24*time.Hour)) != nil; got != tt.want {
-			t.Errorf("%s: held %v, want %v", tt.name, got, tt.want)
-		}
+		expect.Equal(t, foundBefore(f, ledger.Finding{Opened: tt.opened, Allowed: tt.allowed, FirstSeen: now}, tt.turned, now.Add(-24*time.Hour)) != nil, tt.want, "%s: held", tt.name)
 	}
 }
 
@@ -134,15 +123,11 @@ func TestTroubleFromBeforeTheFirstCheckIsNotActedOn(t *testing.T) {
 		{"it began with it, and a later check saw it", first, first.Add(time.Nanosecond), first, false},
 		{"it began after", first.Add(time.Minute), first.Add(2 * time.Minute), first, false},
 	} {
-		if got := foundBefore(roll.Finding{Since: tt.since}, ledger.Finding{FirstSeen: tt.firstSeen}, time.Time{}, tt.first) != nil; got != tt.want {
-			t.Errorf("%s: held %v, want %v", tt.name, got, tt.want)
-		}
+		expect.Equal(t, foundBefore(roll.Finding{Since: tt.since}, ledger.Finding{FirstSeen: tt.firstSeen}, time.Time{}, tt.first) != nil, tt.want, "%s: held", tt.name)
 	}
 	for perhaps, want := range map[time.Time]bool{{}: false, first: false, first.Add(-time.Nanosecond): true} {
 		f := roll.Finding{Since: first.Add(time.Minute), Perhaps: perhaps}
-		if got := foundBefore(f, ledger.Finding{FirstSeen: first.Add(2 * time.Minute)}, time.Time{}, first) != nil; got != want {
-			t.Errorf("perhaps since %s: held %v, want %v", perhaps, got, want)
-		}
+		expect.Equal(t, foundBefore(f, ledger.Finding{FirstSeen: first.Add(2 * time.Minute)}, time.Time{}, first) != nil, want, "perhaps since %s: held", perhaps)
 	}
 }
 
@@ -155,9 +140,7 @@ func TestWhatIsFoundLaterOfAnOldTroubleIsNotActedOn(t *testing.T) {
 		w.notReady(1, 3*time.Hour)
 		w.scheduled(1, time.Hour)
 		_, p := w.make(now)
-		if got := reasons(p); !slices.Equal(got, want) {
-			t.Errorf("first checked %s ago: orders %+v, held for %v, want %v", first, p.Orders, got, want)
-		}
+		expect.List(t, reasons(p), want, "first checked %s ago: orders %+v, held for", first, p.Orders)
 	}
 }
 
@@ -207,9 +190,7 @@ func TestTriedBefore(t *testing.T) {
 		{"not yet allowed, two minutes ago", tried(&ledger.Outcome{Result: ledger.Failed, Detail: ledger.NotYet + "x", At: now.Add(-TagSettles)}), ""},
 		{"failed 15 minutes ago", tried(&ledger.Outcome{Result: ledger.Failed, At: now.Add(-RetryAfter)}), ""},
 	} {
-		if got := reasonOf(triedBefore(tt.state, "a", now)); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		expect.Equal(t, reasonOf(triedBefore(tt.state, "a", now)), tt.want, "%s", tt.name)
 	}
 }
 
@@ -233,9 +214,7 @@ func TestSnapshotFault(t *testing.T) {
 		{"listing denied", roll.ClusterActive, []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapDenied}}, SnapshotIncomplete},
 	} {
 		s := &roll.Snapshot{Cluster: roll.Cluster{Status: tt.status}, Gaps: tt.gaps}
-		if got := reasonOf(snapshotFault(s)); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		expect.Equal(t, reasonOf(snapshotFault(s)), tt.want, "%s", tt.name)
 	}
 }
 
@@ -264,9 +243,7 @@ func TestProtection(t *testing.T) {
 		{"terminating by itself", member, but(func(d *roll.Detail) { d.Lifecycle = "Terminating:Wait" }), NotInService},
 	} {
 		s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{tt.instance.ID: tt.detail}}
-		if got := reasonOf(Protection(s, tt.instance)); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		expect.Equal(t, reasonOf(Protection(s, tt.instance)), tt.want, "%s", tt.name)
 	}
 }
 
@@ -286,9 +263,7 @@ func TestClaimObjects(t *testing.T) {
 		{"only its node could be read", but(func(i *roll.Instance) { i.Vouched = true }), NotClaimed},
 		{"older than the cluster", but(func(i *roll.Instance) { i.Launched = created.Add(-time.Nanosecond) }), OlderThanCluster},
 	} {
-		if got := reasonOf(claimObjects(tt.instance, roll.Cluster{Created: created})); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		expect.Equal(t, reasonOf(claimObjects(tt.instance, roll.Cluster{Created: created})), tt.want, "%s", tt.name)
 	}
 }
 
@@ -304,9 +279,7 @@ func TestTaggedOut(t *testing.T) {
 		{"held until today", roll.Instance{Hold: "2026-03-10"}, InstanceHeld},
 		{"held until yesterday", roll.Instance{Hold: "2026-03-09"}, ""},
 	} {
-		if got := reasonOf(taggedOut(tt.instance, now)); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		expect.Equal(t, reasonOf(taggedOut(tt.instance, now)), tt.want, "%s", tt.name)
 	}
 }
 
@@ -327,9 +300,7 @@ func TestNothingWithoutIntentIsEnded(t *testing.T) {
 		id := instanceID(1)
 		s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{id: {Bootstraps: tt.bootstraps, LeaseRead: roll.No, TerminationProtected: roll.No}}}
 		p := &planner{Input: Input{Snapshot: s, Now: now}, instances: map[roll.InstanceID]*roll.Instance{id: {ID: id}}}
-		if got := reasonOf(p.ownerObjects(roll.Finding{Instance: id, Owner: roll.OwnerNone, Kind: roll.Unregistered}, Terminate, tt.pol)); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		expect.Equal(t, reasonOf(p.ownerObjects(roll.Finding{Instance: id, Owner: roll.OwnerNone, Kind: roll.Unregistered}, Terminate, tt.pol)), tt.want, "%s", tt.name)
 	}
 }
 

@@ -143,9 +143,8 @@ func TestAMemberWhoseFindingIsKeptIsNotForgotten(t *testing.T) {
 		a := assess.Assessment{Findings: []roll.Finding{flaps}, Kept: map[roll.FindingKey]bool{{Instance: instanceID(2), Kind: roll.Flapping}: kept}}
 		p := Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Policy: pol, Now: now})
 		w.state.Apply(p.Changes)
-		if _, remembered := w.state.Notices[key].Members[instanceID(2)]; remembered != kept {
-			t.Errorf("kept %v: the notice remembers %v", kept, w.state.Notices[key].Members)
-		}
+		_, remembered := w.state.Notices[key].Members[instanceID(2)]
+		expect.That(t, remembered == kept, "kept %v: the notice remembers %v", kept, w.state.Notices[key].Members)
 	}
 }
 
@@ -161,9 +160,8 @@ func TestAnEndIsNotForgottenWhereNobodyTurnedNoticesOff(t *testing.T) {
 		pol := w.doc.Cluster("demo", "", w.mode)
 		p := Make(Input{Snapshot: w.snapshot, Assessment: assess.Assess(assess.Input{Snapshot: w.snapshot, Policy: pol, State: w.state, Now: now}), State: w.state, Policy: pol, Now: now, Lowered: lowered})
 		w.state.Apply(p.Changes)
-		if _, remembered := w.state.Notices[key]; remembered != lowered || len(p.Notices) > 0 {
-			t.Errorf("lowered %v: remembered %v, notices %+v", lowered, remembered, p.Notices)
-		}
+		_, remembered := w.state.Notices[key]
+		expect.That(t, remembered == lowered && len(p.Notices) == 0, "lowered %v: remembered %v, notices %+v", lowered, remembered, p.Notices)
 	}
 }
 
@@ -216,8 +214,7 @@ func TestANoticeThatDoesNotNameAMemberIsNotAboutIt(t *testing.T) {
 		said ledger.Notice
 		want bool
 	}{"no notice": {quiet, false}, "a notice of others": {left, true}, "it is back, and no notice": {back, true}, "a notice that names it": {named, false}} {
-		if m := tt.said.Members[id]; m.Unnamed != tt.want || m.Told != toldOverdue.Told || tt.said.Members[stays].Unnamed {
-			t.Errorf("%s: %+v", name, tt.said.Members)
-		}
+		m := tt.said.Members[id]
+		expect.That(t, m.Unnamed == tt.want && m.Told == toldOverdue.Told && !tt.said.Members[stays].Unnamed, "%s: %+v", name, tt.said.Members)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // Origins of nodes are remembered for a while after their last node, and written at most once a
@@ -69,8 +70,7 @@ func TestOnlyAWholeLookForgetsWhatHadNodes(t *testing.T) {
 		w := newWorld()
 		w.state.Apply(ledger.Changes{Put: ledger.State{GroupsWithNodes: map[roll.Origin]time.Time{"asg/w": now.Add(-2 * ledger.IntentRetention)}}})
 		spoil(w.snapshot)
-		if _, p := w.make(now); len(p.Changes.Drop.GroupsWithNodes) != 0 {
-			t.Errorf("%s: drops %v", name, p.Changes.Drop.GroupsWithNodes)
-		}
+		_, p := w.make(now)
+		expect.That(t, len(p.Changes.Drop.GroupsWithNodes) == 0, "%s: drops %v", name, p.Changes.Drop.GroupsWithNodes)
 	}
 }

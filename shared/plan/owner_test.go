@@ -139,9 +139,8 @@ func TestNothingIsReplacedWhereKarpenterLaunchesNothing(t *testing.T) {
 		w.snapshot.Nodes[0].Registered, w.snapshot.Nodes[0].Initialized = true, true
 		w.trouble(1, roll.NotReady, roll.ConditionFalse, time.Hour)
 		_, p := w.make(now)
-		if got := fmt.Sprint(reasons(p)); got != tt.want || (len(p.Orders) == 1) != (tt.want == "[]") {
-			t.Errorf("%s: held %s, %d orders; want %s", tt.name, got, len(p.Orders), tt.want)
-		}
+		got := fmt.Sprint(reasons(p))
+		expect.That(t, got == tt.want && (len(p.Orders) == 1) == (tt.want == "[]"), "%s: held %s, %d orders; want %s", tt.name, got, len(p.Orders), tt.want)
 	}
 }
 
@@ -311,9 +310,8 @@ func TestAContradictedFindingIsHeldForAPerson(t *testing.T) {
 			for _, n := range p.Notices {
 				news = append(news, n.News...)
 			}
-			if told := len(news) > 0; told != slices.Contains(tt.told, minute) {
-				t.Errorf("%s, minute %d: told %v", name, minute, news)
-			}
+			told := len(news) > 0
+			expect.That(t, told == slices.Contains(tt.told, minute), "%s, minute %d: told %v", name, minute, news)
 			w.apply(p)
 		}
 	}
@@ -350,9 +348,8 @@ func TestAnInstanceWhoseNodeHasAnotherIDIsHeld(t *testing.T) {
 		w.snapshot.Nodes[0].Name, w.snapshot.Nodes[0].Instance = name, "i-0fedcba9876543210"
 		w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-time.Minute)}
 		_, p := w.make(now)
-		if got := fmt.Sprint(reasons(p)); got != want || (len(p.Orders) == 1) != (want == "[]") {
-			t.Errorf("node %s: held for %s, ordered %+v", name, got, p.Orders)
-		}
+		got := fmt.Sprint(reasons(p))
+		expect.That(t, got == want && (len(p.Orders) == 1) == (want == "[]"), "node %s: held for %s, ordered %+v", name, got, p.Orders)
 	}
 }
 
@@ -374,9 +371,8 @@ func TestANodeThatAnotherInstanceMayHaveTakenOverIsNotDeleted(t *testing.T) {
 		w.snapshot.Instances[1].PrivateDNS, w.snapshot.Instances[1].State = tt.name, tt.state
 		w.trouble(1, roll.Ghost, roll.ConditionUnknown, time.Hour)
 		_, p := w.make(now)
-		if got := fmt.Sprint(reasons(p)); got != tt.want || (len(p.Orders) == 1) != (tt.want == "[]") {
-			t.Errorf("instance %s, %s: held for %s, ordered %+v", tt.name, tt.state, got, p.Orders)
-		}
+		got := fmt.Sprint(reasons(p))
+		expect.That(t, got == tt.want && (len(p.Orders) == 1) == (tt.want == "[]"), "instance %s, %s: held for %s, ordered %+v", tt.name, tt.state, got, p.Orders)
 	}
 }
 
@@ -453,8 +449,7 @@ func TestANodeThatClusterAutoscalerRemovesIsLeftToIt(t *testing.T) {
 		w := healthy(10)
 		w.notReady(1, time.Hour)
 		w.snapshot.Nodes[0].ScaledDown = now.Add(-ago)
-		if _, p := w.make(now); ordered1(p) != want {
-			t.Errorf("removed since %s: %s, want %s", ago, ordered1(p), want)
-		}
+		_, p := w.make(now)
+		expect.That(t, ordered1(p) == want, "removed since %s: %s, want %s", ago, ordered1(p), want)
 	}
 }

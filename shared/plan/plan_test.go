@@ -342,9 +342,8 @@ func TestObserveShowsWhatRemediateWouldDo(t *testing.T) {
 	w.seen(2, time.Hour)
 	w.mode = policy.Observe
 	_, p := w.make(now)
-	if got := reasons(p); !slices.Equal(got, []Reason{ModeObserve, OneAtATime}) {
-		t.Errorf("held for %v, want the mode for the one that would be ordered and the limit for the other", got)
-	}
+	got := reasons(p)
+	expect.That(t, slices.Equal(got, []Reason{ModeObserve, OneAtATime}), "held for %v, want the mode for the one that would be ordered and the limit for the other", got)
 	expect.That(t, len(p.Tags)+len(p.Notices)+len(p.Orders) == 0, "observe plans to write: %+v", p)
 }
 
@@ -365,9 +364,8 @@ overrides:
 	expect.That(t, len(p.Orders) == 0 && slices.Equal(reasons(p), []Reason{Stopped, OneAtATime}), "orders %+v, held for %v", p.Orders, reasons(p))
 	expect.That(t, len(p.Notices) > 0, "nobody is told of the findings")
 	for _, c := range p.Tags {
-		if next := c.Set[roll.TagNext]; !strings.HasPrefix(next, "terminate (held: stop) after ") || c.Set[roll.TagOrder] != "" {
-			t.Errorf("tags %v", c.Set)
-		}
+		next := c.Set[roll.TagNext]
+		expect.That(t, strings.HasPrefix(next, "terminate (held: stop) after ") && c.Set[roll.TagOrder] == "", "tags %v", c.Set)
 	}
 	w.mode = policy.Observe // the mode would hold it too
 	if _, p := w.make(now); !slices.Equal(reasons(p), []Reason{Stopped, OneAtATime}) {
@@ -444,9 +442,7 @@ func TestASecondCheckOfTheSameWorldWritesNothing(t *testing.T) {
 		for i := 1; i <= 3; i++ {
 			_, p = w.make(now.Add(time.Duration(i) * 5 * time.Minute))
 			p.Changes.Put.Checked, p.Changes.Put.First = time.Time{}, time.Time{} // that it came by
-			if len(p.Tags)+len(p.Notices) != 0 || !p.Changes.Empty() {
-				t.Errorf("mode %s, check %d writes again: tags %+v, notices %+v, changes %+v", mode, i, p.Tags, p.Notices, p.Changes)
-			}
+			expect.That(t, len(p.Tags)+len(p.Notices) == 0 && p.Changes.Empty(), "mode %s, check %d writes again: tags %+v, notices %+v, changes %+v", mode, i, p.Tags, p.Notices, p.Changes)
 			w.apply(p)
 		}
 	}
@@ -463,9 +459,7 @@ func TestTagsFollowTheStageAndGoWhenItEnds(t *testing.T) {
 	w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now}
 	_, p = w.make(now.Add(time.Minute))
 	wantDelete := []string{roll.TagFinding, roll.TagSince, roll.TagNext}
-	if len(p.Tags) != 1 || !slices.Equal(p.Tags[0].Delete, wantDelete) || len(p.Tags[0].Set) != 0 {
-		t.Errorf("after recovery: %+v, want its tags removed", p.Tags)
-	}
+	expect.That(t, len(p.Tags) == 1 && slices.Equal(p.Tags[0].Delete, wantDelete) && len(p.Tags[0].Set) == 0, "after recovery: %+v, want its tags removed", p.Tags)
 	expect.That(t, len(p.Changes.Drop.Findings) == 1 && len(p.Changes.Drop.NotReady) == 1, "after recovery the ledger is told %+v", p.Changes)
 	w.apply(p)
 	_, p = w.make(now.Add(2 * time.Minute))
@@ -482,14 +476,10 @@ func TestTagsOfAFindingThatIsKeptStay(t *testing.T) {
 	w.state = ledger.State{}
 	w.state.Apply(ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{{Instance: key.Instance, Kind: key.Kind}: {Instance: key.Instance, Kind: key.Kind, Group: "asg/w", Stage: roll.Overdue}}}})
 	_, p := w.make(now) // no status check was read
-	if len(p.Tags) != 1 || len(p.Tags[0].Set) != 0 || !slices.Equal(p.Tags[0].Delete, []string{roll.TagOrder}) {
-		t.Errorf("unreadable: %+v, want only the order removed", p.Tags)
-	}
+	expect.That(t, len(p.Tags) == 1 && len(p.Tags[0].Set) == 0 && slices.Equal(p.Tags[0].Delete, []string{roll.TagOrder}), "unreadable: %+v, want only the order removed", p.Tags)
 	w.snapshot.StatusRead = roll.Yes
 	_, p = w.make(now)
-	if len(p.Tags) != 1 || !slices.Equal(p.Tags[0].Delete, []string{roll.TagFinding, roll.TagNext, roll.TagOrder}) {
-		t.Errorf("read, and over: %+v, want all removed", p.Tags)
-	}
+	expect.That(t, len(p.Tags) == 1 && slices.Equal(p.Tags[0].Delete, []string{roll.TagFinding, roll.TagNext, roll.TagOrder}), "read, and over: %+v, want all removed", p.Tags)
 }
 
 func TestIgnoredInstancesAreNotWrittenOn(t *testing.T) {
@@ -510,9 +500,7 @@ func TestTheOrderTagStaysWhileTheActIsOpen(t *testing.T) {
 	}
 	w.state.Actions[0].Outcome = &ledger.Outcome{Result: ledger.Failed, At: now.Add(time.Minute)}
 	_, p = w.make(now.Add(2 * time.Minute))
-	if len(p.Tags) != 1 || !slices.Contains(p.Tags[0].Delete, roll.TagOrder) {
-		t.Errorf("after a failed act: %+v, want the order's tag removed", p.Tags)
-	}
+	expect.That(t, len(p.Tags) == 1 && slices.Contains(p.Tags[0].Delete, roll.TagOrder), "after a failed act: %+v, want the order's tag removed", p.Tags)
 }
 
 func TestNoticesAreOnePerGroupAndKindAndOnlyNews(t *testing.T) {
@@ -532,12 +520,9 @@ func TestNoticesAreOnePerGroupAndKindAndOnlyNews(t *testing.T) {
 	for _, n := range p.Notices {
 		keys = append(keys, n.Key)
 	}
-	if want := []ledger.NoticeKey{{Group: "asg/w", Kind: roll.NotReady}, {Group: "asg/w", Kind: roll.Unknown}}; !slices.Equal(keys, want) {
-		t.Fatalf("notices for %v, want %v", keys, want)
-	}
-	if got := slices.Sorted(maps.Keys(p.Notices[1].Said.Members)); !slices.Equal(got, []roll.InstanceID{instanceID(1), instanceID(2)}) {
-		t.Errorf("the notice of silent nodes names %v", got)
-	}
+	want := []ledger.NoticeKey{{Group: "asg/w", Kind: roll.NotReady}, {Group: "asg/w", Kind: roll.Unknown}}
+	must.That(t, slices.Equal(keys, want), "notices for %v, want %v", keys, want)
+	expect.List(t, slices.Sorted(maps.Keys(p.Notices[1].Said.Members)), []roll.InstanceID{instanceID(1), instanceID(2)}, "the notice of silent nodes names")
 	w.apply(p)
 
 	silence(4)
@@ -549,9 +534,8 @@ func TestNoticesAreOnePerGroupAndKindAndOnlyNews(t *testing.T) {
 	w.apply(p)
 
 	w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now}
-	if _, p = w.make(now.Add(2 * time.Minute)); len(p.Notices) != 0 {
-		t.Errorf("a node that recovered is no news: %+v", p.Notices)
-	}
+	_, p = w.make(now.Add(2 * time.Minute))
+	expect.That(t, len(p.Notices) == 0, "a node that recovered is no news: %+v", p.Notices)
 }
 
 func TestAWarningAndItsEscalationAreTwoNotices(t *testing.T) {
@@ -569,9 +553,7 @@ func TestAWarningAndItsEscalationAreTwoNotices(t *testing.T) {
 		}
 		w.apply(p)
 	}
-	if want := []string{"5 warned", "15 overdue"}; !slices.Equal(said, want) {
-		t.Errorf("said %q, want %q", said, want)
-	}
+	expect.List(t, said, []string{"5 warned", "15 overdue"}, "said")
 }
 
 func TestALastingReasonIsNewsOnce(t *testing.T) {
@@ -623,9 +605,7 @@ func TestTurningRemediateOnLeavesTheBacklog(t *testing.T) {
 		_, p = w.make(now.Add(at * time.Minute))
 		w.apply(p)
 	}
-	if len(p.Orders) != 1 || p.Orders[0].Instance != instanceID(2) {
-		t.Errorf("orders %+v, held %v, want the node that fell silent later", p.Orders, reasons(p))
-	}
+	expect.That(t, len(p.Orders) == 1 && p.Orders[0].Instance == instanceID(2), "orders %+v, held %v, want the node that fell silent later", p.Orders, reasons(p))
 }
 
 // Findings made under remediate continue when a lowered mode is back. Those made meanwhile, or
@@ -654,9 +634,8 @@ func TestAModeThatIsBackActsOnWhatWasFoundUnderIt(t *testing.T) {
 			_, p = w.make(now.Add(minutes * time.Minute))
 			w.apply(p)
 		}
-		if got := reasons(p); !slices.Equal(got, tt.want) || (len(p.Orders) == 1) != (tt.want == nil) {
-			t.Errorf("found %s: orders %+v, held for %v", tt.name, p.Orders, got)
-		}
+		got := reasons(p)
+		expect.That(t, slices.Equal(got, tt.want) && (len(p.Orders) == 1) == (tt.want == nil), "found %s: orders %+v, held for %v", tt.name, p.Orders, got)
 	}
 }
 
@@ -690,9 +669,8 @@ func TestTroubleThatChangesItsKindWasFoundBefore(t *testing.T) {
 		check(40, roll.ConditionFalse, policy.Notify)
 		check(45, roll.ConditionFalse, policy.Remediate)
 		p := check(50, roll.ConditionFalse, policy.Remediate)
-		if got := reasons(p); !slices.Equal(got, tt.want) || (len(p.Orders) == 1) != (tt.want == nil) {
-			t.Errorf("%s: orders %+v, held for %v", tt.name, p.Orders, got)
-		}
+		got := reasons(p)
+		expect.That(t, slices.Equal(got, tt.want) && (len(p.Orders) == 1) == (tt.want == nil), "%s: orders %+v, held for %v", tt.name, p.Orders, got)
 	}
 }
 
@@ -731,9 +709,8 @@ func TestTroubleThatChangesTwiceBetweenTwoChecks(t *testing.T) {
 		check(50, later, policy.Notify)
 		check(55, later, policy.Remediate)
 		p := check(60, later, policy.Remediate)
-		if got := reasons(p); !slices.Equal(got, tt.want) || (len(p.Orders) == 1) != (tt.want == nil) {
-			t.Errorf("%s: orders %+v, held for %v", tt.name, p.Orders, got)
-		}
+		got := reasons(p)
+		expect.That(t, slices.Equal(got, tt.want) && (len(p.Orders) == 1) == (tt.want == nil), "%s: orders %+v, held for %v", tt.name, p.Orders, got)
 	}
 }
 
@@ -779,13 +756,11 @@ func TestASightingOfAnEarlierTroubleDoesNotCount(t *testing.T) {
 	w := sick()
 	w.snapshot.Nodes[0].Ready.Since = now.Add(-time.Hour)
 	_, p := w.make(now)
-	if got := reasons(p); !slices.Equal(got, []Reason{NotSeenTwice}) {
-		t.Errorf("orders %+v, held for %v, want a second sighting of this trouble", p.Orders, got)
-	}
+	got := reasons(p)
+	expect.That(t, slices.Equal(got, []Reason{NotSeenTwice}), "orders %+v, held for %v, want a second sighting of this trouble", p.Orders, got)
 	w.apply(p)
-	if _, p = w.make(now.Add(time.Minute)); len(p.Orders) != 1 {
-		t.Errorf("a minute later: held for %v", reasons(p))
-	}
+	_, p = w.make(now.Add(time.Minute))
+	expect.That(t, len(p.Orders) == 1, "a minute later: held for %v", reasons(p))
 }
 
 func TestSightingsDateFromTheEndOfTheLook(t *testing.T) {
@@ -795,12 +770,10 @@ func TestSightingsDateFromTheEndOfTheLook(t *testing.T) {
 	a := assess.Assess(assess.Input{Snapshot: w.snapshot, Policy: pol, State: w.state, Now: now})
 	p := Make(Input{Snapshot: w.snapshot, Assessment: a, State: w.state, Policy: pol, Now: now, SeenAt: now.Add(40 * time.Second)})
 	w.apply(p)
-	if _, p = w.make(now.Add(90 * time.Second)); len(p.Orders) != 0 {
-		t.Error("ordered 50 s after the first look ended")
-	}
-	if _, p = w.make(now.Add(100 * time.Second)); len(p.Orders) != 1 {
-		t.Errorf("held for %v 60 s after the first look ended", reasons(p))
-	}
+	_, p = w.make(now.Add(90 * time.Second))
+	expect.That(t, len(p.Orders) == 0, "ordered 50 s after the first look ended")
+	_, p = w.make(now.Add(100 * time.Second))
+	expect.That(t, len(p.Orders) == 1, "held for %v 60 s after the first look ended", reasons(p))
 }
 
 func TestAGroupCanBeSlowedDownAndTheClusterStaysTheLimit(t *testing.T) {
@@ -846,9 +819,8 @@ func TestALaterStepOfALadderTakesNoFurtherPlaceInTheHour(t *testing.T) {
 		w.doc = with("limits: {actionsPerHour: 2, actionsPerCheck: 9}\n")
 		w.state.Actions = []ledger.Action{{ID: "x", Instance: instanceID(tt.acted), Group: "asg/other", Do: string(Reboot), At: now.Add(-30 * time.Minute), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-30 * time.Minute)}}}
 		_, p := w.make(now)
-		if got := reasons(p); !slices.Equal(got, tt.want) || len(p.Orders) != 2-len(tt.want) {
-			t.Errorf("acted on is %s: %d orders, held for %v, want %v", tt.name, len(p.Orders), got, tt.want)
-		}
+		got := reasons(p)
+		expect.That(t, slices.Equal(got, tt.want) && len(p.Orders) == 2-len(tt.want), "acted on is %s: %d orders, held for %v, want %v", tt.name, len(p.Orders), got, tt.want)
 	}
 }
 
@@ -907,9 +879,7 @@ func TestNoOrderOutlivesRollcallIgnore(t *testing.T) {
 	w.snapshot.Instances[0].Ignore = true
 	w.snapshot.Instances[0].Marks = &roll.Marks{Finding: "Unknown", Order: "x"}
 	_, p := w.make(now)
-	if len(p.Tags) != 1 || !slices.Equal(p.Tags[0].Delete, []string{roll.TagOrder}) || len(p.Tags[0].Set) != 0 {
-		t.Errorf("tags %+v, want only the order's removed", p.Tags)
-	}
+	expect.That(t, len(p.Tags) == 1 && slices.Equal(p.Tags[0].Delete, []string{roll.TagOrder}) && len(p.Tags[0].Set) == 0, "tags %+v, want only the order's removed", p.Tags)
 }
 
 // In any world, no plan orders more than the limits allow, and none orders anything for an instance

@@ -112,9 +112,8 @@ func TestANodeThatIsNotToBeDisruptedIsNotDrained(t *testing.T) {
 	}
 	w.snapshot.Instances[0].State = roll.StateTerminated // nothing is left to disrupt
 	w.remembered(1, roll.Ghost, now.Add(-time.Hour))
-	if _, p := w.make(now); ordered1(p) != string(DeleteNode) {
-		t.Errorf("a ghost: %s", ordered1(p))
-	}
+	_, p := w.make(now)
+	expect.That(t, ordered1(p) == string(DeleteNode), "a ghost: %s", ordered1(p))
 }
 
 func many(n int) []roll.Pod {
@@ -135,9 +134,8 @@ func TestARebootIsHeldForPodsAndDisks(t *testing.T) {
 		w := sick()
 		w.doc = mustParse("apiVersion: rollcall/v1\n")
 		w.runs(change)
-		if _, p := w.make(now); ordered1(p) != want {
-			t.Errorf("ordered %s, want %s", ordered1(p), want)
-		}
+		_, p := w.make(now)
+		expect.That(t, ordered1(p) == want, "ordered %s, want %s", ordered1(p), want)
 	}
 }
 
@@ -166,9 +164,8 @@ func TestThePodsOfANodeThatAnswersAreLeftToTheDrain(t *testing.T) {
 		w.notReady(1, time.Hour)
 		w.doc = mustParse("apiVersion: rollcall/v1\n" + tt.doc + "\n")
 		w.runs(tt.has)
-		if _, p := w.make(now); ordered1(p) != tt.want {
-			t.Errorf("%s: ordered %s, want %s", name, ordered1(p), tt.want)
-		}
+		_, p := w.make(now)
+		expect.That(t, ordered1(p) == tt.want, "%s: ordered %s, want %s", name, ordered1(p), tt.want)
 	}
 }
 
@@ -178,9 +175,7 @@ func TestAnOrderNamesThePodsThatWaitForIt(t *testing.T) {
 		n.Pods = []roll.Pod{{Name: "shop/db-0", Waits: true}, {Name: "shop/web-1"}}
 	})
 	_, p := w.make(now)
-	if len(p.Orders) != 1 || !strings.HasSuffix(p.Orders[0].Why, "; shop/db-0 hangs in Terminating until the instance is gone") {
-		t.Errorf("orders %+v, held %+v", p.Orders, p.Held)
-	}
+	expect.That(t, len(p.Orders) == 1 && strings.HasSuffix(p.Orders[0].Why, "; shop/db-0 hangs in Terminating until the instance is gone"), "orders %+v, held %+v", p.Orders, p.Held)
 }
 
 // The pods and disks of a suspect's node are read if the node is not Ready and an act may follow.
@@ -210,7 +205,6 @@ func TestPodsAreAskedOfNodesThatAreNotReady(t *testing.T) {
 	w = healthy(10)
 	w.notReady(1, time.Hour)
 	w.detail(unasked)
-	if got := asked(w); len(got) != 1 {
-		t.Errorf("of a node that answers, asked %v", got)
-	}
+	got := asked(w)
+	expect.That(t, len(got) == 1, "of a node that answers, asked %v", got)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -38,9 +39,7 @@ func declared(t *testing.T) (all []Reason) {
 // Each reason against an act must say what ends it.
 func TestEveryReasonSaysWhatEndsIt(t *testing.T) {
 	all := declared(t)
-	if len(all) != len(ends) {
-		t.Errorf("%d reasons are declared, %d have an end", len(all), len(ends))
-	}
+	expect.That(t, len(all) == len(ends), "%d reasons are declared, %d have an end", len(all), len(ends))
 	for _, r := range all {
 		says := r.Ends()
 		switch {
@@ -66,7 +65,5 @@ func TestWhatPassesByItselfAsksForNothing(t *testing.T) {
 }
 
 func TestAnUnknownReasonEndsInNothing(t *testing.T) {
-	if says := Reason("Whim").Ends(); says != "" {
-		t.Errorf("it ends %q", says)
-	}
+	expect.Equal(t, Reason("Whim").Ends(), "", "it ends")
 }

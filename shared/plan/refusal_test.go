@@ -7,6 +7,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -49,8 +50,7 @@ func TestARefusalIsForgottenWithWhatLeadsToItsOrder(t *testing.T) {
 		w.state.Apply(ledger.Changes{Put: ledger.State{Refusals: map[ledger.RefusalKey]ledger.Refusal{key: refusal}}})
 		tt.so(w)
 		_, p := w.make(now.Add(tt.after))
-		if dropped := slices.Contains(p.Changes.Drop.Refusals, key); dropped == tt.kept {
-			t.Errorf("%s: dropped %v", name, dropped)
-		}
+		dropped := slices.Contains(p.Changes.Drop.Refusals, key)
+		expect.That(t, dropped != tt.kept, "%s: dropped %v", name, dropped)
 	}
 }

@@ -59,9 +59,8 @@ func TestAcceleratorsAreRepaired(t *testing.T) {
 	for _, reason := range append(roll.AcceleratorReasons(), "NvidiaXID13Error", "SomethingNew", "") {
 		repair, _ := roll.AcceleratorRepair(reason)
 		expect.Equal(t, strings.Join(accelerated("repair: {accelerators: true}", reason).acts(t), ", "), want[repair], "%s", reason)
-		if got := accelerated("", reason).acts(t); len(got) > 0 {
-			t.Errorf("%s without an opt-in: %v", reason, got)
-		}
+		got := accelerated("", reason).acts(t)
+		expect.That(t, len(got) == 0, "%s without an opt-in: %v", reason, got)
 	}
 }
 
@@ -78,9 +77,8 @@ func TestWhatNeedsAPersonIsHeld(t *testing.T) {
 	}
 	w := accelerated("repair: {accelerators: true}", "DCGMError")
 	w.failed(1, "DCGMError", time.Minute)
-	if _, p := w.make(now); len(p.Held) != 0 {
-		t.Errorf("within its tolerance: held %+v", p.Held)
-	}
+	_, p := w.make(now)
+	expect.That(t, len(p.Held) == 0, "within its tolerance: held %+v", p.Held)
 }
 
 // An accelerator that fails again within a day of its reboot is not rebooted again. A condition
@@ -88,9 +86,8 @@ func TestWhatNeedsAPersonIsHeld(t *testing.T) {
 func TestAnAcceleratorIsRebootedOnce(t *testing.T) {
 	w := accelerated("repair: {accelerators: true}", "NvidiaXID48Error")
 	w.state.Actions = append(w.state.Actions, ledger.Action{ID: "earlier", Do: string(Reboot), Instance: instanceID(1), Group: "asg/w", Kind: roll.ConditionFailed, At: now.Add(-6 * time.Minute), Outcome: done(now.Add(-6 * time.Minute))})
-	if got, want := strings.Join(w.acts(t), ", "), "cordon 4m0s, drain 5m0s, terminate 6m0s"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	got, want := strings.Join(w.acts(t), ", "), "cordon 4m0s, drain 5m0s, terminate 6m0s"
+	expect.That(t, got == want, "%s, want %s", got, want)
 }
 
 // During the repair the node stays cordoned, whatever the latest reason is. Once the condition is
@@ -103,19 +100,16 @@ func TestACordonLastsWhileTheAcceleratorFails(t *testing.T) {
 	n.Unschedulable, n.CordonedBy = true, a.ID
 	for _, reason := range []string{"NvidiaXID48Error", "DCGMHealthCode84"} {
 		n.Conditions[0].Reason = reason
-		if _, p = w.make(now.Add(time.Minute)); ordered1(p) == string(Uncordon) {
-			t.Errorf("uncordoned while the condition says %s", reason)
-		}
+		_, p = w.make(now.Add(time.Minute))
+		expect.That(t, ordered1(p) != string(Uncordon), "uncordoned while the condition says %s", reason)
 	}
 	n.Conditions = nil
 	w.snapshot.Instances[0].State = roll.StateShuttingDown
-	if _, p = w.make(now.Add(time.Minute)); len(p.Orders) > 0 {
-		t.Errorf("its instance is being ended: %+v", p.Orders)
-	}
+	_, p = w.make(now.Add(time.Minute))
+	expect.That(t, len(p.Orders) == 0, "its instance is being ended: %+v", p.Orders)
 	w.snapshot.Instances[0].State = roll.StateRunning
-	if _, p = w.make(now.Add(time.Minute)); ordered1(p) != string(Uncordon) {
-		t.Errorf("the condition is over: %s", ordered1(p))
-	}
+	_, p = w.make(now.Add(time.Minute))
+	expect.That(t, ordered1(p) == string(Uncordon), "the condition is over: %s", ordered1(p))
 }
 
 // The refusals of every other act also hold a repair.
@@ -139,9 +133,8 @@ func TestRepairsKeepToTheLimits(t *testing.T) {
 	} {
 		w := accelerated("repair: {accelerators: true}", "NvidiaXID79Error")
 		change(w)
-		if _, p := w.make(now); len(p.Orders) != 0 || len(p.Held) == 0 || p.Held[0].Reason != want {
-			t.Errorf("%s: orders %+v, held for %v", want, p.Orders, reasons(p))
-		}
+		_, p := w.make(now)
+		expect.That(t, len(p.Orders) == 0 && len(p.Held) != 0 && p.Held[0].Reason == want, "%s: orders %+v, held for %v", want, p.Orders, reasons(p))
 	}
 }
 

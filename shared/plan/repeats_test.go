@@ -8,6 +8,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // A replacement that had to be replaced shows that replacements fail, though the latest one has no
@@ -60,9 +61,8 @@ func TestAReplacementThatWasReplacedCounts(t *testing.T) {
 				got += string(h.Reason)
 			}
 		}
-		if held := got == string(ReplacementRepeats); held != tt.holds {
-			t.Errorf("%s: held for %q, want ReplacementRepeats: %t", tt.name, got, tt.holds)
-		}
+		held := got == string(ReplacementRepeats)
+		expect.That(t, held == tt.holds, "%s: held for %q, want ReplacementRepeats: %t", tt.name, got, tt.holds)
 	}
 }
 
@@ -124,8 +124,6 @@ func TestWhatFailedGoesToTheBackOfTheQueue(t *testing.T) {
 			})
 		}
 		_, p := w.make(now)
-		if len(p.Orders) != 1 || p.Orders[0].Instance != tt.want {
-			t.Errorf("%s: orders %v, held for %v, want one on %s", tt.name, p.Orders, reasons(p), tt.want)
-		}
+		expect.That(t, len(p.Orders) == 1 && p.Orders[0].Instance == tt.want, "%s: orders %v, held for %v, want one on %s", tt.name, p.Orders, reasons(p), tt.want)
 	}
 }

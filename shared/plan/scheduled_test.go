@@ -97,9 +97,8 @@ func TestANodeIsMovedBeforeWhatEC2HasScheduled(t *testing.T) {
 		_, p := w.make(now)
 		p.Orders = slices.DeleteFunc(p.Orders, func(o Order) bool { return o.Kind != roll.Scheduled })
 		p.Held = slices.DeleteFunc(p.Held, func(h Held) bool { return h.Kind != roll.Scheduled })
-		if got := ordered1(p); got != tt.want {
-			t.Errorf("%s: %s, want %s: %+v", tt.name, got, tt.want, p.Held)
-		}
+		got := ordered1(p)
+		expect.That(t, got == tt.want, "%s: %s, want %s: %+v", tt.name, got, tt.want, p.Held)
 	}
 }
 
@@ -114,9 +113,8 @@ func TestAScheduledInstanceIsNeverEndedOrRebooted(t *testing.T) {
 		pol.Ladders = map[roll.Kind][]policy.Step{roll.Scheduled: {{Do: policy.DoReboot}, {Do: policy.DoTerminate}}}
 		return pol
 	}
-	if p := Make(in); len(p.Orders)+len(p.Held) != 0 {
-		t.Errorf("orders %+v, held %+v", p.Orders, p.Held)
-	}
+	p := Make(in)
+	expect.That(t, len(p.Orders)+len(p.Held) == 0, "orders %+v, held %+v", p.Orders, p.Held)
 }
 
 // The cordon stays until the event is over, even if that is unreadable, and is lifted when the

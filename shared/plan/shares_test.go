@@ -9,6 +9,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func lies(code, subject string) roll.Cause {
@@ -138,9 +139,8 @@ func TestWhatIsNotKnownOfASiblingCountsAsItsCause(t *testing.T) {
 		}
 		panics := diagnosis([]roll.Cause{lies("KernelPanic", "")}, nil)
 		s = sharesOf([]roll.Finding{mine}, map[roll.FindingKey]roll.Diagnosis{mine.Key(): panics}, instances, []*roll.Instance{i})
-		if got := s.objects(mine, panics); got != nil {
-			t.Errorf("%s, not judged, and the cause lies in the instance: %+v", name, got)
-		}
+		got := s.objects(mine, panics)
+		expect.That(t, got == nil, "%s, not judged, and the cause lies in the instance: %+v", name, got)
 	}
 }
 
@@ -210,9 +210,8 @@ func TestWhatOnlySiblingsShowIsHeld(t *testing.T) {
 			w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeDetail, Kind: tt.gap, Call: roll.CallInstanceAttribute}}
 		}
 		_, p := w.make(now)
-		if got := reasons(p); len(p.Orders) != 0 || !slices.Equal(got, []Reason{InstanceIgnored, tt.want}) {
-			t.Errorf("%s: orders %+v, held for %v, want %s", name, p.Orders, got, tt.want)
-		}
+		got := reasons(p)
+		expect.That(t, len(p.Orders) == 0 && slices.Equal(got, []Reason{InstanceIgnored, tt.want}), "%s: orders %+v, held for %v, want %s", name, p.Orders, got, tt.want)
 	}
 }
 
@@ -234,9 +233,8 @@ func TestWhatASampleHasInCommonHoldsTheOthersToo(t *testing.T) {
 		}
 	}
 	_, p := w.make(now)
-	if got := reasons(p); len(p.Orders) != 0 || !slices.Equal(got, []Reason{SharedCause, SharedCause, SharedCause, SharedCause}) {
-		t.Errorf("orders %+v, held for %v", p.Orders, got)
-	}
+	got := reasons(p)
+	expect.That(t, len(p.Orders) == 0 && slices.Equal(got, []Reason{SharedCause, SharedCause, SharedCause, SharedCause}), "orders %+v, held for %v", p.Orders, got)
 }
 
 // A cause that shows only after the reboot, such as a status check that fails while the system
@@ -262,9 +260,8 @@ func TestACauseFoundAfterARebootThatFailedDecides(t *testing.T) {
 	_, p := w.make(now)
 	w.did(t, p, now, &ledger.Outcome{Result: ledger.Failed, At: now, Detail: "refused"})
 	w.because("SystemStatusImpaired", roll.Decisive, roll.CureReplace, "")
-	if _, p = w.make(now.Add(time.Minute)); len(p.Orders) != 1 || p.Orders[0].Action != Terminate {
-		t.Errorf("orders %+v, held for %v", p.Orders, reasons(p))
-	}
+	_, p = w.make(now.Add(time.Minute))
+	expect.That(t, len(p.Orders) == 1 && p.Orders[0].Action == Terminate, "orders %+v, held for %v", p.Orders, reasons(p))
 }
 
 // A stopped instance may be started again. For its Node the policy of its owner applies, and the
@@ -313,9 +310,8 @@ func TestAPairNamesAnotherInstance(t *testing.T) {
 			p.add(instanceID(n))
 		}
 		for _, n := range []int{1, 2} {
-			if other := p.but(instanceID(n)); other == "" || other == instanceID(n) {
-				t.Errorf("after %v: beside %d it names %q", added, n, other)
-			}
+			other := p.but(instanceID(n))
+			expect.That(t, other != "" && other != instanceID(n), "after %v: beside %d it names %q", added, n, other)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 func TestZoneOut(t *testing.T) {
@@ -32,9 +34,8 @@ func TestZoneOut(t *testing.T) {
 		{"", 9, 9, false}, // zone unknown
 	}
 	for _, tt := range tests {
-		if got := zoneOut(tt.zone, assess.ZoneCount{Nodes: tt.nodes, Ready: tt.nodes - tt.silent, Silent: tt.silent}, 55) != nil; got != tt.want {
-			t.Errorf("%d of %d in zone %q: %v, want %v", tt.silent, tt.nodes, tt.zone, got, tt.want)
-		}
+		got := zoneOut(tt.zone, assess.ZoneCount{Nodes: tt.nodes, Ready: tt.nodes - tt.silent, Silent: tt.silent}, 55) != nil
+		expect.That(t, got == tt.want, "%d of %d in zone %q: %v, want %v", tt.silent, tt.nodes, tt.zone, got, tt.want)
 	}
 }
 
@@ -60,9 +61,7 @@ func TestMassSilence(t *testing.T) {
 		{"many, spread over hours", at(-300, -200, -100, 0, 100, 200), 10, false},
 	}
 	for _, tt := range tests {
-		if got := massSilence(now, tt.silent, tt.nodes, 10) != nil; got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
-		}
+		expect.Equal(t, massSilence(now, tt.silent, tt.nodes, 10) != nil, tt.want, "%s", tt.name)
 	}
 }
 
@@ -115,9 +114,7 @@ func TestShifted(t *testing.T) {
 		{"its zone is not known", "", snapshot(true, roll.Yes, "euw1-az2"), true},
 	}
 	for _, tt := range tests {
-		if got := shifted(roll.Finding{ZoneID: tt.zoneID}, tt.s) != nil; got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
-		}
+		expect.Equal(t, shifted(roll.Finding{ZoneID: tt.zoneID}, tt.s) != nil, tt.want, "%s", tt.name)
 	}
 }
 
@@ -141,21 +138,16 @@ func TestAStormIsRememberedAndCooledDown(t *testing.T) {
 		return p
 	}
 	for minute := 0; minute <= 60; minute += 5 {
-		if p := look(minute, true); len(p.Orders) != 0 || len(p.Tags)+len(p.Notices) != 0 {
-			t.Fatalf("minute %d: planned %+v", minute, p)
-		}
+		p := look(minute, true)
+		must.That(t, len(p.Orders) == 0 && len(p.Tags)+len(p.Notices) == 0, "minute %d: planned %+v", minute, p)
 	}
 	for minute := 61; minute < 75; minute += 2 {
-		if p := look(minute, false); len(p.Orders) != 0 || !slices.Equal(reasons(p), []Reason{StormCooldown}) {
-			t.Fatalf("minute %d: orders %+v, held for %v", minute, p.Orders, reasons(p))
-		}
+		p := look(minute, false)
+		must.That(t, len(p.Orders) == 0 && slices.Equal(reasons(p), []Reason{StormCooldown}), "minute %d: orders %+v, held for %v", minute, p.Orders, reasons(p))
 	}
-	if p := look(75, false); ordered1(p) != string(Reboot) {
-		t.Errorf("15 min after it was back: ordered %s", ordered1(p))
-	}
-	if want := []string{"begun 15m0s", "over 1h11m0s"}; !slices.Equal(alarms, want) {
-		t.Errorf("alarms %q, want %q", alarms, want)
-	}
+	p := look(75, false)
+	expect.That(t, ordered1(p) == string(Reboot), "15 min after it was back: ordered %s", ordered1(p))
+	expect.List(t, alarms, []string{"begun 15m0s", "over 1h11m0s"}, "alarms")
 	if look(80, false); w.state.Trouble != nil {
 		t.Errorf("the memory of it is kept: %+v", w.state.Trouble)
 	}
@@ -197,15 +189,9 @@ func TestAnOutageEndsAndBeginsWhateverElseIsWrong(t *testing.T) {
 	for minute := range 120 {
 		c.look(minute, minute < 30 || minute >= 60 && minute < 90, false)
 	}
-	if want := []string{"15: down since 0s", "39: over", "75: down since 1h0m0s", "99: over"}; !slices.Equal(c.told, want) {
-		t.Errorf("told %q, want %q", c.told, want)
-	}
-	if c.ids[0] != c.ids[1] || c.ids[2] != c.ids[3] || c.ids[0] == c.ids[2] {
-		t.Errorf("incidents %q", c.ids)
-	}
-	if c.state.Trouble == nil || c.state.Trouble.Reason != string(UnhealthyShare) {
-		t.Errorf("remembered: %+v", c.state.Trouble)
-	}
+	expect.List(t, c.told, []string{"15: down since 0s", "39: over", "75: down since 1h0m0s", "99: over"}, "told")
+	expect.That(t, c.ids[0] == c.ids[1] && c.ids[2] == c.ids[3] && c.ids[0] != c.ids[2], "incidents %q", c.ids)
+	expect.That(t, c.state.Trouble != nil && c.state.Trouble.Reason == string(UnhealthyShare), "remembered: %+v", c.state.Trouble)
 }
 
 func TestOtherTroubleBeforeAnOutageSoundsItsAlarmNoSooner(t *testing.T) {
@@ -216,9 +202,7 @@ func TestOtherTroubleBeforeAnOutageSoundsItsAlarmNoSooner(t *testing.T) {
 	for minute := range 60 {
 		c.look(minute, minute >= 40, false)
 	}
-	if want := []string{"55: down since 40m0s"}; !slices.Equal(c.told, want) {
-		t.Errorf("told %q, want %q", c.told, want)
-	}
+	expect.List(t, c.told, []string{"55: down since 40m0s"}, "told")
 }
 
 func TestAnAlarmThatNobodyRemembersIsOfTheSameIncident(t *testing.T) {
@@ -226,21 +210,16 @@ func TestAnAlarmThatNobodyRemembersIsOfTheSameIncident(t *testing.T) {
 	for minute := range 18 {
 		c.look(minute, true, minute < 17)
 	}
-	if want := []string{"15: down since 0s", "16: down since 0s", "17: down since 0s"}; !slices.Equal(c.told, want) {
-		t.Fatalf("told %q, want %q", c.told, want)
-	}
+	want := []string{"15: down since 0s", "16: down since 0s", "17: down since 0s"}
+	must.That(t, slices.Equal(c.told, want), "told %q, want %q", c.told, want)
 	for minute := 18; minute < 30; minute++ {
 		c.look(minute, false, false)
 	}
-	if len(c.ids) != 4 || len(slices.Compact(slices.Clone(c.ids))) != 1 {
-		t.Errorf("incidents %q", c.ids)
-	}
+	expect.That(t, len(c.ids) == 4 && len(slices.Compact(slices.Clone(c.ids))) == 1, "incidents %q", c.ids)
 	for minute := 30; minute < 50; minute++ { // within the cooldown of the first
 		c.look(minute, true, false)
 	}
-	if len(c.ids) != 5 || c.ids[4] == c.ids[0] {
-		t.Errorf("the next outage's incident: %q", c.ids)
-	}
+	expect.That(t, len(c.ids) == 5 && c.ids[4] != c.ids[0], "the next outage's incident: %q", c.ids)
 }
 
 // An API server that does not answer for hours does not show when a zone went down.
@@ -253,9 +232,8 @@ func TestAZoneThatIsDownAfterAnOutageHoldsTheCluster(t *testing.T) {
 		c.snapshot.Nodes[i].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(100 * time.Minute)}
 	}
 	c.look(122, false, false)
-	if got := c.state.Trouble; got.Reason == string(ClusterUnreachable) || !got.Since.Equal(now.Add(122*time.Minute)) {
-		t.Errorf("remembered: %+v", got)
-	}
+	got := c.state.Trouble
+	expect.That(t, got.Reason != string(ClusterUnreachable) && got.Since.Equal(now.Add(122*time.Minute)), "remembered: %+v", got)
 }
 
 // An occasional failed check does not restart the hour in which a zone that is down holds the
@@ -275,13 +253,10 @@ func TestAZoneThatIsDownIsTheSameAfterALookThatFailed(t *testing.T) {
 		if p := c.look(minute, minute%45 == 5, false); len(p.Orders) > 0 && first < 0 {
 			first = minute
 		}
-		if got := c.state.Trouble; got.Reason != string(ZoneOutage) || !got.Since.Equal(now) {
-			t.Fatalf("minute %d: remembered %+v", minute, got)
-		}
+		got := c.state.Trouble
+		must.That(t, got.Reason == string(ZoneOutage) && got.Since.Equal(now), "minute %d: remembered %+v", minute, got)
 	}
-	if first != 60 {
-		t.Errorf("the first order elsewhere came in minute %d, want 60", first)
-	}
+	expect.That(t, first == 60, "the first order elsewhere came in minute %d, want 60", first)
 }
 
 func TestTheEndOfAnOutageIsToldToWhoeverWantsToHearIt(t *testing.T) {
@@ -306,9 +281,7 @@ func TestTheEndOfAnOutageIsToldToWhoeverWantsToHearIt(t *testing.T) {
 				}
 				c.look(minute, minute < 30 || minute >= 210 && minute < 240, false)
 			}
-			if !slices.Equal(c.told, tt.want) {
-				t.Errorf("%s, %d sick: told %q, want %q", name, sick, c.told, tt.want)
-			}
+			expect.List(t, c.told, tt.want, "%s, %d sick: told", name, sick)
 		}
 	}
 }
@@ -319,9 +292,7 @@ func TestAnOutageThatIsLookedAtSeldomSoundsItsAlarm(t *testing.T) {
 	for minute := 0; minute < 100; minute += 20 {
 		c.look(minute, true, false)
 	}
-	if want := []string{"20: down since 0s"}; !slices.Equal(c.told, want) {
-		t.Errorf("told %q, want %q", c.told, want)
-	}
+	expect.List(t, c.told, []string{"20: down since 0s"}, "told")
 }
 
 func TestAClusterThatIsGoneIsNotSaidToBeWell(t *testing.T) {
@@ -339,9 +310,7 @@ func TestAClusterThatIsGoneIsNotSaidToBeWell(t *testing.T) {
 			c.state.Apply(p.Alarm.Sent())
 		}
 	}
-	if over == nil || !over.Over || !over.Gone || !strings.HasPrefix(over.Detail, "EKS does not know the cluster any more") {
-		t.Errorf("told %+v", over)
-	}
+	expect.That(t, over != nil && over.Over && over.Gone && strings.HasPrefix(over.Detail, "EKS does not know the cluster any more"), "told %+v", over)
 }
 
 // The permission to describe one cluster may be denied for good. People are told once, with the call, and
@@ -371,20 +340,16 @@ func TestAClusterThatCannotBeDescribedIsTold(t *testing.T) {
 			w.state.Apply(a.Sent())
 		}
 	}
-	if want := []string{"15: SnapshotIncomplete over false", "69: SnapshotIncomplete over true"}; !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
-	}
-	if at := w.state.RemediateSince["asg/w"]; !at.Equal(now.Add(-24 * time.Hour)) {
-		t.Errorf("remediate since %s", at)
-	}
+	expect.List(t, told, []string{"15: SnapshotIncomplete over false", "69: SnapshotIncomplete over true"}, "told")
+	at := w.state.RemediateSince["asg/w"]
+	expect.That(t, at.Equal(now.Add(-24*time.Hour)), "remediate since %s", at)
 }
 
 func TestAnIncompleteLookCoolsNothingDown(t *testing.T) {
 	w := sick()
 	w.state.Trouble = &ledger.Trouble{Reason: string(SnapshotIncomplete), Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}
-	if _, p := w.make(now); len(p.Orders) != 1 {
-		t.Errorf("held for %v", reasons(p))
-	}
+	_, p := w.make(now)
+	expect.That(t, len(p.Orders) == 1, "held for %v", reasons(p))
 }
 
 func TestAModeThatDoesNotTellSoundsNoAlarm(t *testing.T) {
@@ -392,9 +357,8 @@ func TestAModeThatDoesNotTellSoundsNoAlarm(t *testing.T) {
 	w.mode = policy.Observe
 	w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable}}
 	w.state.Trouble = &ledger.Trouble{Reason: string(ClusterUnreachable), Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}
-	if _, p := w.make(now); p.Alarm != nil {
-		t.Errorf("alarm %+v in mode observe", p.Alarm)
-	}
+	_, p := w.make(now)
+	expect.That(t, p.Alarm == nil, "alarm %+v in mode observe", p.Alarm)
 }
 
 func TestANoticeIsOverOnceItHasStayedSo(t *testing.T) {
@@ -422,19 +386,15 @@ func TestANoticeIsOverOnceItHasStayedSo(t *testing.T) {
 	}
 	w.snapshot.Nodes[1].Ready = ready
 	for _, minute := range []int{10, 15, 19} {
-		if got := told(minute); got != nil {
-			t.Errorf("minute %d: over already: %+v", minute, got)
-		}
+		got := told(minute)
+		expect.That(t, got == nil, "minute %d: over already: %+v", minute, got)
 	}
 	w.snapshot.Instances[1].State = roll.StateTerminated
 	w.snapshot.Nodes = slices.Delete(w.snapshot.Nodes, 1, 2)
 	want := []Ended{{Instance: instanceID(1), How: EndedRecovered}, {Instance: instanceID(2), How: EndedGone}}
-	if got := told(20); !slices.Equal(got, want) {
-		t.Errorf("minute 20: %+v, want %+v", got, want)
-	}
-	if got := told(40); got != nil || len(w.state.Notices) != 0 {
-		t.Errorf("minute 40: %+v, remembered %+v", got, w.state.Notices)
-	}
+	expect.List(t, told(20), want, "minute 20")
+	got := told(40)
+	expect.That(t, got == nil && len(w.state.Notices) == 0, "minute 40: %+v, remembered %+v", got, w.state.Notices)
 }
 
 func TestTroubleThatReturnsInTimeIsNotOver(t *testing.T) {
@@ -452,9 +412,7 @@ func TestTroubleThatReturnsInTimeIsNotOver(t *testing.T) {
 		_, p := w.make(at)
 		w.apply(p)
 		for _, n := range p.Notices {
-			if n.Over {
-				t.Fatalf("%s: told to be over", at)
-			}
+			must.That(t, !n.Over, "%s: told to be over", at)
 		}
 	}
 }
@@ -463,8 +421,6 @@ func TestTroubleThatReturnsInTimeIsNotOver(t *testing.T) {
 func TestAWholeZoneGoesWithinTheWindow(t *testing.T) {
 	for apart, want := range map[time.Duration]bool{0: true, silenceWindow: true, silenceWindow + time.Second: false} {
 		c := assess.ZoneCount{Nodes: 3, Silent: 2, First: now.Add(-apart), Last: now} // the third is starting
-		if got := zoneOut("a", c, 55) != nil; got != want {
-			t.Errorf("%s apart: %v, want %v", apart, got, want)
-		}
+		expect.Equal(t, zoneOut("a", c, 55) != nil, want, "%s apart", apart)
 	}
 }

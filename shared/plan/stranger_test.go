@@ -8,6 +8,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // unregistered adds an instance of the Auto Scaling group w that has been unregistered for the
@@ -86,7 +87,5 @@ func TestWhatJoinsAnotherClusterIsNotOursInAnyFinding(t *testing.T) {
 	w.snapshot.Groups["asg/w"] = roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, LaunchesRead: roll.Yes}
 	w.causes = stranger(roll.FindingKey{Instance: instanceID(1), Kind: roll.Unregistered}, roll.Decisive)
 	_, p := w.make(now)
-	if len(p.Orders) != 0 || len(p.Held) != 1 || p.Held[0].Reason != NotClaimed || !strings.Contains(p.Held[0].Detail, "other") {
-		t.Errorf("orders %+v, held %+v", p.Orders, p.Held)
-	}
+	expect.That(t, len(p.Orders) == 0 && len(p.Held) == 1 && p.Held[0].Reason == NotClaimed && strings.Contains(p.Held[0].Detail, "other"), "orders %+v, held %+v", p.Orders, p.Held)
 }

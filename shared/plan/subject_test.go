@@ -76,16 +76,14 @@ func TestTheLedgerKnowsWhatOutlivesAnOrphan(t *testing.T) {
 		if want := f.Kind == roll.Orphaned; (len(f.Outlives) == 1) != want {
 			t.Errorf("%s of %s: %v", f.Kind, f.Instance, f.Outlives)
 		}
-		if want := f.Kind == roll.Stuck; (f.Left == "i-0bad0000000000001") != want {
-			t.Errorf("%s of %s: %q", f.Kind, f.Instance, f.Left)
-		}
+		want := f.Kind == roll.Stuck
+		expect.That(t, (f.Left == "i-0bad0000000000001") == want, "%s of %s: %q", f.Kind, f.Instance, f.Left)
 	}
 	in.State.Apply(changes)
 	if again := Make(in).Changes.Put.Findings; len(again) != 0 {
 		t.Errorf("written again: %+v", again)
 	}
 	in.Snapshot.Instances[0].Outlives = []string{"vol-1", "vol-3"}
-	if again := Make(in).Changes.Put.Findings; len(again) != 1 {
-		t.Errorf("one that was attached since: %+v", again)
-	}
+	again := Make(in).Changes.Put.Findings
+	expect.That(t, len(again) == 1, "one that was attached since: %+v", again)
 }

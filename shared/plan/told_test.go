@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -101,9 +102,8 @@ func (c *chance) check() (p Plan) {
 	a, p := c.make(c.at)
 	ids := map[string]ledger.NoticeKey{}
 	for _, n := range p.Notices {
-		if other, twice := ids[n.Incident.ID]; twice || n.Incident.ID == "" || n.Incident.Sent == 0 {
-			c.t.Errorf("%s: notice of %v is of incident %+v, as is %v", c.at, n.Key, n.Incident, other)
-		}
+		other, twice := ids[n.Incident.ID]
+		expect.That(c.t, !twice && n.Incident.ID != "" && n.Incident.Sent != 0, "%s: notice of %v is of incident %+v, as is %v", c.at, n.Key, n.Incident, other)
 		ids[n.Incident.ID] = n.Key
 		if n.Over != (len(n.News) == 0) || n.Over != (len(n.Entries) == 0) {
 			c.t.Errorf("%s: notice of %v, over %v, has news %v of %d instances", c.at, n.Key, n.Over, n.News, len(n.Entries))

@@ -54,9 +54,8 @@ func TestWhatIsHeldSaysWhenThatPasses(t *testing.T) {
 			if tt.until > 0 {
 				want = now.Add(tt.until)
 			}
-			if got := p.Held[0].Until; !got.Equal(want) {
-				t.Errorf("it passes at %s, want %s", got, want)
-			}
+			got := p.Held[0].Until
+			expect.That(t, got.Equal(want), "it passes at %s, want %s", got, want)
 		})
 	}
 }
@@ -98,8 +97,7 @@ func TestWhenTheHourIsOver(t *testing.T) {
 		if tt.want > 0 {
 			want = now.Add(tt.want)
 		}
-		if got := hourOver(tt.acts, instanceID(7), tt.limit, now); !got.Equal(want) {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
+		got := hourOver(tt.acts, instanceID(7), tt.limit, now)
+		expect.That(t, got.Equal(want), "%s: %s, want %s", name, got, want)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // Only a node that never was ready for work may be interrupted while it is Ready.
@@ -21,9 +23,8 @@ func TestANodeThatWorkedIsNotReplacedForAStartupTaint(t *testing.T) {
 			FirstSeen: now.Add(-time.Hour), Opened: now.Add(-time.Hour), Since: began, Began: began,
 		}
 		w.state.Apply(ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, Checked: now.Add(-5 * time.Minute), RemediateSince: map[roll.Group]time.Time{"asg/w": now.Add(-24 * time.Hour)}}})
-		if _, p := w.make(now); ordered1(p) != want {
-			t.Errorf("worked %v: ordered %s, want %s: %+v", worked, ordered1(p), want, p.Held)
-		}
+		_, p := w.make(now)
+		expect.That(t, ordered1(p) == want, "worked %v: ordered %s, want %s: %+v", worked, ordered1(p), want, p.Held)
 	}
 }
 
@@ -46,9 +47,8 @@ func TestAReadyNodeThatKarpenterDoesNotMarkIsNotInterrupted(t *testing.T) {
 		tt.spoil(n)
 		w.remembered(1, roll.Uninitialized, n.Created)
 		w.state.RemediateSince[i.Group] = now.Add(-24 * time.Hour)
-		if _, p := w.make(now); ordered1(p) != tt.want {
-			t.Errorf("%s: ordered %s, want %s: %+v", name, ordered1(p), tt.want, p.Held)
-		}
+		_, p := w.make(now)
+		expect.That(t, ordered1(p) == tt.want, "%s: ordered %s, want %s: %+v", name, ordered1(p), tt.want, p.Held)
 	}
 }
 
@@ -67,9 +67,8 @@ func TestASilentNodeThatSomebodyCordonedIsKept(t *testing.T) {
 		w.doc = mustParse("apiVersion: rollcall/v1\n")
 		w.silent(1, 3*time.Hour)
 		tt.spoil(&w.snapshot.Nodes[0])
-		if _, p := w.make(now); ordered1(p) != tt.want {
-			t.Errorf("%s: ordered %s, want %s: %+v", name, ordered1(p), tt.want, p.Held)
-		}
+		_, p := w.make(now)
+		expect.That(t, ordered1(p) == tt.want, "%s: ordered %s, want %s: %+v", name, ordered1(p), tt.want, p.Held)
 	}
 }
 
@@ -101,9 +100,8 @@ func TestALeaseThatWasNotReadHoldsWhatHasNoNode(t *testing.T) {
 			d := w.snapshot.Details[i.ID]
 			d.LeaseRead = tt.read
 			w.snapshot.Details[i.ID], w.snapshot.Gaps = d, tt.gaps
-			if _, p := w.make(now); ordered1(p) != tt.want {
-				t.Errorf("%s, worked %v: ordered %s, want %s: %+v", name, worked, ordered1(p), tt.want, p.Held)
-			}
+			_, p := w.make(now)
+			expect.That(t, ordered1(p) == tt.want, "%s, worked %v: ordered %s, want %s: %+v", name, worked, ordered1(p), tt.want, p.Held)
 		}
 	}
 }
@@ -124,9 +122,8 @@ func TestALeaseThatWasNotReadHoldsAnOrphan(t *testing.T) {
 		d := w.snapshot.Details[i.ID]
 		d.LeaseRead, d.HasNodeClaim = read, roll.No
 		w.snapshot.Details[i.ID] = d
-		if _, p := w.make(now); ordered1(p) != want {
-			t.Errorf("%v: ordered %s, want %s: %+v", read, ordered1(p), want, p.Held)
-		}
+		_, p := w.make(now)
+		expect.That(t, ordered1(p) == want, "%v: ordered %s, want %s: %+v", read, ordered1(p), want, p.Held)
 	}
 }
 
@@ -151,9 +148,7 @@ func TestAnOrphanNeedsMoreThanTags(t *testing.T) {
 		p := &planner{Input: Input{Snapshot: s, Now: now, Policy: pol}, instances: map[roll.InstanceID]*roll.Instance{id: {ID: id}}}
 		for _, kind := range []roll.Kind{roll.Orphaned, roll.Impaired} {
 			f := roll.Finding{Instance: id, Owner: roll.OwnerKarpenter, Kind: kind}
-			if got := reasonOf(p.ownerObjects(f, Terminate, pol(roll.Selector{}))); got != tt.want {
-				t.Errorf("%s, %s: %q, want %q", name, kind, got, tt.want)
-			}
+			expect.Equal(t, reasonOf(p.ownerObjects(f, Terminate, pol(roll.Selector{}))), tt.want, "%s, %s", name, kind)
 		}
 	}
 }
@@ -168,9 +163,7 @@ func TestAMemberOfANodeGroupIsOfItsAutoScalingGroup(t *testing.T) {
 		"EKS names none":   {nil, ""},
 		"a part of a name": {[]string{"eks-w2"}, NoNodeIntent},
 	} {
-		if got := reasonOf(foreignMember(roll.GroupDetail{ASGs: tt.asgs}, &roll.Instance{ID: instanceID(1), ASG: "eks-w"}, "nodegroup/w")); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
+		expect.Equal(t, reasonOf(foreignMember(roll.GroupDetail{ASGs: tt.asgs}, &roll.Instance{ID: instanceID(1), ASG: "eks-w"}, "nodegroup/w")), tt.want, "%s", name)
 	}
 }
 
@@ -191,14 +184,11 @@ func TestNothingFollowsARebootBeforeTheMachineCanBeBack(t *testing.T) {
 		w.silent(1, 3*time.Hour)
 		w.snapshot.Instances[0].Preset = tt.preset
 		_, p := w.make(now.Add(-tt.after))
-		if len(p.Orders) != 1 || p.Orders[0].Action != Reboot {
-			t.Fatalf("%+v, held %+v", p.Orders, p.Held)
-		}
+		must.That(t, len(p.Orders) == 1 && p.Orders[0].Action == Reboot, "%+v, held %+v", p.Orders, p.Held)
 		o := p.Orders[0]
 		w.state.Actions = append(w.state.Actions, ledger.Action{ID: o.ID, Do: string(o.Action), Instance: o.Instance, Group: o.Group, Kind: o.Kind, At: o.At, Outcome: done(o.At)})
-		if _, p = w.make(now); ordered1(p) != tt.want {
-			t.Errorf("%q, %s after a reboot: ordered %s, want %s", tt.preset, tt.after, ordered1(p), tt.want)
-		}
+		_, p = w.make(now)
+		expect.That(t, ordered1(p) == tt.want, "%q, %s after a reboot: ordered %s, want %s", tt.preset, tt.after, ordered1(p), tt.want)
 	}
 }
 
@@ -231,9 +221,8 @@ func TestAnOutageSinceTheOrderIsSeenInTheLastLook(t *testing.T) {
 		tt.strike(w)
 		w.snapshot.Nodes[0].Ready = since
 		w.snapshot.Target, w.snapshot.Instances = instanceID(1), w.snapshot.Instances[:1]
-		if _, p := w.make(now); ordered1(p) != tt.want {
-			t.Errorf("%s: ordered %s, want %s: %+v", name, ordered1(p), tt.want, p.Held)
-		}
+		_, p := w.make(now)
+		expect.That(t, ordered1(p) == tt.want, "%s: ordered %s, want %s: %+v", name, ordered1(p), tt.want, p.Held)
 	}
 }
 
@@ -246,7 +235,6 @@ func TestAMassSilenceSinceTheOrderHoldsWhoeverWasSilentBefore(t *testing.T) {
 	}
 	w.desired(30)
 	w.snapshot.Target, w.snapshot.Instances = instanceID(1), w.snapshot.Instances[:1]
-	if _, p := w.make(now); ordered1(p) != "none: [MassSilence]" {
-		t.Errorf("ordered %s: %+v", ordered1(p), p.Held)
-	}
+	_, p := w.make(now)
+	expect.That(t, ordered1(p) == "none: [MassSilence]", "ordered %s: %+v", ordered1(p), p.Held)
 }
