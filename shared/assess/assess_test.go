@@ -54,9 +54,8 @@ func TestAnInstanceWithoutANodeIsReportedWhereTheNodesWereListed(t *testing.T) {
 			t.Errorf("%s: %+v", kind, a.Findings)
 		}
 		s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeNodes, Kind: roll.GapThrottled})
-		if a := judge(s, ledger.State{}); len(a.Findings) != 0 {
-			t.Errorf("%s, and the nodes were not listed: %+v", kind, a.Findings)
-		}
+		a := judge(s, ledger.State{})
+		expect.That(t, len(a.Findings) == 0, "%s, and the nodes were not listed: %+v", kind, a.Findings)
 	}
 }
 
@@ -80,16 +79,14 @@ func TestUnregisteredByAge(t *testing.T) {
 		var stage roll.Stage
 		if len(a.Findings) > 0 {
 			stage = a.Findings[0].Stage
-			if f := a.Findings[0]; f.Kind != roll.Unregistered || f.Instance != id || f.Owner != roll.OwnerKarpenter || f.Group != "nodepool/default" {
-				t.Errorf("age %s: got %+v", tt.age, f)
-			}
+			f := a.Findings[0]
+			expect.That(t, f.Kind == roll.Unregistered && f.Instance == id && f.Owner == roll.OwnerKarpenter && f.Group == "nodepool/default", "age %s: got %+v", tt.age, f)
 		}
 		if stage != tt.stage || a.Waiting != tt.waiting || len(a.Rests) != 0 {
 			t.Errorf("age %s: stage %q, %d waiting, rests %v, want %q, %d, none", tt.age, stage, a.Waiting, a.Rests, tt.stage, tt.waiting)
 		}
-		if want := now.Add(tt.next); !a.Next.Equal(want) {
-			t.Errorf("age %s: next check %s, want %s", tt.age, a.Next, want)
-		}
+		want := now.Add(tt.next)
+		expect.That(t, a.Next.Equal(want), "age %s: next check %s, want %s", tt.age, a.Next, want)
 	}
 }
 
@@ -116,9 +113,8 @@ func TestNodeConditionByTime(t *testing.T) {
 			kind, stage = a.Findings[0].Kind, a.Findings[0].Stage
 		}
 		expect.That(t, kind == tt.kind && stage == tt.stage, "%s for %s: got %q %q, want %q %q", tt.status, tt.since, kind, stage, tt.kind, tt.stage)
-		if _, remembered := a.NotReady[id]; remembered != (tt.status != roll.ConditionTrue) {
-			t.Errorf("%s: remembered as not ready: %v", tt.status, remembered)
-		}
+		_, remembered := a.NotReady[id]
+		expect.That(t, remembered == (tt.status != roll.ConditionTrue), "%s: remembered as not ready: %v", tt.status, remembered)
 	}
 }
 
@@ -229,9 +225,8 @@ func TestTimeInWhichNoCheckSawTheNodeIsNotTolerance(t *testing.T) {
 // The node's last status is from the boot before; the new boot gets its whole tolerance.
 func TestAnInstanceThatWasStartedAgainGetsItsWholeTolerance(t *testing.T) {
 	s := snapshot([]roll.Instance{worker(id, 2*time.Minute)}, []roll.Node{node(id, roll.ConditionUnknown, 3*time.Hour)})
-	if f := judge(s, ledger.State{}).Findings[0]; f.Stage != roll.Watching || !f.Since.Equal(now.Add(-2*time.Minute)) {
-		t.Errorf("%s since %s", f.Stage, f.Since)
-	}
+	f := judge(s, ledger.State{}).Findings[0]
+	expect.That(t, f.Stage == roll.Watching && f.Since.Equal(now.Add(-2*time.Minute)), "%s since %s", f.Stage, f.Since)
 }
 
 func TestAnInstanceThatRestedHasItsTimeFromThenOn(t *testing.T) {
@@ -258,9 +253,7 @@ func TestAnInstanceThatRestedHasItsTimeFromThenOn(t *testing.T) {
 		if len(a.Findings) > 0 {
 			got = a.Findings[0].Stage
 		}
-		if got != tt.want || !a.Rests[id].Left.Equal(left) {
-			t.Errorf("%d minutes after its rest: %q, remembered %v, want %q", tt.minutes, got, a.Rests, tt.want)
-		}
+		expect.That(t, got == tt.want && a.Rests[id].Left.Equal(left), "%d minutes after its rest: %q, remembered %v, want %q", tt.minutes, got, a.Rests, tt.want)
 	}
 }
 
@@ -268,9 +261,7 @@ func TestAnInstanceWhoseGroupCannotBeReadIsNotJudged(t *testing.T) {
 	s := snapshot([]roll.Instance{worker(id, time.Hour)}, nil)
 	s.Details[id] = roll.Detail{LifecycleRead: roll.Unreadable, Bootstraps: roll.Yes}
 	a := judge(s, ledger.State{})
-	if len(a.Findings) != 0 || len(a.Notes) != 1 || !strings.Contains(a.Notes[0], "not judged") {
-		t.Errorf("findings %+v, notes %q", a.Findings, a.Notes)
-	}
+	expect.That(t, len(a.Findings) == 0 && len(a.Notes) == 1 && strings.Contains(a.Notes[0], "not judged"), "findings %+v, notes %q", a.Findings, a.Notes)
 }
 
 func TestWhatWasSeenBeforeTheClusterWasCreatedShowsNothing(t *testing.T) {
@@ -279,9 +270,8 @@ func TestWhatWasSeenBeforeTheClusterWasCreatedShowsNothing(t *testing.T) {
 	s.Cluster.Created = now.Add(-2 * time.Hour)
 	for seen, want := range map[time.Duration]int{3 * time.Hour: 0, time.Hour: 1} {
 		state := ledger.State{GroupsWithNodes: map[roll.Origin]time.Time{"asg/w": now.Add(-seen)}}
-		if a := judge(s, state); len(a.Findings) != want {
-			t.Errorf("a node seen %s ago: %d findings, want %d", seen, len(a.Findings), want)
-		}
+		a := judge(s, state)
+		expect.That(t, len(a.Findings) == want, "a node seen %s ago: %d findings, want %d", seen, len(a.Findings), want)
 	}
 }
 
@@ -296,9 +286,8 @@ func TestANodeThatNeverReportedIsUnknownSinceItsCreation(t *testing.T) {
 	n := node(id, roll.ConditionUnknown, 0)
 	n.Ready.Since, n.Created = time.Time{}, now.Add(-31*time.Minute)
 	a := judge(snapshot([]roll.Instance{worker(id, time.Hour)}, []roll.Node{n}), ledger.State{})
-	if f := a.Findings[0]; f.Kind != roll.Unknown || f.Stage != roll.Overdue || !f.Since.Equal(n.Created) {
-		t.Errorf("got %+v", f)
-	}
+	f := a.Findings[0]
+	expect.That(t, f.Kind == roll.Unknown && f.Stage == roll.Overdue && f.Since.Equal(n.Created), "got %+v", f)
 }
 
 func TestWhatWasNotReadIsNotJudged(t *testing.T) {
@@ -371,9 +360,8 @@ func TestWhatIsNoCandidateIsNeverAFinding(t *testing.T) {
 		s.Details[id] = tt.detail
 		s.StatusRead, s.Impaired = roll.Yes, map[roll.InstanceID]roll.Impairment{id: {Since: now.Add(-time.Hour)}}
 		s.Scheduled = map[roll.InstanceID]roll.Event{id: {Code: "instance-stop", NotBefore: now}}
-		if a := judge(s, ledger.State{}); len(a.Findings) != 0 {
-			t.Errorf("%s: got %+v", name, a.Findings)
-		}
+		a := judge(s, ledger.State{})
+		expect.That(t, len(a.Findings) == 0, "%s: got %+v", name, a.Findings)
 	}
 }
 
@@ -537,9 +525,8 @@ func TestTheUserDataOfWhatOnlyItsTemplateShowsIsAskedFor(t *testing.T) {
 	sibling.LaunchTemplate = "lt-1:3"
 	templated := roll.Instance{ID: id, State: roll.StateRunning, Launched: now.Add(-6 * time.Minute), LaunchTemplate: "lt-1:3", Owner: roll.OwnerNone, Group: roll.GroupNone}
 	a := judge(snapshot([]roll.Instance{templated, sibling}, []roll.Node{node(sibling.ID, roll.ConditionTrue, 0)}), ledger.State{})
-	if want := []roll.Question{{Instance: id, UserData: true}}; !slices.Equal(a.Questions, want) || len(a.Findings) != 1 {
-		t.Errorf("asks %+v, found %+v", a.Questions, a.Findings)
-	}
+	want := []roll.Question{{Instance: id, UserData: true}}
+	expect.That(t, slices.Equal(a.Questions, want) && len(a.Findings) == 1, "asks %+v, found %+v", a.Questions, a.Findings)
 }
 
 func TestOnlySuspectsAreAskedAbout(t *testing.T) {
@@ -564,9 +551,7 @@ func TestOnlySuspectsAreAskedAbout(t *testing.T) {
 		s.Groups = map[roll.Group]roll.GroupDetail{"asg/w": {}}
 	})
 	expect.That(t, len(a.Questions) == 0 && rounds == 1, "%d questions left after %d rounds", len(a.Questions), rounds)
-	if len(a.Findings) != 3 {
-		t.Errorf("%d findings, want the silent node, the bare instance whose user data tells, and the warned one", len(a.Findings))
-	}
+	expect.That(t, len(a.Findings) == 3, "%d findings, want the silent node, the bare instance whose user data tells, and the warned one", len(a.Findings))
 }
 
 func TestMostUrgentFirst(t *testing.T) {
@@ -575,9 +560,7 @@ func TestMostUrgentFirst(t *testing.T) {
 	for _, f := range judge(s, ledger.State{}).Findings {
 		got = append(got, f.Instance)
 	}
-	if want := []roll.InstanceID{"i-00000003", "i-00000002", "i-00000001"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	expect.List(t, got, []roll.InstanceID{"i-00000003", "i-00000002", "i-00000001"}, "findings of")
 }
 
 func TestCountsForTheShares(t *testing.T) {
@@ -602,7 +585,6 @@ func TestTheSecondSightingIsScheduled(t *testing.T) {
 		t.Errorf("next check %s, want 60 s from now: what is known was another trouble", a.Next)
 	}
 	state.Findings[roll.FindingKey{Instance: id, Kind: roll.Unregistered}] = ledger.Finding{FirstSeen: now.Add(-time.Hour), Began: began}
-	if a := judge(s, state); !a.Next.IsZero() {
-		t.Errorf("next check %s, want none: time alone changes nothing any more", a.Next)
-	}
+	a := judge(s, state)
+	expect.That(t, a.Next.IsZero(), "next check %s, want none: time alone changes nothing any more", a.Next)
 }

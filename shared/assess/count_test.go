@@ -43,9 +43,7 @@ func TestZonesCountTheNodesThatAreThere(t *testing.T) {
 		"eu-west-1c": {Nodes: 2, Silent: 1, First: ago(15 * time.Minute), Last: ago(15 * time.Minute)},
 	}
 	expect.Same(t, a.Zones, want, "zones")
-	if a.Nodes != 8 || a.Ready != 2 || len(a.Silent) != 2 {
-		t.Errorf("%d nodes, %d ready, %d silent, want 8, 2 and 2", a.Nodes, a.Ready, len(a.Silent))
-	}
+	expect.That(t, a.Nodes == 8 && a.Ready == 2 && len(a.Silent) == 2, "%d nodes, %d ready, %d silent, want 8, 2 and 2", a.Nodes, a.Ready, len(a.Silent))
 }
 
 // A replacement may report under the Node of what it replaced, which still names the old instance. The
@@ -83,9 +81,8 @@ func TestWhenNodesTurnedSilent(t *testing.T) {
 	s.Instances[len(s.Instances)-1].State = roll.StateStopped
 	s.Nodes = append(s.Nodes, node("i-0000000a", roll.ConditionUnknown, time.Minute))
 	want := []time.Time{ago(3 * time.Minute), ago(2 * time.Minute), ago(time.Minute)}
-	if got := judge(s, ledger.State{}).Silent; !slices.EqualFunc(got, want, time.Time.Equal) {
-		t.Errorf("silent since %v, want %v", got, want)
-	}
+	got := judge(s, ledger.State{}).Silent
+	expect.That(t, slices.EqualFunc(got, want, time.Time.Equal), "silent since %v, want %v", got, want)
 }
 
 func TestWhatCountsAsOverdue(t *testing.T) {
@@ -171,12 +168,9 @@ func TestALookAtOneInstanceIsAboutThatOneAlone(t *testing.T) {
 	if len(a.Findings)+len(a.Notes)+len(a.Questions) != 0 || a.NoProviderID != 1 || a.Nodes != 3 {
 		t.Errorf("findings %+v, notes %q, questions %+v, %d without provider id, %d nodes", a.Findings, a.Notes, a.Questions, a.NoProviderID, a.Nodes)
 	}
-	if z := a.Zones["eu-west-1a"]; z.Nodes != 2 || z.Silent != 1 || len(a.Silent) != 1 || a.Count[""].Overdue != 2 {
-		t.Errorf("counted beside it: %+v %v %+v", a.Zones, a.Silent, a.Count)
-	}
-	if a.Registration != nil || len(a.Groups) != 0 || a.NewRegistrations != nil {
-		t.Errorf("counted: %+v %+v %v", a.Registration, a.Groups, a.NewRegistrations)
-	}
+	z := a.Zones["eu-west-1a"]
+	expect.That(t, z.Nodes == 2 && z.Silent == 1 && len(a.Silent) == 1 && a.Count[""].Overdue == 2, "counted beside it: %+v %v %+v", a.Zones, a.Silent, a.Count)
+	expect.That(t, a.Registration == nil && len(a.Groups) == 0 && a.NewRegistrations == nil, "counted: %+v %+v %v", a.Registration, a.Groups, a.NewRegistrations)
 	expect.That(t, !a.Kept[key(roll.NotReady)] && a.Kept[roll.FindingKey{Instance: other, Kind: roll.NotReady}], "kept %v", a.Kept)
 	_, ready := a.NotReady[id]
 	_, away := a.NotReady[other]
@@ -184,9 +178,8 @@ func TestALookAtOneInstanceIsAboutThatOneAlone(t *testing.T) {
 		t.Errorf("remembered %+v %+v %+v %+v %+v", a.NotReady, a.Rests, a.Missing, a.Flips, a.Pressures)
 	}
 	s.Target = other
-	if f := one(t, "the other", judge(s, state)); f.Instance != other || f.Kind != roll.Unknown {
-		t.Errorf("the other: %+v", f)
-	}
+	f := one(t, "the other", judge(s, state))
+	expect.That(t, f.Instance == other && f.Kind == roll.Unknown, "the other: %+v", f)
 }
 
 // Whether an instance without a node is in a warm pool may be unreadable. Then it is no finding,
@@ -219,8 +212,7 @@ func TestWhatMayBeOverdueLeavesNoRoomForAnAct(t *testing.T) {
 		if a.Count[""] != tt.want || a.Count["asg/w"] != tt.want {
 			t.Errorf("%s: counted as %+v in the cluster, %+v in its group, want %+v", tt.name, a.Count[""], a.Count["asg/w"], tt.want)
 		}
-		if found := len(a.Findings) > 0; found != (tt.read == roll.Yes) {
-			t.Errorf("%s: findings %+v", tt.name, a.Findings)
-		}
+		found := len(a.Findings) > 0
+		expect.That(t, found == (tt.read == roll.Yes), "%s: findings %+v", tt.name, a.Findings)
 	}
 }

@@ -80,12 +80,8 @@ func TestFlapping(t *testing.T) {
 			expect.That(t, f.Kind == "", "%s: %+v", tt.name, f)
 			continue
 		}
-		if f.Kind != roll.Flapping || f.Stage != roll.Overdue || !f.Since.Equal(ago(tt.since)) || !f.Began.Equal(ago(48*time.Hour)) {
-			t.Errorf("%s: %+v", tt.name, f)
-		}
-		if a.Next.After(now.Add(tt.next)) || a.Count[""] != (assess.Count{Nodes: 1}) || a.Ready != 1 {
-			t.Errorf("%s: next %s, count %+v", tt.name, a.Next, a.Count[""])
-		}
+		expect.That(t, f.Kind == roll.Flapping && f.Stage == roll.Overdue && f.Since.Equal(ago(tt.since)) && f.Began.Equal(ago(48*time.Hour)), "%s: %+v", tt.name, f)
+		expect.That(t, !a.Next.After(now.Add(tt.next)) && a.Count[""] == (assess.Count{Nodes: 1}) && a.Ready == 1, "%s: next %s, count %+v", tt.name, a.Next, a.Count[""])
 	}
 	// Its beginning stays when the oldest return no longer counts; one second decides when it ends.
 	for second, want := range map[time.Duration]roll.Kind{-time.Second: roll.Flapping, 0: ""} {
@@ -109,9 +105,8 @@ func TestFlappingIsOfOneNode(t *testing.T) {
 	state := known(roll.Flapping, ago(70*time.Minute), ago(72*time.Hour))
 	state.Flips = flips(55, 45, 40, 30, 20).Flips
 	a := assess.Assess(assess.Input{Snapshot: flapper(), Policy: defaults, State: state, Now: now})
-	if f := one(t, "flapping", a); !f.Since.Equal(ago(55 * time.Minute)) {
-		t.Errorf("%+v", f)
-	}
+	f := one(t, "flapping", a)
+	expect.That(t, f.Since.Equal(ago(55*time.Minute)), "%+v", f)
 }
 
 func flapper() *roll.Snapshot {
@@ -140,8 +135,7 @@ func TestFlappingIsKeptWhileTheNodeIsAway(t *testing.T) {
 			state.Flips = flips(40, 30, 20, 10).Flips
 		}
 		a := look(away, state)
-		if f := one(t, returns, a); f.Kind != roll.Unknown || a.Kept[key(roll.Flapping)] != want || len(a.Flips[id]) == 0 {
-			t.Errorf("%s returns: %+v, kept %v, remembered %v", returns, f, a.Kept, a.Flips)
-		}
+		f := one(t, returns, a)
+		expect.That(t, f.Kind == roll.Unknown && a.Kept[key(roll.Flapping)] == want && len(a.Flips[id]) != 0, "%s returns: %+v, kept %v, remembered %v", returns, f, a.Kept, a.Flips)
 	}
 }

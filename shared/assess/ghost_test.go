@@ -19,12 +19,8 @@ func TestGhostByTime(t *testing.T) {
 				n.Ready = roll.Condition{Status: status, Since: ago(away)}
 			}, ledger.State{})
 			f := one(t, away.String(), a)
-			if f.Kind != roll.Ghost || f.Stage != want || !f.Since.Equal(ago(away)) {
-				t.Errorf("%s for %s: %+v, want a Ghost, %s", status, away, f, want)
-			}
-			if a.Nodes != 0 || len(a.Count) != 0 || len(a.Silent) != 0 || len(a.Zones) != 0 {
-				t.Errorf("a ghost counts as one of the population: %+v", a)
-			}
+			expect.That(t, f.Kind == roll.Ghost && f.Stage == want && f.Since.Equal(ago(away)), "%s for %s: %+v, want a Ghost, %s", status, away, f, want)
+			expect.That(t, a.Nodes == 0 && len(a.Count) == 0 && len(a.Silent) == 0 && len(a.Zones) == 0, "a ghost counts as one of the population: %+v", a)
 			expect.That(t, len(a.Questions) == 0, "asked about an instance that is gone: %+v", a.Questions)
 		}
 	}
@@ -54,9 +50,8 @@ func TestAGhostKeepsItsTime(t *testing.T) {
 	} {
 		act := state.Actions[0]
 		change(&act)
-		if f := one(t, name, look(terminated, ledger.State{NotReady: state.NotReady, Checked: state.Checked, Actions: []ledger.Action{act}})); !f.Since.Equal(state.Checked) {
-			t.Errorf("%s: %+v", name, f)
-		}
+		f := one(t, name, look(terminated, ledger.State{NotReady: state.NotReady, Checked: state.Checked, Actions: []ledger.Action{act}}))
+		expect.That(t, f.Since.Equal(state.Checked), "%s: %+v", name, f)
 	}
 	f = one(t, "of an earlier Node", look(terminated, known(roll.Ghost, ago(48*time.Hour+time.Second), ago(48*time.Hour+time.Second))))
 	expect.That(t, f.Since.Equal(ago(time.Minute)), "of an earlier Node: %+v", f)
@@ -95,9 +90,8 @@ func TestWhatEC2DoesNotKnowIsAGhostOnlyIfItDidAndForTenMinutes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		a := judge(unknownToEC2(roll.ConditionUnknown, time.Hour), tt.state)
-		if f := one(t, tt.name, a); f.Kind != tt.want {
-			t.Errorf("%s: %+v, want %s", tt.name, f, tt.want)
-		}
+		f := one(t, tt.name, a)
+		expect.That(t, f.Kind == tt.want, "%s: %+v, want %s", tt.name, f, tt.want)
 		at, noted := a.Missing[id]
 		if noted != (tt.since >= 0) || noted && !at.Equal(ago(tt.since)) {
 			t.Errorf("%s: missing since %s (%v)", tt.name, at, noted)
@@ -105,9 +99,8 @@ func TestWhatEC2DoesNotKnowIsAGhostOnlyIfItDidAndForTenMinutes(t *testing.T) {
 		if tt.want == roll.Unknown && noted && (a.Next.IsZero() || a.Next.After(at.Add(10*time.Minute))) {
 			t.Errorf("%s: next %s, want the end of the ten minutes at the latest", tt.name, a.Next)
 		}
-		if want := tt.state.NotReady[id].Known; a.NotReady[id].Known != want {
-			t.Errorf("%s: known is %v, want %v", tt.name, !want, want)
-		}
+		want := tt.state.NotReady[id].Known
+		expect.That(t, a.NotReady[id].Known == want, "%s: known is %v, want %v", tt.name, !want, want)
 	}
 	s := unknownToEC2(roll.ConditionUnknown, time.Hour)
 	state := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{key(roll.Ghost): {Instance: id, Kind: roll.Ghost, Group: "asg/w"}}}
@@ -116,17 +109,15 @@ func TestWhatEC2DoesNotKnowIsAGhostOnlyIfItDidAndForTenMinutes(t *testing.T) {
 	}
 	s.NotFound = nil
 	a := judge(s, ledger.State{NotReady: seen, Missing: missing(time.Hour)})
-	if f := one(t, "nobody looked it up", a); f.Kind != roll.Unknown || len(a.Missing) != 0 {
-		t.Errorf("nobody looked it up: %+v, missing %v", f, a.Missing)
-	}
+	f := one(t, "nobody looked it up", a)
+	expect.That(t, f.Kind == roll.Unknown && len(a.Missing) == 0, "nobody looked it up: %+v, missing %v", f, a.Missing)
 }
 
 func TestAnInstanceThatIsFoundAgainIsNotMissing(t *testing.T) {
 	state := ledger.State{Missing: map[roll.InstanceID]time.Time{id: ago(9 * time.Minute)}}
 	a := look(func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { n.Ready.Status = roll.ConditionUnknown }, state)
-	if f := one(t, "found", a); f.Kind != roll.Unknown || len(a.Missing) != 0 || !a.NotReady[id].Known {
-		t.Errorf("%+v, missing %v, remembered %+v", f, a.Missing, a.NotReady[id])
-	}
+	f := one(t, "found", a)
+	expect.That(t, f.Kind == roll.Unknown && len(a.Missing) == 0 && a.NotReady[id].Known, "%+v, missing %v, remembered %+v", f, a.Missing, a.NotReady[id])
 }
 
 func TestHiddenInstancesOfAutoModeAreNeverGhosts(t *testing.T) {
@@ -138,9 +129,8 @@ func TestHiddenInstancesOfAutoModeAreNeverGhosts(t *testing.T) {
 			Missing:  map[roll.InstanceID]time.Time{id: ago(time.Hour)},
 		})
 		f := one(t, string(status), a)
-		if want := map[roll.ConditionStatus]roll.Kind{roll.ConditionUnknown: roll.Unknown}[status]; f.Kind != want || a.Nodes != 1 || len(a.Missing) != 0 {
-			t.Errorf("%s: %+v, %d nodes, missing %v", status, f, a.Nodes, a.Missing)
-		}
+		want := map[roll.ConditionStatus]roll.Kind{roll.ConditionUnknown: roll.Unknown}[status]
+		expect.That(t, f.Kind == want && a.Nodes == 1 && len(a.Missing) == 0, "%s: %+v, %d nodes, missing %v", status, f, a.Nodes, a.Missing)
 		expect.That(t, len(a.Notes) == 1 && strings.Contains(a.Notes[0], "Auto Mode"), "%s: notes %q", status, a.Notes)
 	}
 }
@@ -151,9 +141,8 @@ func TestAPartialListingMakesNoGhosts(t *testing.T) {
 			i.State, n.Ready.Status = roll.StateTerminated, status
 			s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeInstances, Kind: roll.GapThrottled})
 		}, known(roll.Ghost, ago(time.Hour), ago(time.Hour)))
-		if f := one(t, string(status), a); f.Kind != want {
-			t.Errorf("%s: %+v, want %q", status, f, want)
-		}
+		f := one(t, string(status), a)
+		expect.That(t, f.Kind == want, "%s: %+v, want %q", status, f, want)
 		expect.That(t, a.Kept[key(roll.Ghost)], "%s: the ghost that is known is not kept", status)
 	}
 }
@@ -177,15 +166,12 @@ func TestAReadyGhostByTime(t *testing.T) {
 		if f := one(t, tt.after.String(), a); f.Kind != roll.Ghost || f.Contradiction != "node "+n.Name+" is Ready" || f.Stage != tt.want || !f.Since.Equal(now) || !f.Began.Equal(now) {
 			t.Errorf("after %s: %+v", tt.after, f)
 		}
-		if a.Nodes != 0 || a.Count[""] != (assess.Count{}) || len(a.Questions) != 0 {
-			t.Errorf("after %s: %d nodes, count %+v, questions %+v", tt.after, a.Nodes, a.Count, a.Questions)
-		}
+		expect.That(t, a.Nodes == 0 && a.Count[""] == (assess.Count{}) && len(a.Questions) == 0, "after %s: %d nodes, count %+v, questions %+v", tt.after, a.Nodes, a.Count, a.Questions)
 	}
 	// EC2 forgets terminated instances; the contradiction stays.
 	a := look(now.Add(time.Hour), unknownToEC2(roll.ConditionTrue, 0))
-	if f := one(t, "forgotten", a); f.Kind != roll.Ghost || f.Contradiction == "" || !f.Since.Equal(now) {
-		t.Errorf("forgotten: %+v", f)
-	}
+	f := one(t, "forgotten", a)
+	expect.That(t, f.Kind == roll.Ghost && f.Contradiction != "" && f.Since.Equal(now), "forgotten: %+v", f)
 }
 
 // While the node was Ready, nobody knew whether its instance is gone. The tolerance of a ghost begins
@@ -208,9 +194,7 @@ func TestAGhostBeginsWhenItsNodeIsNotReadyAnyMore(t *testing.T) {
 // No check ever saw it: it may run in another account, whose instances EC2 does not return.
 func TestAReadyNodeWhoseInstanceWasNeverSeenIsInOrder(t *testing.T) {
 	a := judge(unknownToEC2(roll.ConditionTrue, time.Hour), ledger.State{})
-	if len(a.Findings) != 0 || len(a.Missing) != 0 || len(a.Notes) != 1 {
-		t.Errorf("findings %+v, missing %v, notes %q", a.Findings, a.Missing, a.Notes)
-	}
+	expect.That(t, len(a.Findings) == 0 && len(a.Missing) == 0 && len(a.Notes) == 1, "findings %+v, missing %v, notes %q", a.Findings, a.Missing, a.Notes)
 }
 
 // The reason why a node went is reported; acts on it are still left to its owner.

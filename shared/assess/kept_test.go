@@ -62,9 +62,7 @@ func TestWhatRestsOnSomethingUnreadIsKept(t *testing.T) {
 			want[k] = true
 		}
 		for _, k := range all {
-			if a.Kept[key(k)] != want[k] {
-				t.Errorf("%s: %s kept is %v", tt.name, k, a.Kept[key(k)])
-			}
+			expect.Equal(t, a.Kept[key(k)], want[k], "%s: %s kept", tt.name, k)
 		}
 	}
 }
@@ -82,9 +80,8 @@ func TestWhatIsFoundIsNotKept(t *testing.T) {
 func TestWhatIsGoneIsNotKept(t *testing.T) {
 	s := snapshot(nil, nil)
 	s.StatusRead = roll.Unreadable
-	if a := judge(s, everything(id)); len(a.Kept) != 0 {
-		t.Errorf("kept %v", a.Kept)
-	}
+	a := judge(s, everything(id))
+	expect.That(t, len(a.Kept) == 0, "kept %v", a.Kept)
 }
 
 // An incomplete check forgets nothing of what it did not read.
@@ -106,9 +103,8 @@ func TestAGapForgetsNothing(t *testing.T) {
 		a := look(func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
 			s.Gaps = append(s.Gaps, roll.Gap{Scope: scope})
 		}, state)
-		if got := [5]int{len(a.NotReady), len(a.Rests), len(a.Missing), len(a.Flips), len(a.Pressures)}; got != want {
-			t.Errorf("gap in scope %d: remembered %v of not ready, rests, missing, flips, pressures, want %v", scope, got, want)
-		}
+		got := [5]int{len(a.NotReady), len(a.Rests), len(a.Missing), len(a.Flips), len(a.Pressures)}
+		expect.That(t, got == want, "gap in scope %d: remembered %v of not ready, rests, missing, flips, pressures, want %v", scope, got, want)
 	}
 	a := look(func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
 		elsewhere(n)

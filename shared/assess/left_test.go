@@ -54,9 +54,8 @@ func TestWhatOutlivesAnInstanceIsAskedForFromThreeHoursToADay(t *testing.T) {
 	}
 	s := endedBefore(4*time.Hour, ledger.Done)
 	s.Actions[0].Outcome = nil
-	if got := assess.AskLeft(s, now); len(got) > 0 {
-		t.Errorf("an act without an outcome: %v", got)
-	}
+	got := assess.AskLeft(s, now)
+	expect.That(t, len(got) == 0, "an act without an outcome: %v", got)
 }
 
 // leftOf assesses what is left, according to EC2's answers about the subjects that were read.
@@ -100,9 +99,8 @@ func TestWhatIsGoneAttachedOrClaimedIsNotLeft(t *testing.T) {
 	if out := leftOf(readLeft([]roll.InstanceID{vol}), remembers(30*time.Hour, true)); len(out.Findings)+len(out.Kept) != 0 {
 		t.Errorf("a finding is not over: %+v, kept %v", out.Findings, out.Kept)
 	}
-	if out := leftOf(readLeft([]roll.InstanceID{vol}), remembers(24*time.Hour, false)); len(out.Findings)+len(out.Kept) != 0 {
-		t.Errorf("what nobody was told of is not forgotten after a day: %+v, kept %v", out.Findings, out.Kept)
-	}
+	out := leftOf(readLeft([]roll.InstanceID{vol}), remembers(24*time.Hour, false))
+	expect.That(t, len(out.Findings)+len(out.Kept) == 0, "what nobody was told of is not forgotten after a day: %+v, kept %v", out.Findings, out.Kept)
 }
 
 func TestWhatCouldNotBeReadIsNeitherLeftNorOver(t *testing.T) {
@@ -114,9 +112,8 @@ func TestWhatCouldNotBeReadIsNeitherLeftNorOver(t *testing.T) {
 	}
 	s := readLeft([]roll.InstanceID{vol}, roll.Leftover{ID: "vol-1", Type: "gp3"})
 	s.Target = "i-00000002"
-	if out := leftOf(s, remembers(30*time.Hour, true)); len(out.Findings) != 0 {
-		t.Errorf("a look at one instance: %+v", out.Findings)
-	}
+	out := leftOf(s, remembers(30*time.Hour, true))
+	expect.That(t, len(out.Findings) == 0, "a look at one instance: %+v", out.Findings)
 }
 
 // An orphan that a person terminates is forgotten in the check that no longer finds it. From then
@@ -148,9 +145,8 @@ func TestWhatOutlivesAnOrphanIsWatchedOnceItIsGone(t *testing.T) {
 	}
 	both := state()
 	both.Actions = endedBefore(time.Hour, ledger.Done).Actions
-	if out := leftOf(readLeft(nil), both); len(out.Findings) != 0 {
-		t.Errorf("the act of Rollcall remembers it: %+v", out.Findings)
-	}
+	out := leftOf(readLeft(nil), both)
+	expect.That(t, len(out.Findings) == 0, "the act of Rollcall remembers it: %+v", out.Findings)
 }
 
 func TestWhatIsWatchedIsKeptForADay(t *testing.T) {
@@ -164,7 +160,6 @@ func TestWhatIsWatchedIsKeptForADay(t *testing.T) {
 	if out := leftOf(readLeft([]roll.InstanceID{vol}, roll.Leftover{ID: "vol-1", Type: "gp3"}), remembers(5*time.Hour, false)); len(out.Findings) != 1 || out.Findings[0].Stage != roll.Overdue {
 		t.Errorf("detached later: %+v", out.Findings)
 	}
-	if out := leftOf(readLeft(nil), remembers(24*time.Hour, false)); len(out.Findings) != 0 || out.Kept[key] {
-		t.Errorf("after a day: %+v, kept %v", out.Findings, out.Kept)
-	}
+	out := leftOf(readLeft(nil), remembers(24*time.Hour, false))
+	expect.That(t, len(out.Findings) == 0 && !out.Kept[key], "after a day: %+v, kept %v", out.Findings, out.Kept)
 }

@@ -10,6 +10,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -69,9 +70,7 @@ func TestAMemberInOrderIsNoFinding(t *testing.T) {
 			i.Owner, i.Group = owner, group
 			n.Registered, n.Initialized = owner == roll.OwnerKarpenter, owner == roll.OwnerKarpenter
 		}, ledger.State{})
-		if len(a.Findings)+len(a.Notes)+len(a.Questions)+len(a.NotNodes)+a.Waiting != 0 || a.Nodes != 1 || a.Ready != 1 || !a.Next.IsZero() {
-			t.Errorf("%s: %+v", owner, a)
-		}
+		expect.That(t, len(a.Findings)+len(a.Notes)+len(a.Questions)+len(a.NotNodes)+a.Waiting == 0 && a.Nodes == 1 && a.Ready == 1 && a.Next.IsZero(), "%s: %+v", owner, a)
 	}
 }
 
@@ -100,21 +99,15 @@ func TestANodeThatWasNeverReadyIsUninitialized(t *testing.T) {
 			n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: n.Created.Add(tt.first)}
 		}, ledger.State{})
 		f := one(t, tt.age.String(), a)
-		if f.Kind != tt.kind || f.Stage != tt.stage {
-			t.Errorf("%s old: %q %q, want %q %q", tt.age, f.Kind, f.Stage, tt.kind, tt.stage)
-		}
-		if len(a.Starting) != a.Waiting {
-			t.Errorf("%s old: %d are told as starting", tt.age, len(a.Starting))
-		}
-		if waiting := a.Waiting == 1; waiting != (tt.kind == "") {
-			t.Errorf("%s old: %d waiting", tt.age, a.Waiting)
-		}
+		expect.That(t, f.Kind == tt.kind && f.Stage == tt.stage, "%s old: %q %q, want %q %q", tt.age, f.Kind, f.Stage, tt.kind, tt.stage)
+		expect.That(t, len(a.Starting) == a.Waiting, "%s old: %d are told as starting", tt.age, len(a.Starting))
+		waiting := a.Waiting == 1
+		expect.That(t, waiting == (tt.kind == ""), "%s old: %d waiting", tt.age, a.Waiting)
 		if !a.Next.Equal(now.Add(tt.next)) {
 			t.Errorf("%s old: next in %s, want %s", tt.age, a.Next.Sub(now), tt.next)
 		}
-		if _, remembered := a.NotReady[id]; !remembered || a.Nodes != 1 || a.Ready != 0 {
-			t.Errorf("%s old: remembered %v, %d nodes, %d ready", tt.age, remembered, a.Nodes, a.Ready)
-		}
+		_, remembered := a.NotReady[id]
+		expect.That(t, remembered && a.Nodes == 1 && a.Ready == 0, "%s old: remembered %v, %d nodes, %d ready", tt.age, remembered, a.Nodes, a.Ready)
 	}
 }
 
@@ -193,9 +186,7 @@ func TestWhatANodeThatIsNotReadyIsCalled(t *testing.T) {
 	}
 	for _, tt := range tests {
 		f := one(t, tt.name, look(func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) { tt.change(i, n) }, ledger.State{}))
-		if f.Kind != tt.want || f.Stage != roll.Overdue {
-			t.Errorf("%s: %q %q, want %q", tt.name, f.Kind, f.Stage, tt.want)
-		}
+		expect.That(t, f.Kind == tt.want && f.Stage == roll.Overdue, "%s: %q %q, want %q", tt.name, f.Kind, f.Stage, tt.want)
 	}
 }
 
@@ -211,9 +202,7 @@ func TestAnAbsenceSinceTheCreationIsNeverReady(t *testing.T) {
 			i.Launched, n.Created = ago(21*time.Minute), ago(20*time.Minute)
 			n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: ago(2 * time.Minute)}
 		}, state))
-		if f.Kind != want || f.Stage != roll.Overdue {
-			t.Errorf("not ready for %s: %+v, want %s", since, f, want)
-		}
+		expect.That(t, f.Kind == want && f.Stage == roll.Overdue, "not ready for %s: %+v, want %s", since, f, want)
 	}
 }
 
@@ -260,17 +249,14 @@ func TestTroubleThatTheWorldDoesNotDateBeginsAfterTheLastCheck(t *testing.T) {
 		// The last check in the ledger gets later with each check; the known time stays.
 		state := known(kind, ago(7*time.Minute), ago(7*time.Minute))
 		state.Checked = ago(time.Minute)
-		if f := one(t, "known", look(tt.change, state)); f.Kind != kind || !f.Since.Equal(ago(7*time.Minute)) || !f.Began.Equal(f.Since) {
-			t.Errorf("%s known: %+v", kind, f)
-		}
+		f := one(t, "known", look(tt.change, state))
+		expect.That(t, f.Kind == kind && f.Since.Equal(ago(7*time.Minute)) && f.Began.Equal(f.Since), "%s known: %+v", kind, f)
 		// But not across another boot of the instance.
 		fresh := look(func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
 			tt.change(i, n, s)
 			i.Launched = ago(2 * time.Minute)
 		}, state)
-		if len(fresh.Findings) != 0 || fresh.Waiting != 1 {
-			t.Errorf("%s after a new start: %+v", kind, fresh.Findings)
-		}
+		expect.That(t, len(fresh.Findings) == 0 && fresh.Waiting == 1, "%s after a new start: %+v", kind, fresh.Findings)
 	}
 }
 
@@ -328,9 +314,7 @@ func TestConditionFailed(t *testing.T) {
 			n.Conditions = failed
 			tt.change(i, n)
 		}, ledger.State{}))
-		if f.Kind != tt.want || !f.Since.Equal(ago(tt.since)) {
-			t.Errorf("%s: %+v", name, f)
-		}
+		expect.That(t, f.Kind == tt.want && f.Since.Equal(ago(tt.since)), "%s: %+v", name, f)
 	}
 }
 
@@ -392,9 +376,8 @@ func TestWithoutAToleranceThereIsNoFinding(t *testing.T) {
 		}
 		for with, pol := range map[bool]func(roll.Selector) policy.Policy{true: defaults, false: silent} {
 			a := assess.Assess(assess.Input{Snapshot: s, Policy: pol, Now: now})
-			if found := len(a.Findings) == 1 && strings.HasPrefix(name, string(a.Findings[0].Kind)); found != with {
-				t.Errorf("%s with a tolerance %v: %+v", name, with, a.Findings)
-			}
+			found := len(a.Findings) == 1 && strings.HasPrefix(name, string(a.Findings[0].Kind))
+			expect.That(t, found == with, "%s with a tolerance %v: %+v", name, with, a.Findings)
 		}
 	}
 }
@@ -434,12 +417,9 @@ func TestImpairedStandsBesideWhatTheNodeIs(t *testing.T) {
 		want := strings.Fields(tt.want)
 		slices.Sort(got)
 		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", tt.name, got, want)
-		}
-		if c := a.Count[""]; c.Overdue > 1 {
-			t.Errorf("%s: counted as overdue %d times", tt.name, c.Overdue)
-		}
+		expect.List(t, got, want, "%s", tt.name)
+		c := a.Count[""]
+		expect.That(t, c.Overdue <= 1, "%s: counted as overdue %d times", tt.name, c.Overdue)
 	}
 }
 
@@ -451,9 +431,8 @@ func TestAnImpairmentWithoutATimeIsDatedByTheFirstSight(t *testing.T) {
 	if f := one(t, "first", look(undated, ledger.State{})); !f.Since.Equal(now) || f.Stage != roll.Watching {
 		t.Errorf("first sight: %+v", f)
 	}
-	if f := one(t, "second", look(undated, known(roll.Impaired, ago(6*time.Minute), ago(6*time.Minute)))); !f.Since.Equal(ago(6*time.Minute)) || f.Stage != roll.Overdue {
-		t.Errorf("second sight: %+v", f)
-	}
+	f := one(t, "second", look(undated, known(roll.Impaired, ago(6*time.Minute), ago(6*time.Minute))))
+	expect.That(t, f.Since.Equal(ago(6*time.Minute)) && f.Stage == roll.Overdue, "second sight: %+v", f)
 }
 
 // Other faults of a node that is not initialized are in its diagnosis.
@@ -463,9 +442,8 @@ func TestAConditionOfANodeThatIsStillInitializing(t *testing.T) {
 		n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule"
 		n.Conditions = []roll.TypedCondition{{Type: "AcceleratedHardwareReady", Condition: roll.Condition{Status: roll.ConditionFalse, Since: ago(12 * time.Minute)}}}
 	}, ledger.State{})
-	if f := one(t, "initializing", a); f.Kind != roll.Uninitialized || f.Stage != roll.Warned {
-		t.Errorf("%+v", f)
-	}
+	f := one(t, "initializing", a)
+	expect.That(t, f.Kind == roll.Uninitialized && f.Stage == roll.Warned, "%+v", f)
 }
 
 func TestSummariesSayWhatIsWrongAndSinceWhen(t *testing.T) {
@@ -518,9 +496,8 @@ func TestSummariesSayWhatIsWrongAndSinceWhen(t *testing.T) {
 		{func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.State = roll.StateTerminated }, ledger.State{}, "node node-a is Ready, but EC2 says that its instance i-0000000000000000a is terminated"},
 	}
 	for _, tt := range tests {
-		if f := one(t, tt.want, look(tt.change, tt.state)); f.Summary != tt.want {
-			t.Errorf("got  %s\nwant %s", f.Summary, tt.want)
-		}
+		f := one(t, tt.want, look(tt.change, tt.state))
+		expect.That(t, f.Summary == tt.want, "got  %s\nwant %s", f.Summary, tt.want)
 	}
 }
 
@@ -543,9 +520,7 @@ func TestWhatDatesAnImpairment(t *testing.T) {
 				s.Impaired[id] = roll.Impairment{Since: ago(tt.told)}
 			}
 		}, state))
-		if f.Kind != roll.Impaired || !f.Since.Equal(ago(tt.want)) {
-			t.Errorf("%s: %+v", name, f)
-		}
+		expect.That(t, f.Kind == roll.Impaired && f.Since.Equal(ago(tt.want)), "%s: %+v", name, f)
 	}
 }
 
@@ -565,24 +540,21 @@ func TestANodeHasItsTimeFromTheEndOfARestOn(t *testing.T) {
 	if a := look(now, standby); len(a.Findings) != 0 || a.Nodes != 0 || len(a.Notes) != 1 {
 		t.Fatalf("in Standby: %+v", a)
 	}
-	if a := look(now.Add(time.Minute), roll.Detail{}); len(a.Findings) != 0 || len(a.Questions) != 1 || !a.Questions[0].AutoScaling {
-		t.Fatalf("nobody knows whether it rests still: %+v", a)
-	}
+	a := look(now.Add(time.Minute), roll.Detail{})
+	must.That(t, len(a.Findings) == 0 && len(a.Questions) == 1 && a.Questions[0].AutoScaling, "nobody knows whether it rests still: %+v", a)
 	left := now.Add(time.Hour)
 	for _, tt := range []struct {
 		after time.Duration
 		want  roll.Stage
 	}{{0, roll.Watching}, {30*time.Minute - time.Second, roll.Watching}, {30 * time.Minute, roll.Overdue}} {
-		if f := one(t, tt.after.String(), look(left.Add(tt.after), serving)); f.Stage != tt.want || !f.Since.Equal(left) {
-			t.Errorf("%s after its rest: %+v", tt.after, f)
-		}
+		f := one(t, tt.after.String(), look(left.Add(tt.after), serving))
+		expect.That(t, f.Stage == tt.want && f.Since.Equal(left), "%s after its rest: %+v", tt.after, f)
 	}
 	// Its status changed with the end of the rest.
 	state.NotReady = map[roll.InstanceID]ledger.NotReady{id: {Since: now, Status: roll.ConditionUnknown, Transition: now, Known: true}}
 	n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: left}
-	if f := one(t, "another status", look(left.Add(time.Minute), serving)); f.Kind != roll.NotReady || !f.Since.Equal(left) {
-		t.Errorf("another status after its rest: %+v", f)
-	}
+	f := one(t, "another status", look(left.Add(time.Minute), serving))
+	expect.That(t, f.Kind == roll.NotReady && f.Since.Equal(left), "another status after its rest: %+v", f)
 }
 
 // A condition that latched days ago does not prevent the repair of an accelerator.
@@ -607,11 +579,9 @@ func TestTheConditionThatIsRepairedComesFirst(t *testing.T) {
 		s := snapshot([]roll.Instance{i}, []roll.Node{n})
 		s.StatusRead = roll.Yes
 		a := assess.Assess(assess.Input{Snapshot: s, Policy: doc.Cluster("demo", "", policy.Remediate), Now: now})
-		if f := one(t, tt.name, a); f.Condition != tt.want || f.Reason == "" {
-			t.Errorf("%s: %+v", tt.name, f)
-		}
-		if asks := len(a.Questions) > 0; asks != (tt.name == "repaired") {
-			t.Errorf("%s: asks %+v", tt.name, a.Questions)
-		}
+		f := one(t, tt.name, a)
+		expect.That(t, f.Condition == tt.want && f.Reason != "", "%s: %+v", tt.name, f)
+		asks := len(a.Questions) > 0
+		expect.That(t, asks == (tt.name == "repaired"), "%s: asks %+v", tt.name, a.Questions)
 	}
 }

@@ -45,18 +45,16 @@ func TestAnInstanceWithoutNodeClaimIsOrphanedSinceThatWasSeen(t *testing.T) {
 			t.Errorf("%s: %+v", tt.name, f)
 		}
 		expect.That(t, a.Kept[key(roll.Orphaned)] == tt.kept, "%s: kept is %v", tt.name, !tt.kept)
-		if want := tt.stage == roll.Overdue; (a.Count[""] == assess.Count{Nodes: 1, Overdue: 1}) != want {
-			t.Errorf("%s: count %+v", tt.name, a.Count[""])
-		}
+		want := tt.stage == roll.Overdue
+		expect.That(t, (a.Count[""] == assess.Count{Nodes: 1, Overdue: 1}) == want, "%s: count %+v", tt.name, a.Count[""])
 	}
 }
 
 func TestWhetherANodeClaimHasAnInstanceIsAskedFromTheWarningOn(t *testing.T) {
 	for age, want := range map[time.Duration]bool{5*time.Minute - time.Second: false, 5 * time.Minute: true} {
 		a := judge(claimed(roll.NotAsked, age), ledger.State{})
-		if got := len(a.Questions) == 1 && a.Questions[0].NodeClaim; got != want {
-			t.Errorf("%s old: questions %+v", age, a.Questions)
-		}
+		got := len(a.Questions) == 1 && a.Questions[0].NodeClaim
+		expect.That(t, got == want, "%s old: questions %+v", age, a.Questions)
 		if a := judge(claimed(roll.No, age), ledger.State{}); (len(a.Findings) == 1) != want {
 			t.Errorf("%s old: %+v", age, a.Findings)
 		}
@@ -65,17 +63,15 @@ func TestWhetherANodeClaimHasAnInstanceIsAskedFromTheWarningOn(t *testing.T) {
 	others.Owner, others.Group = roll.OwnerManagedNodeGroup, "nodegroup/g"
 	s := snapshot([]roll.Instance{others}, nil)
 	s.Details[id] = roll.Detail{HasNodeClaim: roll.No}
-	if f := one(t, "not Karpenter's", judge(s, ledger.State{})); f.Kind != roll.Unregistered {
-		t.Errorf("not Karpenter's: %+v", f)
-	}
+	f := one(t, "not Karpenter's", judge(s, ledger.State{}))
+	expect.That(t, f.Kind == roll.Unregistered, "not Karpenter's: %+v", f)
 }
 
 func TestTheUserDataOfAnOrphanIsAsked(t *testing.T) {
 	for has, want := range map[roll.Answer]bool{roll.No: true, roll.Yes: false} {
 		a := judge(claimed(has, time.Hour), ledger.State{})
-		if got := slices.ContainsFunc(a.Questions, func(q roll.Question) bool { return q.UserData }); got != want {
-			t.Errorf("a NodeClaim has it: %v: questions %+v", has, a.Questions)
-		}
+		got := slices.ContainsFunc(a.Questions, func(q roll.Question) bool { return q.UserData })
+		expect.That(t, got == want, "a NodeClaim has it: %v: questions %+v", has, a.Questions)
 	}
 }
 
@@ -112,14 +108,12 @@ func TestInstancesOfAClusterThatIsGone(t *testing.T) {
 		if tt.orphan != (f.Kind == roll.Orphaned && f.Stage == roll.Watching && f.Since.Equal(now) && f.Began.Equal(tt.instance.Launched)) {
 			t.Errorf("%s: %+v", tt.name, f)
 		}
-		if listed := len(a.NotNodes) == 1; listed != tt.listed {
-			t.Errorf("%s: listed as %+v", tt.name, a.NotNodes)
-		}
+		listed := len(a.NotNodes) == 1
+		expect.That(t, listed == tt.listed, "%s: listed as %+v", tt.name, a.NotNodes)
 	}
 	for since, want := range map[time.Duration]roll.Stage{15*time.Minute - time.Second: roll.Watching, 15 * time.Minute: roll.Overdue} {
-		if f := one(t, "known", judge(gone(tests[0].instance), known(roll.Orphaned, ago(since), ago(24*time.Hour)))); f.Stage != want {
-			t.Errorf("for %s: %s, want %s", since, f.Stage, want)
-		}
+		f := one(t, "known", judge(gone(tests[0].instance), known(roll.Orphaned, ago(since), ago(24*time.Hour))))
+		expect.That(t, f.Stage == want, "for %s: %s, want %s", since, f.Stage, want)
 	}
 }
 
@@ -153,8 +147,7 @@ func TestAnInstanceWithoutNodeClaimThatWorksIsNoOrphan(t *testing.T) {
 		s := claimed(roll.No, time.Hour)
 		s.Details[id] = roll.Detail{HasNodeClaim: roll.No, LeaseRead: roll.Yes, LeaseOf: "ip-1", LeaseRenewed: ago(renewed)}
 		a := judge(s, known(roll.Orphaned, ago(time.Hour), ago(time.Hour)))
-		if f := one(t, renewed.String(), a); f.Kind != want || (f.Contradiction != "") != (want == roll.Unregistered) {
-			t.Errorf("lease renewed %s ago: %+v, want %s", renewed, f, want)
-		}
+		f := one(t, renewed.String(), a)
+		expect.That(t, f.Kind == want && (f.Contradiction != "") == (want == roll.Unregistered), "lease renewed %s ago: %+v, want %s", renewed, f, want)
 	}
 }

@@ -135,8 +135,7 @@ func TestWhenANodeWasLastSeenToTell(t *testing.T) {
 		a := look(func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 			n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(40 * time.Minute)}
 		}, state)
-		if got := a.NotReady[id].Told; !got.Equal(tt.want) {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
-		}
+		got := a.NotReady[id].Told
+		expect.That(t, got.Equal(tt.want), "%s: %s, want %s", tt.name, got, tt.want)
 	}
 }

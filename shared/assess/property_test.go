@@ -218,18 +218,16 @@ func TestAMemberHasOnePrimaryFindingAtMost(t *testing.T) {
 			if !primary(f.Kind) {
 				continue
 			}
-			if other, ok := has[f.Instance]; ok {
-				t.Errorf("%s is %s and %s", f.Instance, other, f.Kind)
-			}
+			other, ok := has[f.Instance]
+			expect.That(t, !ok, "%s is %s and %s", f.Instance, other, f.Kind)
 			has[f.Instance] = f.Kind
 		}
 		for _, f := range a.Findings {
 			if f.Kind != roll.ConditionFailed && f.Kind != roll.Flapping {
 				continue
 			}
-			if other, ok := has[f.Instance]; ok || nodes[f.Node] != roll.ConditionTrue {
-				t.Errorf("%s is %s beside %q, its node %s", f.Instance, f.Kind, other, nodes[f.Node])
-			}
+			other, ok := has[f.Instance]
+			expect.That(t, !ok && nodes[f.Node] == roll.ConditionTrue, "%s is %s beside %q, its node %s", f.Instance, f.Kind, other, nodes[f.Node])
 		}
 	})
 	for _, k := range roll.Kinds() {
@@ -312,9 +310,8 @@ func TestTheOrderOfWhatWasReadDoesNotMatter(t *testing.T) {
 		d.Shuffle(len(s.Nodes), func(i, j int) {
 			shuffled.Nodes[i], shuffled.Nodes[j] = shuffled.Nodes[j], shuffled.Nodes[i]
 		})
-		if diff := cmp.Diff(first, judge(&shuffled, state), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("shuffled (-one +other):\n%s", diff)
-		}
+		diff := cmp.Diff(first, judge(&shuffled, state), cmpopts.EquateEmpty())
+		expect.That(t, diff == "", "shuffled (-one +other):\n%s", diff)
 	})
 }
 
@@ -357,9 +354,8 @@ func TestASecondLookFindsTheSame(t *testing.T) {
 		second := judge(s, remember(state, first))
 		expect.That(t, len(second.Groups) == 0 && len(second.NewRegistrations) == 0, "new again: %+v %v", second.Groups, second.NewRegistrations)
 		ignore := cmpopts.IgnoreFields(assess.Assessment{}, "Groups", "NewRegistrations", "Next", "Notes")
-		if diff := cmp.Diff(first, second, ignore, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("second look (-first +second):\n%s", diff)
-		}
+		diff := cmp.Diff(first, second, ignore, cmpopts.EquateEmpty())
+		expect.That(t, diff == "", "second look (-first +second):\n%s", diff)
 	})
 }
 
@@ -388,8 +384,7 @@ func TestNothingChangesBeforeNext(t *testing.T) {
 		if diff := cmp.Diff(stages(a), stages(b)); diff != "" {
 			t.Errorf("before the next check, at %s (-now +then):\n%s", later, diff)
 		}
-		if diff := cmp.Diff(a.Kept, b.Kept); diff != "" {
-			t.Errorf("kept before the next check, at %s (-now +then):\n%s", later, diff)
-		}
+		diff := cmp.Diff(a.Kept, b.Kept)
+		expect.That(t, diff == "", "kept before the next check, at %s (-now +then):\n%s", later, diff)
 	})
 }

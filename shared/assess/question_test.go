@@ -73,9 +73,8 @@ func TestWhatIsAskedAboutAnOverdueFinding(t *testing.T) {
 			p.Ladders = map[roll.Kind][]policy.Step{roll.Unknown: {{Do: policy.DoNotify}}}
 			return p
 		}})
-		if diff := cmp.Diff(a.Questions, byCause.Questions); diff != "" {
-			t.Errorf("%s: by the ladder of a cause (-by that of the kind +got):\n%s", tt.name, diff)
-		}
+		diff := cmp.Diff(a.Questions, byCause.Questions)
+		expect.That(t, diff == "", "%s: by the ladder of a cause (-by that of the kind +got):\n%s", tt.name, diff)
 		var want []roll.Question
 		if tt.want != (roll.Question{}) {
 			tt.want.Instance = id

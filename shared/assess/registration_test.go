@@ -79,12 +79,9 @@ func TestWhatCountsAsARegistration(t *testing.T) {
 		s.Instances, s.Nodes = []roll.Instance{i}, []roll.Node{n}
 		a := judge(s, state)
 		want := int(n.Created.Sub(i.Launched) / time.Second)
-		if got := a.Groups["asg/w"].Seconds; tt.counted != slices.Equal(got, []int{want}) {
-			t.Errorf("%s: remembered %v", tt.name, got)
-		}
-		if tt.metric != slices.Equal(a.NewRegistrations, []time.Duration{time.Duration(want) * time.Second}) {
-			t.Errorf("%s: new %v", tt.name, a.NewRegistrations)
-		}
+		got := a.Groups["asg/w"].Seconds
+		expect.That(t, tt.counted == slices.Equal(got, []int{want}), "%s: remembered %v", tt.name, got)
+		expect.That(t, tt.metric == slices.Equal(a.NewRegistrations, []time.Duration{time.Duration(want) * time.Second}), "%s: new %v", tt.name, a.NewRegistrations)
 	}
 }
 
@@ -119,9 +116,8 @@ func TestTheLatestRegistrationsAreKept(t *testing.T) {
 		if !got.Counted.Equal(now) || len(a.NewRegistrations) != fresh || !slices.IsSorted(a.NewRegistrations) {
 			t.Errorf("%d new nodes: counted to %s, %d new", fresh, got.Counted, len(a.NewRegistrations))
 		}
-		if _, changed := a.Groups["asg/idle"]; changed {
-			t.Error("a group in which nothing happened is to be remembered anew")
-		}
+		_, changed := a.Groups["asg/idle"]
+		expect.That(t, !changed, "a group in which nothing happened is to be remembered anew")
 		if a.Registration["asg/w"].Count != len(want) || a.Registration["asg/idle"] != (assess.RegistrationTimes{Count: 1, P50: 7 * time.Second, P95: 7 * time.Second, P99: 7 * time.Second}) {
 			t.Errorf("%d new nodes: sums %+v", fresh, a.Registration)
 		}
@@ -142,9 +138,8 @@ func TestRegistrationTimesByRank(t *testing.T) {
 			t.Errorf("of %d: %+v, want %v", n, got, want)
 		}
 	}
-	if a := judge(snapshot(nil, nil), ledger.State{Groups: map[roll.Group]ledger.GroupMemory{"asg/w": {Good: now}}}); len(a.Registration) != 0 {
-		t.Errorf("of none: %+v", a.Registration)
-	}
+	a := judge(snapshot(nil, nil), ledger.State{Groups: map[roll.Group]ledger.GroupMemory{"asg/w": {Good: now}}})
+	expect.That(t, len(a.Registration) == 0, "of none: %+v", a.Registration)
 }
 
 // Good shows that a replacement works. A node that is Ready but not initialized does not count, nor

@@ -39,17 +39,12 @@ func TestAScheduledEventIsOverdueFromItsLeadOn(t *testing.T) {
 		if due.Before(now) {
 			due = now
 		}
-		if f.Kind != roll.Scheduled || f.Stage != tt.stage || !f.Due.Equal(due) || !f.Since.Equal(now) || !f.Began.Equal(e.NotBefore) || f.Event != e {
-			t.Errorf("in %s: %+v", tt.in, f)
-		}
+		expect.That(t, f.Kind == roll.Scheduled && f.Stage == tt.stage && f.Due.Equal(due) && f.Since.Equal(now) && f.Began.Equal(e.NotBefore) && f.Event == e, "in %s: %+v", tt.in, f)
 		expect.That(t, a.Next.Equal(now.Add(tt.next)), "in %s: next check at %s, want in %s", tt.in, a.Next, tt.next)
-		if want := "EC2 has scheduled instance-retirement of " + string(id) + " for " + roll.Clock(e.NotBefore) + " to " + roll.Clock(e.NotAfter); f.Summary != want {
-			t.Errorf("in %s: %q, want %q", tt.in, f.Summary, want)
-		}
+		expect.Equal(t, f.Summary, "EC2 has scheduled instance-retirement of "+string(id)+" for "+roll.Clock(e.NotBefore)+" to "+roll.Clock(e.NotAfter), "in %s", tt.in)
 		expect.That(t, a.Count[""].Overdue == 0, "in %s: %d count as overdue; the node does its work", tt.in, a.Count[""].Overdue)
-		if asked := len(a.Questions) > 0; asked != (tt.stage == roll.Overdue) {
-			t.Errorf("in %s: asks %+v", tt.in, a.Questions)
-		}
+		asked := len(a.Questions) > 0
+		expect.That(t, asked == (tt.stage == roll.Overdue), "in %s: asks %+v", tt.in, a.Questions)
 	}
 }
 
@@ -118,8 +113,7 @@ func TestAnImpairmentNamesTheCheckThatFails(t *testing.T) {
 			failing.Since = ago(time.Hour)
 			s.Impaired = map[roll.InstanceID]roll.Impairment{id: failing}
 		}, ledger.State{})
-		if f := one(t, want, a); f.Kind != roll.Impaired || f.Summary != "the "+want+" status check of "+string(id)+" has failed since "+roll.Clock(ago(time.Hour)) {
-			t.Errorf("%s: %+v", want, f)
-		}
+		f := one(t, want, a)
+		expect.That(t, f.Kind == roll.Impaired && f.Summary == "the "+want+" status check of "+string(id)+" has failed since "+roll.Clock(ago(time.Hour)), "%s: %+v", want, f)
 	}
 }

@@ -51,9 +51,7 @@ func TestWhatIsDeletedAndStaysIsStuckAfterAnHour(t *testing.T) {
 		if f.Instance != "node/ip-1" || f.Node != "ip-1" || f.Stage != roll.Overdue || !f.Since.Equal(ago(away)) || f.Removal.Machine != id || f.Removal.State != roll.StateRunning {
 			t.Errorf("after %s: %+v", away, f)
 		}
-		if !strings.Contains(f.Summary, finalizer) || !strings.Contains(f.Summary, "ip-1") {
-			t.Errorf("%q names neither the node nor its finalizer", f.Summary)
-		}
+		expect.That(t, strings.Contains(f.Summary, finalizer) && strings.Contains(f.Summary, "ip-1"), "%q names neither the node nor its finalizer", f.Summary)
 		expect.That(t, a.Count[""].Overdue == 0, "it counts against the limits: %+v", a.Count)
 	}
 }
@@ -65,9 +63,7 @@ func TestAMachineOfWhichBothAreDeletedIsOneFinding(t *testing.T) {
 	s := snapshot([]roll.Instance{poolWorker(id, 48*time.Hour)}, []roll.Node{deletedNode(90 * time.Minute)})
 	both(s)
 	found := stuck(judge(s, ledger.State{}))
-	if len(found) != 1 || found[0].Instance != "nodeclaim/default-abc" || found[0].Node != "ip-1" || !found[0].Since.Equal(ago(2*time.Hour)) {
-		t.Errorf("both: %+v", found)
-	}
+	expect.That(t, len(found) == 1 && found[0].Instance == "nodeclaim/default-abc" && found[0].Node == "ip-1" && found[0].Since.Equal(ago(2*time.Hour)), "both: %+v", found)
 	s.Nodes[0].DeletedAt = ago(3 * time.Hour)
 	if found := stuck(judge(s, ledger.State{})); len(found) != 1 || !found[0].Since.Equal(ago(3*time.Hour)) {
 		t.Errorf("the Node was deleted first: %+v", found)
@@ -79,9 +75,8 @@ func TestAMachineOfWhichBothAreDeletedIsOneFinding(t *testing.T) {
 		change(&i)
 		of := *s
 		of.Instances = []roll.Instance{i}
-		if found := stuck(judge(&of, ledger.State{})); len(found) != 0 {
-			t.Errorf("%s: %+v", name, found)
-		}
+		found := stuck(judge(&of, ledger.State{}))
+		expect.That(t, len(found) == 0, "%s: %+v", name, found)
 	}
 	// A finding that was reported about the Node alone continues as that.
 	key := roll.FindingKey{Instance: "node/ip-1", Kind: roll.Stuck}

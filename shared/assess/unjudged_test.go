@@ -7,6 +7,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -39,9 +40,8 @@ func TestIntentIsInheritedFromASibling(t *testing.T) {
 		s := snapshot([]roll.Instance{shown, tt.sibling}, nil)
 		s.Details[id], s.Details[sibling] = roll.Detail{Bootstraps: roll.Yes}, tt.detail
 		a := judge(s, ledger.State{})
-		if got := len(a.Findings) == 2; got != tt.want || a.Inherited[sibling] != tt.want || a.Inherited[id] {
-			t.Errorf("%s: found %v, inherited %v, want %v", name, got, a.Inherited, tt.want)
-		}
+		got := len(a.Findings) == 2
+		expect.That(t, got == tt.want && a.Inherited[sibling] == tt.want && !a.Inherited[id], "%s: found %v, inherited %v, want %v", name, got, a.Inherited, tt.want)
 	}
 }
 
@@ -49,9 +49,8 @@ func TestIntentIsInheritedFromASibling(t *testing.T) {
 func TestWhatShowsItsIntentInheritsNone(t *testing.T) {
 	s := snapshot([]roll.Instance{worker(id, time.Hour), worker(sibling, time.Hour)}, nil)
 	s.Details[id], s.Details[sibling] = roll.Detail{Bootstraps: roll.Yes}, roll.Detail{Bootstraps: roll.Yes}
-	if a := judge(s, ledger.State{}); len(a.Findings) != 2 || len(a.Inherited) != 0 || len(a.Unjudged) != 0 {
-		t.Errorf("found %+v, inherited %v, unjudged %v", a.Findings, a.Inherited, a.Unjudged)
-	}
+	a := judge(s, ledger.State{})
+	expect.That(t, len(a.Findings) == 2 && len(a.Inherited) == 0 && len(a.Unjudged) == 0, "found %+v, inherited %v, unjudged %v", a.Findings, a.Inherited, a.Unjudged)
 }
 
 // An instance that could not be judged counts against acts on instances with which it shares
@@ -87,12 +86,10 @@ func TestWhatCouldNotBeJudgedCountsAsOverdueBesideItsLike(t *testing.T) {
 		s.Details[sick.ID] = roll.Detail{HasNodeClaim: roll.Yes}
 		s.Details[sibling] = tt.detail
 		a := judge(s, ledger.State{})
-		if c := a.Count[""]; c.Overdue != tt.overdue || c.Nodes != tt.overdue {
-			t.Errorf("%s: %+v, want %d overdue", name, c, tt.overdue)
-		}
-		if got := slices.Contains(a.Unjudged, sibling); got != tt.listed || len(a.Findings) != 1 {
-			t.Errorf("%s: unjudged %v, found %+v", name, a.Unjudged, a.Findings)
-		}
+		c := a.Count[""]
+		expect.That(t, c.Overdue == tt.overdue && c.Nodes == tt.overdue, "%s: %+v, want %d overdue", name, c, tt.overdue)
+		got := slices.Contains(a.Unjudged, sibling)
+		expect.That(t, got == tt.listed && len(a.Findings) == 1, "%s: unjudged %v, found %+v", name, a.Unjudged, a.Findings)
 	}
 }
 
@@ -115,9 +112,8 @@ func TestWhatMayRestIsUnjudged(t *testing.T) {
 		if tt.rested {
 			state.Rests = map[roll.InstanceID]ledger.Rest{id: {}}
 		}
-		if a := judge(s, state); len(a.Unjudged) != tt.want || len(a.Findings) != 0 {
-			t.Errorf("%s: unjudged %v, found %+v", name, a.Unjudged, a.Findings)
-		}
+		a := judge(s, state)
+		expect.That(t, len(a.Unjudged) == tt.want && len(a.Findings) == 0, "%s: unjudged %v, found %+v", name, a.Unjudged, a.Findings)
 	}
 }
 
@@ -131,20 +127,17 @@ func TestWhatCouldNotBeJudgedMayHaveBegunBefore(t *testing.T) {
 	a := judge(s, ledger.State{})
 	must.That(t, len(a.Findings) == 0 && a.Doubts[id].Equal(launched), "found %+v, in doubt since %v", a.Findings, a.Doubts)
 	state := ledger.State{Checked: now.Add(-5 * time.Minute), Doubts: a.Doubts}
-	if a = judge(s, state); !a.Doubts[id].Equal(launched) {
-		t.Errorf("it still cannot be judged: in doubt since %v", a.Doubts)
-	}
+	a = judge(s, state)
+	expect.That(t, a.Doubts[id].Equal(launched), "it still cannot be judged: in doubt since %v", a.Doubts)
 	s.Details[id] = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "InService", Bootstraps: roll.Yes}
 	a = judge(s, state)
 	if len(a.Findings) != 1 || !a.Findings[0].Since.Equal(state.Checked) || !a.Findings[0].Perhaps.Equal(launched) || !a.Doubts[id].Equal(launched) {
 		t.Errorf("it is in service: %+v, in doubt since %v", a.Findings, a.Doubts)
 	}
 	state.Doubts = nil
-	if a = judge(s, state); len(a.Findings) != 1 || !a.Findings[0].Perhaps.IsZero() || len(a.Doubts) != 0 {
-		t.Errorf("the last check judged it: %+v, in doubt since %v", a.Findings, a.Doubts)
-	}
+	a = judge(s, state)
+	expect.That(t, len(a.Findings) == 1 && a.Findings[0].Perhaps.IsZero() && len(a.Doubts) == 0, "the last check judged it: %+v, in doubt since %v", a.Findings, a.Doubts)
 	s.Details[id] = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "Standby", Bootstraps: roll.Yes}
-	if a = judge(s, ledger.State{Doubts: map[roll.InstanceID]time.Time{id: launched}}); len(a.Doubts) != 0 {
-		t.Errorf("it is in Standby: in doubt since %v", a.Doubts)
-	}
+	a = judge(s, ledger.State{Doubts: map[roll.InstanceID]time.Time{id: launched}})
+	expect.That(t, len(a.Doubts) == 0, "it is in Standby: in doubt since %v", a.Doubts)
 }

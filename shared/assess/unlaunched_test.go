@@ -50,9 +50,7 @@ func TestAnOldFailureIsNoVerdictAboutTheNextLaunch(t *testing.T) {
 		l.Failed, l.Status = l.Since, tt.status
 		s.Launches[general] = l
 		a := judge(s, ledger.State{Checked: now.Add(-tt.checked)})
-		if len(a.Findings) != 1 || !a.Findings[0].Since.Equal(now.Add(-tt.since)) || a.Findings[0].Stage != tt.want {
-			t.Errorf("%s: %+v", name, a.Findings)
-		}
+		expect.That(t, len(a.Findings) == 1 && a.Findings[0].Since.Equal(now.Add(-tt.since)) && a.Findings[0].Stage == tt.want, "%s: %+v", name, a.Findings)
 	}
 }
 
@@ -62,9 +60,7 @@ func TestAnotherTryIsTheSameTrouble(t *testing.T) {
 	key := roll.FindingKey{Instance: roll.InstanceID(general), Kind: roll.Unlaunched}
 	state := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{key: {Instance: key.Instance, Kind: key.Kind, Group: general, Since: first, Began: first, FirstSeen: first}}}
 	a := judge(failing(time.Second), state)
-	if len(a.Findings) != 1 || !a.Findings[0].Since.Equal(first) || !a.Findings[0].Began.Equal(first) || a.Findings[0].Stage != roll.Overdue {
-		t.Errorf("%+v", a.Findings)
-	}
+	expect.That(t, len(a.Findings) == 1 && a.Findings[0].Since.Equal(first) && a.Findings[0].Began.Equal(first) && a.Findings[0].Stage == roll.Overdue, "%+v", a.Findings)
 	for name, tt := range map[string]struct {
 		change func(*roll.Snapshot)
 		kept   bool
@@ -78,9 +74,8 @@ func TestAnotherTryIsTheSameTrouble(t *testing.T) {
 		s := failing(0)
 		s.Launches = nil
 		tt.change(s)
-		if a := judge(s, state); len(a.Findings) != 0 || a.Kept[key] != tt.kept {
-			t.Errorf("%s: %+v, kept %v", name, a.Findings, a.Kept)
-		}
+		a := judge(s, state)
+		expect.That(t, len(a.Findings) == 0 && a.Kept[key] == tt.kept, "%s: %+v, kept %v", name, a.Findings, a.Kept)
 	}
 }
 
@@ -94,9 +89,8 @@ func TestTheFailureOfANodeGroupIsOverIfBothSourcesWereRead(t *testing.T) {
 	}{{roll.Yes, roll.Yes, false}, {roll.Unreadable, roll.Yes, true}, {roll.Yes, roll.Unreadable, true}} {
 		s := failing(0)
 		s.Launches, s.ScalingRead, s.NodeGroupsRead = nil, tt.scaling, tt.groups
-		if a := judge(s, state); a.Kept[key] != tt.kept {
-			t.Errorf("%+v: kept %v", tt, a.Kept)
-		}
+		a := judge(s, state)
+		expect.That(t, a.Kept[key] == tt.kept, "%+v: kept %v", tt, a.Kept)
 	}
 }
 
@@ -115,7 +109,6 @@ func TestAnInstanceThatStaysPending(t *testing.T) {
 func TestASuspendedLaunchIsANote(t *testing.T) {
 	s := failing(0)
 	s.Launches, s.Suspended = nil, []roll.Group{"asg/w"}
-	if a := judge(s, ledger.State{}); len(a.Findings) != 0 || len(a.Notes) != 1 {
-		t.Errorf("%+v, %q", a.Findings, a.Notes)
-	}
+	a := judge(s, ledger.State{})
+	expect.That(t, len(a.Findings) == 0 && len(a.Notes) == 1, "%+v, %q", a.Findings, a.Notes)
 }

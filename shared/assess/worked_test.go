@@ -52,9 +52,7 @@ func TestOnlyANodeThatNeverWasInOrderIsKnownNotToHaveWorked(t *testing.T) {
 			}
 		}, tt.state)
 		found := append(a.Findings, a.Starting...)
-		if len(found) != 1 || found[0].Kind != roll.Uninitialized || found[0].Worked != tt.want {
-			t.Errorf("%s: %+v, want worked %v", tt.name, found, tt.want)
-		}
+		expect.That(t, len(found) == 1 && found[0].Kind == roll.Uninitialized && found[0].Worked == tt.want, "%s: %+v, want worked %v", tt.name, found, tt.want)
 	}
 }
 
@@ -98,9 +96,7 @@ func TestAnInstanceThatWorksWithoutItsNodeIsContradicted(t *testing.T) {
 		s.Details[id] = tt.detail
 		a := judge(s, ledger.State{Checked: ago(30 * time.Minute)})
 		f := one(t, tt.name, a)
-		if f.Kind != roll.Unregistered || f.Contradiction != tt.want || f.Stage != roll.Overdue || !f.Worked {
-			t.Errorf("%s: %+v, want the contradiction %q", tt.name, f, tt.want)
-		}
+		expect.That(t, f.Kind == roll.Unregistered && f.Contradiction == tt.want && f.Stage == roll.Overdue && f.Worked, "%s: %+v, want the contradiction %q", tt.name, f, tt.want)
 	}
 }
 
@@ -143,9 +139,7 @@ func TestAContradictionGoesOnFromItsTime(t *testing.T) {
 		if (f.Contradiction != "") != tt.contradicted || !f.Since.Equal(began) || !f.Began.Equal(ago(tt.since)) || !f.Due.Equal(ago(tt.since-15*time.Minute)) || f.Stage != tt.stage {
 			t.Errorf("%s: %+v, want it %s, contradicted %v, since %s, its deadline from %s on", name, f, tt.stage, tt.contradicted, began, ago(tt.since))
 		}
-		if wants := state.Findings[key(roll.Unregistered)].Contradicted || tt.stage == roll.Overdue; asked != wants {
-			t.Errorf("%s: asked for the lease: %v", name, asked)
-		}
+		expect.Equal(t, asked, state.Findings[key(roll.Unregistered)].Contradicted || tt.stage == roll.Overdue, "%s: asked for the lease", name)
 	}
 }
 
@@ -193,9 +187,8 @@ func TestNodesBesideATargetAreCounted(t *testing.T) {
 	expect.Equal(t, a.Count[""], assess.Count{Nodes: 5, Overdue: 3}, "counted")
 	// A finding counts in its group, also one about a node whose labels do not name it.
 	state.Findings[roll.FindingKey{Instance: second, Kind: roll.NotReady}] = ledger.Finding{Instance: second, Kind: roll.NotReady, Group: "asg/w", Stage: roll.Overdue}
-	if again := judge(s, state); again.Count[""] != (assess.Count{Nodes: 5, Overdue: 4}) || again.Count["asg/w"].Overdue != 3 {
-		t.Errorf("counted in its group %+v", again.Count)
-	}
+	again := judge(s, state)
+	expect.That(t, again.Count[""] == (assess.Count{Nodes: 5, Overdue: 4}) && again.Count["asg/w"].Overdue == 3, "counted in its group %+v", again.Count)
 	for _, f := range a.Findings {
 		expect.That(t, f.Instance == id, "it is about %s, too", f.Instance)
 	}
