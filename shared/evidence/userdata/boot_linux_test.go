@@ -1,6 +1,10 @@
 package userdata
 
-import "testing"
+import (
+	"testing"
+
+	"rollcall/tests/harness/expect"
+)
 
 const (
 	exampleCA = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tClkyRT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="
@@ -194,8 +198,6 @@ func TestTextsAboutDualStackEndpoints(t *testing.T) {
 		"#!/bin/bash\n/etc/eks/bootstrap.sh payments --ip-family ipv6\n":                                                                                false,
 		"#!/bin/bash\n/etc/eks/bootstrap.sh payments --apiserver-endpoint https://0123456789.gr7.eu-west-1.api.aws --b64-cluster-ca TFMwdExTMUNSVWRK\n": false,
 	} {
-		if got := Read([]byte(text)).DualStack; got != want {
-			t.Errorf("%q: %v", text, got)
-		}
+		expect.Equal(t, Read([]byte(text)).DualStack, want, "%q", text)
 	}
 }

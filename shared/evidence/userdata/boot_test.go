@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rollcall/tests/harness/expect"
 )
 
 // outline formats a Boot, with a line for each field that is not zero, so that a case shows in a
@@ -135,51 +137,39 @@ func checkBoots(t *testing.T, cases []bootCase) {
 	for _, tt := range cases {
 		t.Run(tt.name, func(t *testing.T) {
 			want := strings.TrimPrefix(strings.ReplaceAll(tt.want, "\n\t\t\t\t", "\n"), "\n")
-			if diff := cmp.Diff(strings.TrimSpace(want), strings.TrimSpace(outline(Read([]byte(tt.data))))); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			diff := cmp.Diff(strings.TrimSpace(want), strings.TrimSpace(outline(Read([]byte(tt.data)))))
+			expect.That(t, diff == "", "(-want +got)\n%s", diff)
 		})
 	}
 }
 
 func TestBootTellsWhatWasGiven(t *testing.T) {
 	b := Read([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"))
-	if b.Size != 39 || b.SHA256 != "935c1a86d1a661554acb5ce9d44e26a659b4382cb2dac251b8f56c810e5161ef" || b.Empty {
-		t.Errorf("got %+v", b)
-	}
-	if !b.Uses(BootstrapScript) || b.Uses(Nodeadm) || b.Unread() {
-		t.Errorf("got %+v", b)
-	}
-	if unread := Read([]byte("#include\nhttps://example.com/x\n")); !unread.Unread() || unread.Uses(BootstrapScript) {
-		t.Errorf("got %+v", unread)
-	}
+	expect.That(t, b.Size == 39 && b.SHA256 == "935c1a86d1a661554acb5ce9d44e26a659b4382cb2dac251b8f56c810e5161ef" && !b.Empty, "got %+v", b)
+	expect.That(t, b.Uses(BootstrapScript) && !b.Uses(Nodeadm) && !b.Unread(), "got %+v", b)
+	unread := Read([]byte("#include\nhttps://example.com/x\n"))
+	expect.That(t, unread.Unread() && !unread.Uses(BootstrapScript), "got %+v", unread)
 }
 
 func TestRegisteredTaintsAreThoseThatTheKubeletSees(t *testing.T) {
 	b := Read([]byte(inMIME("application/node.eks.aws", nodeConfigHead+"  kubelet: {flags: ['--register-with-taints=a=b:NoSchedule,c:Never']}\n", "application/node.eks.aws", karpenterOwn)))
 	got := b.Joins[0].Kubelet.Registered()
 	want := []Taint{{Key: "a", Value: "b", Effect: "NoSchedule", Source: TaintFlag, Part: "part 1"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, got, want, "taints")
 	if f, ok := b.Joins[0].Kubelet.Flag("register-with-taints"); !ok || f.Part != "part 1" || f.Has(Repeated) {
 		t.Errorf("got %+v, %v", f, ok)
 	}
-	if _, ok := b.Joins[0].Kubelet.Flag("max-pods"); ok {
-		t.Error("a flag that is not there")
-	}
+	_, ok := b.Joins[0].Kubelet.Flag("max-pods")
+	expect.That(t, !ok, "a flag that is not there")
 }
 
 func TestCertificatesAreComparedWithoutTheirLineBreaks(t *testing.T) {
 	one := CertificateOf(exampleCA)
 	other := CertificateOf(b64("-----BEGIN CERTIFICATE-----\r\nY2\r\nE=\r\n-----END CERTIFICATE-----"))
-	if one != other || one.State != Given {
-		t.Errorf("%+v differs from %+v", one, other)
-	}
+	expect.That(t, one == other && one.State == Given, "%+v differs from %+v", one, other)
 	for text, state := range map[string]State{"": Absent, " \n": Absent, "not base64!": Malformed, "Y2E=": Given, unknown: Dynamic} {
-		if got := CertificateOf(text); got.State != state {
-			t.Errorf("%q: got %+v, want %q", text, got, state)
-		}
+		got := CertificateOf(text)
+		expect.That(t, got.State == state, "%q: got %+v, want %q", text, got, state)
 	}
 }
 
@@ -188,16 +178,13 @@ func TestSettingsThatAreNotGivenDoNotOverride(t *testing.T) {
 	if got := given.over(Setting{}); got != given || !got.Is("a") || got.Is("b") {
 		t.Errorf("got %+v", got)
 	}
-	if got := given.over(Setting{State: Dynamic}); got.State != Dynamic || got.Is("") {
-		t.Errorf("got %+v", got)
-	}
+	got := given.over(Setting{State: Dynamic})
+	expect.That(t, got.State == Dynamic && !got.Is(""), "got %+v", got)
 }
 
 func TestFaultReadsAsASentence(t *testing.T) {
 	f := Fault{Part: "part 2", Format: NodeConfig, Reason: UnknownField, Line: 6, Field: "spec.cluster", By: ByNodeadm, Effect: Skipped}
-	if got, want := f.String(), "part 2, line 6 (nodeconfig) has a field that does not exist: spec.cluster"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Equal(t, f.String(), "part 2, line 6 (nodeconfig) has a field that does not exist: spec.cluster", "f.String()")
 }
 
 // Each kubelet flag is in one list, so that it is known whether it takes a value.
@@ -208,14 +195,10 @@ func TestFlagListsAreDisjoint(t *testing.T) {
 		}
 	}
 	for _, name := range keptFlags {
-		if !isKubeletFlag(name) || !KeptFlag(name) {
-			t.Errorf("%s is no flag of the kubelet, or its value is not kept", name)
-		}
+		expect.That(t, isKubeletFlag(name) && KeptFlag(name), "%s is no flag of the kubelet, or its value is not kept", name)
 	}
 	for name := range goneFlags {
-		if slices.Contains(presentFlags, name) {
-			t.Errorf("%s is there and gone", name)
-		}
+		expect.That(t, !slices.Contains(presentFlags, name), "%s is there and gone", name)
 	}
 }
 
@@ -236,9 +219,7 @@ func TestBootIsBounded(t *testing.T) {
 			r.read([]byte(data))
 			b := r.finish([]byte(data))
 			checkBounds(t, b)
-			if len(b.Joins)+len(b.Fetches) == 0 {
-				t.Error("nothing was found")
-			}
+			expect.That(t, len(b.Joins)+len(b.Fetches) != 0, "nothing was found")
 		})
 	}
 }
@@ -247,9 +228,8 @@ func TestBootIsBounded(t *testing.T) {
 func TestWhatAnOpenQuoteSwallowsIsNotKept(t *testing.T) {
 	const secret = "hunter2hunter2"
 	b := Read([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh payments --kubelet-extra-args '--node-labels=\"a=b --manifest-url-header=Authorization:" + secret + "'\n"))
-	if text := fmt.Sprintf("%+v", b); strings.Contains(text, secret) {
-		t.Errorf("it is kept: %s", text)
-	}
+	text := fmt.Sprintf("%+v", b)
+	expect.That(t, !strings.Contains(text, secret), "it is kept: %s", text)
 }
 
 // If the only script fails, joining failed too where it is the script's last command.

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 var eksName = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
@@ -60,32 +63,21 @@ func isWordByte(c byte) bool {
 
 func checkBounds(t *testing.T, b Boot) {
 	t.Helper()
-	if len(b.Faults) > maxFaults || len(b.Joins) > maxJoins || len(b.Fetches) > maxFetches || len(b.Edits) > 4 || len(b.Formats) > 9 {
-		t.Errorf("unbounded: %+v", b)
-	}
+	expect.That(t, len(b.Faults) <= maxFaults && len(b.Joins) <= maxJoins && len(b.Fetches) <= maxFetches && len(b.Edits) <= 4 && len(b.Formats) <= 9, "unbounded: %+v", b)
 	for _, j := range b.Joins {
-		if len(j.Karpenter) > maxDocuments || len(j.Missing) > 4 {
-			t.Errorf("unbounded: %+v", j)
-		}
-		if k := j.Kubelet; len(k.Flags) > maxFlags || len(k.Taints) > maxTaints || len(k.Labels) > maxLabels {
-			t.Errorf("unbounded: %+v", k)
-		}
+		expect.That(t, len(j.Karpenter) <= maxDocuments && len(j.Missing) <= 4, "unbounded: %+v", j)
+		k := j.Kubelet
+		expect.That(t, len(k.Flags) <= maxFlags && len(k.Taints) <= maxTaints && len(k.Labels) <= maxLabels, "unbounded: %+v", k)
 		if j.Cluster.State == Given && !eksName.MatchString(j.Cluster.Value) || j.Cluster.State != Given && j.Cluster.Value != "" {
 			t.Errorf("cluster %+v", j.Cluster)
 		}
 	}
-	if len(b.Clusters) > maxList {
-		t.Errorf("unbounded: %+v", b)
-	}
+	expect.That(t, len(b.Clusters) <= maxList, "unbounded: %+v", b)
 	for _, name := range b.Clusters {
-		if !eksName.MatchString(name) || !b.For(name) {
-			t.Errorf("cluster %q", name)
-		}
+		expect.That(t, eksName.MatchString(name) && b.For(name), "cluster %q", name)
 	}
 	for _, f := range b.Faults {
-		if f.Reason == "" || f.Format == "" || f.By == "" || f.Effect == "" || f.Line < 0 || len(f.Part) > 300 {
-			t.Errorf("fault %+v", f)
-		}
+		expect.That(t, f.Reason != "" && f.Format != "" && f.By != "" && f.Effect != "" && f.Line >= 0 && len(f.Part) <= 300, "fault %+v", f)
 	}
 }
 
@@ -136,9 +128,8 @@ func TestSecretsStayOutOfABoot(t *testing.T) {
 			text := strings.ReplaceAll(template, "SECRET", secret)
 			for _, cut := range []int{len(text), rnd.IntN(len(text)), rnd.IntN(len(text))} {
 				for _, form := range []string{text[:cut], b64(text[:cut]), zip(t, text[:cut])} {
-					if out := fmt.Sprintf("%+v %#v", Read([]byte(form)), Read([]byte(form))); sharesPiece(out, secret) {
-						t.Fatalf("template %d cut at %d gives %q away: %s", i, cut, secret, out)
-					}
+					out := fmt.Sprintf("%+v %#v", Read([]byte(form)), Read([]byte(form)))
+					must.That(t, !sharesPiece(out, secret), "template %d cut at %d gives %q away: %s", i, cut, secret, out)
 				}
 			}
 		}
@@ -186,9 +177,7 @@ func TestSecretsStayInside(t *testing.T) {
 					out += fmt.Sprint(err)
 					// A piece of a secret is a secret too.
 					for at := 0; at+8 <= len(secret); at++ {
-						if strings.Contains(out, secret[at:at+8]) {
-							t.Fatalf("template %d cut at %d gives the secret away: %s", i, cut, out)
-						}
+						must.That(t, !strings.Contains(out, secret[at:at+8]), "template %d cut at %d gives the secret away: %s", i, cut, out)
 					}
 				}
 			}

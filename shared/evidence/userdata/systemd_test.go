@@ -3,6 +3,8 @@ package userdata
 import (
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/expect"
 )
 
 // The effect of the drop-in on --kubelet-extra-args.
@@ -33,9 +35,8 @@ func TestEnvironmentValue(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			value, loss := environmentValue(tt.in)
-			if got := joined(commandLineWords(value)); got != tt.want || loss != tt.loss {
-				t.Errorf("got %s, %q; want %s, %q", got, loss, tt.want, tt.loss)
-			}
+			got := joined(commandLineWords(value))
+			expect.That(t, got == tt.want && loss == tt.loss, "got %s, %q; want %s, %q", got, loss, tt.want, tt.loss)
 		})
 	}
 }
@@ -59,9 +60,8 @@ func TestEnvironmentFileValue(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			value, loss := environmentFileValue(tt.in)
-			if got := joined(commandLineWords(value)); got != tt.want || loss != tt.loss {
-				t.Errorf("got %s, %q; want %s, %q", got, loss, tt.want, tt.loss)
-			}
+			got := joined(commandLineWords(value))
+			expect.That(t, got == tt.want && loss == tt.loss, "got %s, %q; want %s, %q", got, loss, tt.want, tt.loss)
 		})
 	}
 }

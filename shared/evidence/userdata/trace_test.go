@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -46,9 +47,8 @@ func TestMeantForThoughItDoesNotParse(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := Read([]byte(c.text))
-			if got := MeantFor([]byte(c.text), b, "demo", "https://"+apiHost); got != c.meant {
-				t.Errorf("meant for the cluster: %v, want %v (traces %v, clusters %v)", got, c.meant, b.Traces, b.Clusters)
-			}
+			got := MeantFor([]byte(c.text), b, "demo", "https://"+apiHost)
+			expect.That(t, got == c.meant, "meant for the cluster: %v, want %v (traces %v, clusters %v)", got, c.meant, b.Traces, b.Clusters)
 		})
 	}
 }
@@ -70,9 +70,7 @@ func TestWhatAScriptRunsBesideItsOwnText(t *testing.T) {
 		"sudo mkdir /a && if true; then touch /a/b; fi":        false,
 		"python3 -c 'print(1)'":                                true,
 	} {
-		if got := Read([]byte("#!/bin/bash\n" + text + "\n")).Opaque; got != opaque {
-			t.Errorf("%q: opaque is %v", text, got)
-		}
+		expect.Equal(t, Read([]byte("#!/bin/bash\n"+text+"\n")).Opaque, opaque, "%q: opaque", text)
 	}
 }
 
@@ -93,9 +91,7 @@ func TestParametersOfTheWindowsScript(t *testing.T) {
 		for _, f := range b.Faults {
 			got = got || f.Reason == UnknownParam && f.By == ByWindowsScript && f.Effect == Fails
 		}
-		if got != fault || !b.For("demo") {
-			t.Errorf("%s: refused is %v, want %v; clusters %v, faults %v", args, got, fault, b.Clusters, b.Faults)
-		}
+		expect.That(t, got == fault && b.For("demo"), "%s: refused is %v, want %v; clusters %v, faults %v", args, got, fault, b.Clusters, b.Faults)
 		if extra := b.Joins[0].Kubelet.Flags; fault && len(extra) > 0 {
 			t.Errorf("%s: the value of an unknown parameter is taken for the kubelet's %v", args, extra)
 		}

@@ -1,6 +1,10 @@
 package userdata
 
-import "testing"
+import (
+	"testing"
+
+	"rollcall/tests/harness/expect"
+)
 
 // What a walk of the calls cannot know is unknown. It names no cluster, causes no certain fault,
 // and no value that may exist counts as missing.
@@ -25,13 +29,9 @@ func TestWhatTheWalkCannotKnowIsNoVerdict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := Read([]byte("#!/bin/bash\n" + script + "\n"))
-			if len(b.Clusters) > 0 {
-				t.Errorf("clusters %q", b.Clusters)
-			}
+			expect.That(t, len(b.Clusters) == 0, "clusters %q", b.Clusters)
 			for _, f := range b.Faults {
-				if f.Effect == Fails || f.Effect == Skipped {
-					t.Errorf("a verdict: %s by %s", f, f.By)
-				}
+				expect.That(t, f.Effect != Fails && f.Effect != Skipped, "a verdict: %s by %s", f, f.By)
 			}
 			for _, j := range b.Joins {
 				if j.Cluster.State != Dynamic && j.Tool == BootstrapScript {
@@ -45,7 +45,6 @@ func TestWhatTheWalkCannotKnowIsNoVerdict(t *testing.T) {
 	}
 	// An argument that may be any number of arguments may be any option.
 	b := Read([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh demo $EXTRA_ARGS\n"))
-	if j := b.Joins[0]; j.Endpoint.State != Dynamic || j.CA.State != Dynamic || !j.Kubelet.FlagsDynamic || !b.For("demo") {
-		t.Errorf("got %+v", j)
-	}
+	j := b.Joins[0]
+	expect.That(t, j.Endpoint.State == Dynamic && j.CA.State == Dynamic && j.Kubelet.FlagsDynamic && b.For("demo"), "got %+v", j)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -433,9 +434,7 @@ func TestClusters(t *testing.T) {
 			for what, diff := range map[string]string{
 				"clusters": cmp.Diff(tt.clusters, got.Clusters), "formats": cmp.Diff(tt.formats, got.Formats), "unclear": cmp.Diff(tt.unclear, got.Unclear),
 			} {
-				if diff != "" {
-					t.Errorf("%s (-want +got)\n%s", what, diff)
-				}
+				expect.That(t, diff == "", "%s (-want +got)\n%s", what, diff)
 			}
 		})
 	}
@@ -443,9 +442,7 @@ func TestClusters(t *testing.T) {
 
 func TestForIsCaseSensitive(t *testing.T) {
 	r := Read([]byte(nodeConfig))
-	if !r.For("demo") || r.For("Demo") || r.For("") || (Boot{}).For("") {
-		t.Error("For must match exactly the names found")
-	}
+	expect.That(t, r.For("demo") && !r.For("Demo") && !r.For("") && !(Boot{}).For(""), "For must match exactly the names found")
 }
 
 // Input that would exhaust memory, time or the stack becomes a problem instead.
@@ -476,16 +473,12 @@ func TestHostileInputIsBounded(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newReader().read([]byte(tt.data))
-			if len(r.Clusters) > 0 {
-				t.Errorf("clusters %q", r.Clusters)
-			}
+			expect.That(t, len(r.Clusters) == 0, "clusters %q", r.Clusters)
 			found := tt.why == ""
 			for _, f := range r.Faults {
 				found = found || f.Reason == tt.why
 			}
-			if !found {
-				t.Errorf("want %q, got %v", tt.why, r.Faults)
-			}
+			expect.That(t, found, "want %q, got %v", tt.why, r.Faults)
 		})
 	}
 }
@@ -499,9 +492,8 @@ func TestCostIsBounded(t *testing.T) {
 		text := "<powershell>\n" + begin + strings.Repeat(again, maxScript/2/len(again)) + "\""
 		start := time.Now()
 		Read([]byte(text))
-		if took := time.Since(start); took > 2*time.Second {
-			t.Errorf("%q and %d bytes of %q took %s", begin, len(text), again, took)
-		}
+		took := time.Since(start)
+		expect.That(t, took <= 2*time.Second, "%q and %d bytes of %q took %s", begin, len(text), again, took)
 	}
 }
 
@@ -522,9 +514,7 @@ func TestDecode(t *testing.T) {
 			if err != nil {
 				text = err.Error()
 			}
-			if string(got) != tt.want || text != tt.err {
-				t.Errorf("got %d bytes, error %q; want %d bytes, error %q", len(got), text, len(tt.want), tt.err)
-			}
+			expect.That(t, string(got) == tt.want && text == tt.err, "got %d bytes, error %q; want %d bytes, error %q", len(got), text, len(tt.want), tt.err)
 		})
 	}
 }
@@ -539,11 +529,8 @@ func TestDecodeLeavesCompressionAndMoreBase64ToTheReaders(t *testing.T) {
 		"base64 of base64 of gzip": {in: b64(b64(zip(t, nodeConfig))), twice: true},
 	} {
 		data, err := Decode(tt.in)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if b := Read(data); b.EncodedTwice != tt.twice || !b.Uses(Nodeadm) {
-			t.Errorf("%s: got %+v", name, b)
-		}
+		must.That(t, err == nil, "%s: %v", name, err)
+		b := Read(data)
+		expect.That(t, b.EncodedTwice == tt.twice && b.Uses(Nodeadm), "%s: got %+v", name, b)
 	}
 }
