@@ -12,6 +12,7 @@ import (
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/causetest"
+	"rollcall/tests/harness/expect"
 )
 
 type example struct {
@@ -32,13 +33,9 @@ func check(t *testing.T, examples []example) {
 				}
 			}
 			for _, c := range sheet.Causes() {
-				if c.Summary == "" || strings.HasSuffix(c.Summary, ".") || c.Fix == "" || len(c.Evidence) == 0 {
-					t.Errorf("%+v", c)
-				}
+				expect.That(t, c.Summary != "" && !strings.HasSuffix(c.Summary, ".") && c.Fix != "" && len(c.Evidence) != 0, "%+v", c)
 				for _, e := range c.Evidence {
-					if e.Source == "" || e.Field == "" || e.Observed == "" || e.Expected == "" {
-						t.Errorf("%s: incomplete evidence %+v", c.Code, e)
-					}
+					expect.That(t, e.Source != "" && e.Field != "" && e.Observed != "" && e.Expected != "", "%s: incomplete evidence %+v", c.Code, e)
 				}
 			}
 		})
@@ -209,9 +206,8 @@ func TestTheTraceByWhichUserDataWasMeantToJoinIsNamed(t *testing.T) {
 				}
 			}
 		}
-		if got := strings.Join(named, "; "); got != tt.want {
-			t.Errorf("%q, want %q", got, tt.want)
-		}
+		got := strings.Join(named, "; ")
+		expect.That(t, got == tt.want, "%q, want %q", got, tt.want)
 	}
 }
 
@@ -229,18 +225,14 @@ func TestTheFixSaysWhatToMend(t *testing.T) {
 		{"apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: " + name + "\n", "add what is missing to user data: spec.cluster.apiServerEndpoint, spec.cluster.certificateAuthority, spec.cluster.cidr"},
 	} {
 		causes := nodeadm().data(tt.data).analyze().Causes()
-		if len(causes) == 0 || !strings.Contains(causes[0].Fix, tt.want+"\n") {
-			t.Errorf("no %q in %+v", tt.want, causes)
-		}
+		expect.That(t, len(causes) != 0 && strings.Contains(causes[0].Fix, tt.want+"\n"), "no %q in %+v", tt.want, causes)
 	}
 }
 
 func TestUserDataForAnotherCluster(t *testing.T) {
 	check(t, othersUserData())
 	names := nodeadm().data(nodeConfig("Payments", endpoint, ca)).analyze().Causes()[0].Summary
-	if !strings.Contains(names, "upper and lower case") {
-		t.Errorf("%s: does not say that the case matters", names)
-	}
+	expect.That(t, strings.Contains(names, "upper and lower case"), "%s: does not say that the case matters", names)
 }
 
 func othersUserData() []example {
@@ -329,9 +321,7 @@ func TestKarpentersTaint(t *testing.T) {
 	all := karpentersTaint()
 	i := slices.IndexFunc(all, func(x example) bool { return x.name == "the event of 1.3 and later" })
 	summary := all[i].s.analyze().Causes()[0].Summary
-	if !strings.Contains(summary, "since Karpenter 1.3") {
-		t.Errorf("%s: does not say that later versions go on", summary)
-	}
+	expect.That(t, strings.Contains(summary, "since Karpenter 1.3"), "%s: does not say that later versions go on", summary)
 }
 
 func karpentersTaint() []example {
@@ -489,9 +479,7 @@ func TestTheTemplatesUserDataStandsInForTheInstances(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	s.config(func(c *evidence.InstanceConfig) { c.ASG = "" })
-	if got := causetest.Told(s.analyze()); got != "" {
-		t.Errorf("launched by itself: %q", got)
-	}
+	expect.Equal(t, causetest.Told(s.analyze()), "", "launched by itself")
 }
 
 // Before an act only one instance is checked, and it is unknown whether others like it work.
@@ -504,9 +492,7 @@ func TestAnotherClusterIsProvenByOneInstanceAlone(t *testing.T) {
 	} {
 		s := nodeadm().data(text)
 		s.e.Alone = true
-		if got := causetest.Told(s.analyze()); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		expect.Equal(t, causetest.Told(s.analyze()), want, "causetest.Told(s.analyze())")
 	}
 }
 
@@ -703,7 +689,6 @@ func TestWhatStandsFirst(t *testing.T) {
 	s := nodeadm().data(strings.Replace(nodeConfig(name, endpoint, ca), "    name: ", "    name ", 1) + "  : oops\n").console(lines(bootAL2023, []string{
 		`[    9.710421] nodeadm[1701]: {"level":"fatal","ts":1773141655.81,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no config in chain"}`,
 	})...)
-	if got := causetest.Told(s.analyze()); got != "UserDataUnparseable NodeadmFailed" {
-		t.Errorf("%q: what is to be changed comes before what shows it", got)
-	}
+	got := causetest.Told(s.analyze())
+	expect.That(t, got == "UserDataUnparseable NodeadmFailed", "%q: what is to be changed comes before what shows it", got)
 }

@@ -15,6 +15,7 @@ import (
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/causetest"
+	"rollcall/tests/harness/expect"
 )
 
 func everyExample() []example {
@@ -168,9 +169,7 @@ func TestWhatCouldNotBeReadIsNotChecked(t *testing.T) {
 		hiders[tt.hide](tt.s)
 		open := tt.s.analyze().Open()
 		for _, code := range tt.want {
-			if !slices.ContainsFunc(open, func(u roll.NotChecked) bool { return u.Code == code && u.Reason != "" }) {
-				t.Errorf("%s hidden: %s is not told as not checked", tt.hide, code)
-			}
+			expect.That(t, slices.ContainsFunc(open, func(u roll.NotChecked) bool { return u.Code == code && u.Reason != "" }), "%s hidden: %s is not told as not checked", tt.hide, code)
 		}
 	}
 }
@@ -191,12 +190,9 @@ func TestComputedArgumentsOfAPrivateClusterAreNotChecked(t *testing.T) {
 func TestFixesCanBePasted(t *testing.T) {
 	for _, x := range everyExample() {
 		for _, c := range x.s.analyze().Causes() {
-			if _, err := syntax.NewParser().Parse(strings.NewReader(c.Fix), ""); err != nil {
-				t.Errorf("%s: %s: %v\n%s", x.name, c.Code, err, c.Fix)
-			}
-			if strings.Contains(c.Fix, "%!") || strings.Contains(c.Fix, "  --") {
-				t.Errorf("%s: %s: %s", x.name, c.Code, c.Fix)
-			}
+			_, err := syntax.NewParser().Parse(strings.NewReader(c.Fix), "")
+			expect.That(t, err == nil, "%s: %s: %v\n%s", x.name, c.Code, err, c.Fix)
+			expect.That(t, !strings.Contains(c.Fix, "%!") && !strings.Contains(c.Fix, "  --"), "%s: %s: %s", x.name, c.Code, c.Fix)
 		}
 	}
 }
@@ -217,9 +213,7 @@ func TestFixesNameWhereTheUserDataComesFrom(t *testing.T) {
 	} {
 		fix := tt.s.data(nodeConfig(wrong, endpoint, ca)).analyze().Causes()[0].Fix
 		for _, p := range append(tt.parts, "describe-cluster --region eu-west-1 --name payments") {
-			if !strings.Contains(fix, p) {
-				t.Errorf("%s:\n%s\nlacks %s", tt.name, fix, p)
-			}
+			expect.That(t, strings.Contains(fix, p), "%s:\n%s\nlacks %s", tt.name, fix, p)
 		}
 	}
 }
@@ -233,9 +227,8 @@ func TestInstancesOfOneTemplateHaveOneSubject(t *testing.T) {
 		{nodeadm().karpenter("AL2023"), "nodeclass/default"},
 		{nodeadm().config(func(c *evidence.InstanceConfig) { c.LaunchTemplate = "" }), "user-data/"},
 	} {
-		if got := tt.s.data(nodeConfig("billing", endpoint, ca)).analyze().Causes()[0].Subject; !strings.HasPrefix(got, tt.want) {
-			t.Errorf("subject %q, want %q", got, tt.want)
-		}
+		got := tt.s.data(nodeConfig("billing", endpoint, ca)).analyze().Causes()[0].Subject
+		expect.That(t, strings.HasPrefix(got, tt.want), "subject %q, want %q", got, tt.want)
 	}
 }
 
@@ -275,9 +268,7 @@ func TestFixesNameTheImageToTake(t *testing.T) {
 	} {
 		causes := tt.s.analyze().Causes()
 		i := slices.IndexFunc(causes, func(c roll.Cause) bool { return c.Code == cause.KubeletVersionSkew })
-		if i < 0 || !strings.Contains(causes[i].Fix, tt.part) {
-			t.Errorf("%s: %+v lacks %s", tt.name, causes, tt.part)
-		}
+		expect.That(t, i >= 0 && strings.Contains(causes[i].Fix, tt.part), "%s: %+v lacks %s", tt.name, causes, tt.part)
 	}
 }
 
@@ -285,9 +276,7 @@ func TestFixesNameTheImageToTake(t *testing.T) {
 func TestWhatAFlagSwallowedIsNotShown(t *testing.T) {
 	for _, c := range legacy().data(extraArgs(`'--node-labels="team=a --manifest-url-header=Authorization:hunter2'`)).analyze().Causes() {
 		for _, e := range c.Evidence {
-			if strings.Contains(c.Summary+c.Fix+e.Observed+e.Field+e.Expected, "hunter2") {
-				t.Errorf("%s: %+v", c.Code, c)
-			}
+			expect.That(t, !strings.Contains(c.Summary+c.Fix+e.Observed+e.Field+e.Expected, "hunter2"), "%s: %+v", c.Code, c)
 		}
 	}
 }

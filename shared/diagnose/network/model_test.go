@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"rollcall/shared/evidence"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 func prefix(t *testing.T, text string) netip.Prefix {
 	t.Helper()
 	p, ok := parsePrefix(text)
-	if !ok {
-		t.Fatalf("%q is no prefix", text)
-	}
+	must.That(t, ok, "%q is no prefix", text)
 	return p
 }
 
@@ -34,9 +34,7 @@ func TestSpaces(t *testing.T) {
 		if c.without == "10.128.0.1" { // the first of many
 			got = got[:4]
 		}
-		if fmt.Sprint(got) != c.want {
-			t.Errorf("10.0.0.0/8 without %s is %s, want %s", c.without, got, c.want)
-		}
+		expect.That(t, fmt.Sprint(got) == c.want, "10.0.0.0/8 without %s is %s, want %s", c.without, got, c.want)
 	}
 	if got := ten.within(prefix(t, "0.0.0.0/0")); fmt.Sprint(got) != "[10.0.0.0/8]" {
 		t.Errorf("within everything: %s", got)
@@ -44,24 +42,18 @@ func TestSpaces(t *testing.T) {
 	if got := ten.within(prefix(t, "10.1.0.0/16")); fmt.Sprint(got) != "[10.1.0.0/16]" {
 		t.Errorf("within a part: %s", got)
 	}
-	if _, ok := parsePrefix("pl-6da54004"); ok {
-		t.Error("a prefix list is no prefix")
-	}
-	if got := (space{prefix(t, "2001:db8::/32")}).minus(prefix(t, "2001:db8::/33")); fmt.Sprint(got) != "[2001:db8:8000::/33]" {
-		t.Errorf("IPv6: %s", got)
-	}
+	_, ok := parsePrefix("pl-6da54004")
+	expect.That(t, !ok, "a prefix list is no prefix")
+	got := (space{prefix(t, "2001:db8::/32")}).minus(prefix(t, "2001:db8::/33"))
+	expect.That(t, fmt.Sprint(got) == "[2001:db8:8000::/33]", "IPv6: %s", got)
 }
 
 func TestTheInternetHasNoPrivateAddresses(t *testing.T) {
 	for _, private := range []string{"10.1.2.3", "172.31.255.255", "192.168.0.1", "100.64.0.1", "169.254.169.254", "127.0.0.1"} {
-		if len(internet4.within(prefix(t, private))) > 0 {
-			t.Errorf("%s is on the internet", private)
-		}
+		expect.That(t, len(internet4.within(prefix(t, private))) == 0, "%s is on the internet", private)
 	}
 	for _, public := range []string{"8.8.8.8", "172.32.0.0", "100.128.0.1", "3.0.0.1"} {
-		if len(internet4.within(prefix(t, public))) == 0 {
-			t.Errorf("%s is not on the internet", public)
-		}
+		expect.That(t, len(internet4.within(prefix(t, public))) != 0, "%s is not on the internet", public)
 	}
 }
 
@@ -141,8 +133,6 @@ func TestFreeRuleNumbers(t *testing.T) {
 		{"where there is none", denial{}, 100},
 		{"the first of all", denial{rule: 1, rules: rules(false, 1)}, 1},
 	} {
-		if got := free(c.d); got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
-		}
+		expect.Equal(t, free(c.d), c.want, "%s", c.name)
 	}
 }
