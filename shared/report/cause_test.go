@@ -7,6 +7,7 @@ import (
 
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/golden"
 )
 
@@ -80,9 +81,7 @@ func TestAFixStaysOnItsLine(t *testing.T) {
 	c := checks()["diagnosed"]
 	told := explained(t, c)
 	for _, text := range []string{told, table(t, c)} {
-		if !strings.Contains(text, strings.TrimSpace(unmapped().Fix)+"\n") {
-			t.Errorf("the fix is not there in one piece:\n%s", text)
-		}
+		expect.That(t, strings.Contains(text, strings.TrimSpace(unmapped().Fix)+"\n"), "the fix is not there in one piece:\n%s", text)
 	}
 }
 
@@ -95,12 +94,10 @@ func TestWhatHasTimeIsExplainedOnlyIfItsCauseIsDecisive(t *testing.T) {
 	for confidence, want := range map[roll.Confidence]int{roll.Suggestive: 0, roll.Decisive: 2} {
 		cause := roll.Cause{Code: "UndeclaredStartupTaint", Confidence: confidence}
 		c.Diagnoses = map[roll.FindingKey]roll.Diagnosis{f.Key(): {Causes: []roll.Cause{cause}}, starting.Key(): {Causes: []roll.Cause{cause}}}
-		if got := len(c.Explained()); got != want {
-			t.Errorf("%s: %d are explained, want %d", confidence, got, want)
-		}
-		if d := c.Explanation(); len(d.Findings) != want || len(d.Watching) != 1-want/2 {
-			t.Errorf("%s: %d findings and %d watched: each stands once", confidence, len(d.Findings), len(d.Watching))
-		}
+		got := len(c.Explained())
+		expect.That(t, got == want, "%s: %d are explained, want %d", confidence, got, want)
+		d := c.Explanation()
+		expect.That(t, len(d.Findings) == want && len(d.Watching) == 1-want/2, "%s: %d findings and %d watched: each stands once", confidence, len(d.Findings), len(d.Watching))
 	}
 }
 
@@ -112,9 +109,8 @@ func TestACauseOfManyIsToldOnce(t *testing.T) {
 	for _, s := range told {
 		got = append(got, fmt.Sprint(s.cause.Code, len(s.instances)))
 	}
-	if want := "[NodeRoleNotMapped2 LaunchTemplateDrift1]"; fmt.Sprint(got) != want {
-		t.Errorf("got %v, want %s", got, want)
-	}
+	want := "[NodeRoleNotMapped2 LaunchTemplateDrift1]"
+	expect.That(t, fmt.Sprint(got) == want, "got %v, want %s", got, want)
 	own := unmapped()
 	own.Subject = ""
 	other := own
@@ -128,14 +124,11 @@ func TestACauseOfManyIsToldOnce(t *testing.T) {
 func TestTheNoticeNamesTheCauseForFilters(t *testing.T) {
 	s := notices()["caused"]
 	m, err := here.Notice(cluster, s.notice, s.mode, now)
-	if err != nil || m.Attributes.Cause != "NodeRoleNotMapped" {
-		t.Errorf("cause %q, %v", m.Attributes.Cause, err)
-	}
+	expect.That(t, err == nil && m.Attributes.Cause == "NodeRoleNotMapped", "cause %q, %v", m.Attributes.Cause, err)
 	for i := range s.notice.Entries {
 		s.notice.Entries[i].Causes = []roll.Cause{driftOf("7")}
 	}
 	s.notice.Key.Cause = ""
-	if m, err = here.Notice(cluster, s.notice, policy.Notify, now); err != nil || m.Attributes.Cause != "none" {
-		t.Errorf("what is only suggested is given as %q, %v", m.Attributes.Cause, err)
-	}
+	m, err = here.Notice(cluster, s.notice, policy.Notify, now)
+	expect.That(t, err == nil && m.Attributes.Cause == "none", "what is only suggested is given as %q, %v", m.Attributes.Cause, err)
 }

@@ -10,6 +10,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -43,9 +44,8 @@ func crowded(t *testing.T) map[string]Message {
 	for i := range n.notice.Entries {
 		n.notice.Entries[i].Causes[0].Summary, n.notice.Entries[i].Causes[0].Fix = strings.Repeat("<!here> ", 1000), strings.Repeat("<@U1>", 139)
 	}
-	if m, err = here.Notice(id, n.notice, n.mode, now); err != nil {
-		t.Fatal(err)
-	}
+	m, err = here.Notice(id, n.notice, n.mode, now)
+	must.Succeed(t, err)
 	out["marks everywhere"] = m
 	return out
 }
@@ -56,33 +56,23 @@ func TestEveryMessageIsWhatAChatTakes(t *testing.T) {
 		if c.Version != "1.0" || c.Source != "custom" || c.Content.TextType != "client-markdown" {
 			t.Errorf("%s: version %q, source %q, type %q", name, c.Version, c.Source, c.Content.TextType)
 		}
-		if c.Content.Title == "" || c.Content.Description == "" || c.Metadata.ThreadID == "" || c.Metadata.Summary == "" {
-			t.Errorf("%s: something is missing: %+v", name, c)
-		}
-		if !utf8.Valid(m.Chat) || len(m.Chat) > 20_000 {
-			t.Errorf("%s: %d bytes", name, len(m.Chat))
-		}
+		expect.That(t, c.Content.Title != "" && c.Content.Description != "" && c.Metadata.ThreadID != "" && c.Metadata.Summary != "", "%s: something is missing: %+v", name, c)
+		expect.That(t, utf8.Valid(m.Chat) && len(m.Chat) <= 20_000, "%s: %d bytes", name, len(m.Chat))
 		for what, s := range map[string]struct {
 			text string
 			most int
 		}{
 			"title": {c.Content.Title, chatTitle}, "description": {c.Content.Description, 3000}, "summary": {c.Metadata.Summary, chatSummary}, "thread": {c.Metadata.ThreadID, 500},
 		} {
-			if len(s.text) > s.most {
-				t.Errorf("%s: the %s has %d bytes", name, what, len(s.text))
-			}
+			expect.That(t, len(s.text) <= s.most, "%s: the %s has %d bytes", name, what, len(s.text))
 		}
 		if len(c.Content.NextSteps) > 3 || len(c.Content.Keywords) > 10 || len(c.Metadata.RelatedResources) > 10 {
 			t.Errorf("%s: %d steps, %d keywords, %d resources", name, len(c.Content.NextSteps), len(c.Content.Keywords), len(c.Metadata.RelatedResources))
 		}
 		for _, s := range append(append([]string{}, c.Content.NextSteps...), c.Content.Keywords...) {
-			if s == "" || len(s) > chatStep {
-				t.Errorf("%s: a step or keyword of %d bytes: %q", name, len(s), s)
-			}
+			expect.That(t, s != "" && len(s) <= chatStep, "%s: a step or keyword of %d bytes: %q", name, len(s), s)
 		}
-		if strings.Count(c.Content.Description, "```")%2 != 0 {
-			t.Errorf("%s: a code block does not end:\n%s", name, c.Content.Description)
-		}
+		expect.That(t, strings.Count(c.Content.Description, "```")%2 == 0, "%s: a code block does not end:\n%s", name, c.Content.Description)
 	}
 }
 
@@ -91,14 +81,11 @@ func TestTheListIsCutAndNotTheCause(t *testing.T) {
 	m := crowded(t)["long names and causes"]
 	c := chatOf(t, m)
 	for _, want := range []string{"*NodeRoleNotMapped*: größe", "in the mail", "SharedCause"} {
-		if !strings.Contains(c.Content.Description, want) {
-			t.Errorf("a chat does not hear %q:\n%s", want, c.Content.Description)
-		}
+		expect.That(t, strings.Contains(c.Content.Description, want), "a chat does not hear %q:\n%s", want, c.Content.Description)
 	}
 	var d NoticeDocument
-	if err := json.Unmarshal(m.JSON, &d); err != nil || d.Causes[0].Summary != strings.Repeat("größe ", 1000) {
-		t.Errorf("the cause is not whole: %v", err)
-	}
+	err := json.Unmarshal(m.JSON, &d)
+	expect.That(t, err == nil && d.Causes[0].Summary == strings.Repeat("größe ", 1000), "the cause is not whole: %v", err)
 	if !strings.Contains(m.Text, "NodeRoleNotMapped: größe größe") || !strings.Contains(m.Text, strings.Repeat("  kubectl apply -f x\n", 300)) {
 		t.Error("the text has not the cause and all that is to be pasted")
 	}
@@ -109,13 +96,10 @@ func TestWhatIsSaidOfATroubleIsOneThread(t *testing.T) {
 	all := messages(t)
 	thread := chatOf(t, all["notice-ordered"]).Metadata.ThreadID
 	for _, name := range []string{"notice-escalated", "notice-resolved", "outcome-acted-caused"} {
-		if got := chatOf(t, all[name]).Metadata.ThreadID; got != thread {
-			t.Errorf("%s is in thread %s, not %s", name, got, thread)
-		}
+		expect.Equal(t, chatOf(t, all[name]).Metadata.ThreadID, thread, "%s is in thread", name)
 	}
-	if got := chatOf(t, all["outcome-refused"]).Metadata.ThreadID; got == thread || got == "" {
-		t.Errorf("an outcome that no notice announced is in thread %q", got)
-	}
+	got := chatOf(t, all["outcome-refused"]).Metadata.ThreadID
+	expect.That(t, got != thread && got != "", "an outcome that no notice announced is in thread %q", got)
 }
 
 // The name of a group, a tag, or a node's condition must not be able to notify a channel, or
@@ -132,32 +116,20 @@ func TestNobodyIsCalledByAName(t *testing.T) {
 	m := n.sent(t)
 	c := chatOf(t, m)
 	for _, s := range append([]string{c.Content.Title, c.Content.Description, c.Metadata.Summary}, c.Content.NextSteps...) {
-		if strings.Contains(strings.ReplaceAll(s, "cat <<EOF", ""), "<") {
-			t.Errorf("a chat reads a mark in %q", s)
-		}
-		if links.MatchString(s) {
-			t.Errorf("a chat reads a link in %q", s)
-		}
-		if strings.Contains(s, "`rm`") {
-			t.Errorf("a name ends the code that it stands in: %q", s)
-		}
+		expect.That(t, !strings.Contains(strings.ReplaceAll(s, "cat <<EOF", ""), "<"), "a chat reads a mark in %q", s)
+		expect.That(t, !links.MatchString(s), "a chat reads a link in %q", s)
+		expect.That(t, !strings.Contains(s, "`rm`"), "a name ends the code that it stands in: %q", s)
 	}
-	if !strings.Contains(c.Content.Description, "cat <<EOF | kubectl apply") {
-		t.Errorf("a command is not what it was:\n%s", c.Content.Description)
-	}
+	expect.That(t, strings.Contains(c.Content.Description, "cat <<EOF | kubectl apply"), "a command is not what it was:\n%s", c.Content.Description)
 }
 
 // Slack reads marks in code, too. A command with one is not shown, because without it it would be another.
 func TestACommandWithAMarkIsNotShown(t *testing.T) {
 	for _, c := range []string{"x <!here>", "x <@U1>", "x <#C1>", "x <https://x.example>", "x <HTTPS://x.example|y>", "x <x-a.b+c:y>", "x <//x.example|y>", "x `y`"} {
-		if pasteable(c) {
-			t.Errorf("a chat shows %s", c)
-		}
+		expect.That(t, !pasteable(c), "a chat shows %s", c)
 	}
 	for _, c := range []string{"cat <<EOF | kubectl apply -f -", "aws ec2 x < file", "x <<<y", "x 2<&1"} {
-		if !pasteable(c) {
-			t.Errorf("a chat does not show %s", c)
-		}
+		expect.That(t, pasteable(c), "a chat does not show %s", c)
 	}
 }
 
@@ -165,11 +137,7 @@ func TestACommandWithAMarkIsNotShown(t *testing.T) {
 func TestAChatHearsTheCauseAndTheAct(t *testing.T) {
 	c := chatOf(t, messages(t)["notice-grown"])
 	for _, want := range []string{"have not registered as nodes", "*NodeRoleNotMapped*", "aws eks create-access-entry", "SharedCause", "notice 3", "account 111122223333, eu-west-1", "48 of 48 nodes Ready"} {
-		if !strings.Contains(c.Content.Description, want) {
-			t.Errorf("the description lacks %q:\n%s", want, c.Content.Description)
-		}
+		expect.That(t, strings.Contains(c.Content.Description, want), "the description lacks %q:\n%s", want, c.Content.Description)
 	}
-	if !strings.HasPrefix(c.Content.Title, "🔴 shop-production: 2 nodes can't join") {
-		t.Errorf("title %q", c.Content.Title)
-	}
+	expect.That(t, strings.HasPrefix(c.Content.Title, "🔴 shop-production: 2 nodes can't join"), "title %q", c.Content.Title)
 }

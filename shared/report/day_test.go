@@ -6,6 +6,7 @@ import (
 
 	"rollcall/shared/report"
 	"rollcall/shared/sim"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/harness/noticetest"
 )
@@ -40,9 +41,8 @@ func TestTheNoticesOfADayAreShort(t *testing.T) {
 			})
 			_, err := sim.Run(day, sim.Watch{GoOn: true, Guards: sim.Guards{Notices: func(next sim.Notices) sim.Notices { return hearing{next, hear} }}})
 			must.Succeed(t, err)
-			if least := map[bool]int{true: 40, false: 10}[day.Quiet]; judged < least {
-				t.Errorf("only %d notices", judged)
-			}
+			least := map[bool]int{true: 40, false: 10}[day.Quiet]
+			expect.That(t, judged >= least, "only %d notices", judged)
 		})
 	}
 }

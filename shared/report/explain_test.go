@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/golden"
 	"rollcall/tests/harness/must"
 )
@@ -178,14 +179,10 @@ func TestTheAnswerStandsFirst(t *testing.T) {
 	} {
 		c := explanations()[name]
 		answers := c.Answers()
-		if len(answers) == 0 || answers[0].Text != want {
-			t.Errorf("%s: %+v, want %q first", name, answers, want)
-		}
+		expect.That(t, len(answers) != 0 && answers[0].Text == want, "%s: %+v, want %q first", name, answers, want)
 		told := explained(t, c)
 		lines := strings.Join(strings.Fields(strings.Join(slices.Collect(strings.Lines(told))[:11], "")), " ")
-		if !strings.Contains(lines, want) {
-			t.Errorf("%s: the first lines do not say %q:\n%s", name, want, lines)
-		}
+		expect.That(t, strings.Contains(lines, want), "%s: the first lines do not say %q:\n%s", name, want, lines)
 	}
 }
 
@@ -198,9 +195,8 @@ func TestWhatAnOwnerIsGivenTimeForIsLeftToIt(t *testing.T) {
 	} {
 		h.Until = until
 		c.Plan.Held = []plan.Held{h}
-		if a := c.About(f); a.Answer != AnswerLeft || a.Text != want || a.Ends != plan.OwnerWillAct.Ends() {
-			t.Errorf("%+v, want %q", a, want)
-		}
+		a := c.About(f)
+		expect.That(t, a.Answer == AnswerLeft && a.Text == want && a.Ends == plan.OwnerWillAct.Ends(), "%+v, want %q", a, want)
 	}
 }
 
@@ -219,9 +215,8 @@ func TestWhatHasItsTimeYet(t *testing.T) {
 		t.Errorf("a ladder that only tells: %+v", a)
 	}
 	early := missing(1, 6*time.Minute)
-	if a := c.About(early); a.Answer != AnswerWaiting || !a.Until.Equal(early.Due) {
-		t.Errorf("within its tolerance: %+v", a)
-	}
+	a := c.About(early)
+	expect.That(t, a.Answer == AnswerWaiting && a.Until.Equal(early.Due), "within its tolerance: %+v", a)
 }
 
 // The answer for a finding within its tolerance says how much time is left, even if the
@@ -231,13 +226,10 @@ func TestWhatIsWatchedIsAnsweredWithItsTime(t *testing.T) {
 	f := silent(1, 10*time.Minute)
 	c.Assessment.Findings, c.Diagnoses = []roll.Finding{f}, nil
 	a := c.Answers()
-	if len(a) != 1 || a[0].Answer != AnswerWaiting || !a[0].Until.Equal(f.Due) || a[0].Detail != f.Summary {
-		t.Errorf("%+v", a)
-	}
+	expect.That(t, len(a) == 1 && a[0].Answer == AnswerWaiting && a[0].Until.Equal(f.Due) && a[0].Detail == f.Summary, "%+v", a)
 	var b bytes.Buffer
-	if err := c.Explain(&b, Layout{Columns: 80}); err != nil || !strings.Contains(b.String(), "nothing yet: within its tolerance until") {
-		t.Errorf("%v\n%s", err, b.String())
-	}
+	err := c.Explain(&b, Layout{Columns: 80})
+	expect.That(t, err == nil && strings.Contains(b.String(), "nothing yet: within its tolerance until"), "%v\n%s", err, b.String())
 }
 
 // People ask about the act that interrupted something, not about the one that undid it.
@@ -257,9 +249,7 @@ func TestTheLatestActThatInterruptedIsTold(t *testing.T) {
 		"nothing":                    {[]ledger.Action{{ID: "x", Do: "terminate", Instance: instanceID(9), At: ago(time.Hour), Outcome: done}}, "", ""},
 	} {
 		a, ok := Memory{State: ledger.State{Actions: tt.acts}}.Done(asked)
-		if a.Answer != tt.want || a.Text != tt.text || ok != (tt.want != "") {
-			t.Errorf("%s: %+v, want %s: %q", name, a, tt.want, tt.text)
-		}
+		expect.That(t, a.Answer == tt.want && a.Text == tt.text && ok == (tt.want != ""), "%s: %+v, want %s: %q", name, a, tt.want, tt.text)
 	}
 }
 
@@ -273,16 +263,12 @@ func TestAHistoryIsInTheOrderOfItsTime(t *testing.T) {
 	var what []string
 	last := time.Time{}
 	for _, e := range m.History(asked, "", now) {
-		if e.At.Before(last) || e.Detail == "" {
-			t.Errorf("%s at %s, after %s: %q", e.What, e.At, last, e.Detail)
-		}
+		expect.That(t, !e.At.Before(last) && e.Detail != "", "%s at %s, after %s: %q", e.What, e.At, last, e.Detail)
 		last = e.At
 		what = append(what, e.What)
 	}
 	want := []string{"remediate-on", "group-good", "group-act", "cluster", "rested", "group-act", "pressed", "ready-again", "ready-again", "relieved", "not-ready", "began", "seen", "opened", "told", "refused", "missed", "checked"}
-	if !slices.Equal(what, want) {
-		t.Errorf("got  %q\nwant %q", what, want)
-	}
+	expect.That(t, slices.Equal(what, want), "got  %q\nwant %q", what, want)
 	if other := m.History(instanceID(3), "", now); len(other) != 2 { // the cluster's own
 		t.Errorf("of an instance that nobody remembers: %+v", other)
 	}
@@ -305,9 +291,7 @@ func TestAHistoryTellsWhoWasNotNamed(t *testing.T) {
 func TestWhatIsUsedOfAnHour(t *testing.T) {
 	m := Memory{Cluster: cluster, State: remembers(), PerHour: map[roll.Group]int{"": 5, "asg/web-workers-20260114": 2}}
 	want := []BudgetDocument{{Of: "shop-production", Used: 1, Max: 5}, {Of: "asg/web-workers-20260114", Used: 0, Max: 2}}
-	if got := m.Budgets(now); !slices.Equal(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
-	}
+	expect.List(t, m.Budgets(now), want, "m.Budgets(now)")
 }
 
 func TestThatNobodyCheckedIsToldFromAQuarterOfAnHourOn(t *testing.T) {
@@ -315,9 +299,7 @@ func TestThatNobodyCheckedIsToldFromAQuarterOfAnHourOn(t *testing.T) {
 		{}: "no record of a check", ago(15 * time.Minute): "15m ago", ago(15*time.Minute - time.Second): "",
 	} {
 		notes := Memory{From: "the ledger of stack rollcall", Cluster: cluster, State: ledger.State{Checked: checked}}.Unchecked(now)
-		if (len(notes) > 0) != (want != "") || !strings.Contains(strings.Join(notes, ""), want) {
-			t.Errorf("checked at %s: %q, want %q", checked, notes, want)
-		}
+		expect.That(t, (len(notes) > 0) == (want != "") && strings.Contains(strings.Join(notes, ""), want), "checked at %s: %q, want %q", checked, notes, want)
 	}
 }
 
@@ -335,17 +317,15 @@ func TestWhatIsSaidOfWhoIsNotThere(t *testing.T) {
 		c := review(ledger.State{})
 		tt.asked.ID = asked
 		c.Asked = &tt.asked
-		if a := c.Answers(); len(a) != 1 || a[0].Answer != tt.want {
-			t.Errorf("%s: %+v, want %s", name, a, tt.want)
-		}
+		a := c.Answers()
+		expect.That(t, len(a) == 1 && a[0].Answer == tt.want, "%s: %+v, want %s", name, a, tt.want)
 		// That EC2 does not list it is an answer, and no fault.
 		if c := c.Only(asked); (len(c.Faults) == 0) != (tt.asked.Known == roll.No) {
 			t.Errorf("%s: faults %q", name, c.Faults)
 		}
 	}
-	if c := review(wasEnded()).Only(asked); len(c.Faults) != 0 {
-		t.Errorf("what is remembered is told, and no fault: %q", c.Faults)
-	}
+	c := review(wasEnded()).Only(asked)
+	expect.That(t, len(c.Faults) == 0, "what is remembered is told, and no fault: %q", c.Faults)
 }
 
 // Beside a symptom stands what would explain it and was not checked.
@@ -401,13 +381,9 @@ func TestAnAllClearIsEarned(t *testing.T) {
 		told := explained(t, c)
 		text := strings.Join(strings.Fields(told), " ")
 		before, after, found := strings.Cut(text, "nothing to explain: ")
-		if !found || after != tt.conclusion {
-			t.Errorf("%s: concludes %q, want %q", name, after, tt.conclusion)
-		}
+		expect.That(t, found && after == tt.conclusion, "%s: concludes %q, want %q", name, after, tt.conclusion)
 		for _, w := range tt.before {
-			if !strings.Contains(before, w) {
-				t.Errorf("%s: %q does not come first in\n%s", name, w, told)
-			}
+			expect.That(t, strings.Contains(before, w), "%s: %q does not come first in\n%s", name, w, told)
 		}
 		if tt.before == nil && strings.Contains(before, "not judged") {
 			t.Errorf("%s: something is not judged", name)

@@ -1,12 +1,12 @@
 package report
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // The paragraph uses the first finding whose first cause is a proven root, otherwise the first
@@ -48,9 +48,8 @@ func TestTheGistOfAnExplanation(t *testing.T) {
 			check.Assessment.Findings = append(check.Assessment.Findings, f)
 			check.Diagnoses[f.Key()] = roll.Diagnosis{Causes: causes}
 		}
-		if got := check.Gist(); got != c.want {
-			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
-		}
+		got := check.Gist()
+		expect.That(t, got == c.want, "%s:\n got %s\nwant %s", c.name, got, c.want)
 	}
 }
 
@@ -78,9 +77,8 @@ func TestTheGistOfAnInstanceWithSeveralFindings(t *testing.T) {
 		for _, kind := range []roll.Kind{roll.Impaired, roll.Unknown} {
 			check.Assessment.Findings = append(check.Assessment.Findings, roll.Finding{Instance: "i-0", Kind: kind, Since: check.Snapshot.At.Add(-time.Hour), Stage: roll.Overdue})
 		}
-		if got := check.Gist(); !strings.HasSuffix(got, c.want) {
-			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
-		}
+		got := check.Gist()
+		expect.That(t, strings.HasSuffix(got, c.want), "%s:\n got %s\nwant %s", name, got, c.want)
 	}
 }
 
@@ -100,8 +98,6 @@ func TestACauseOfSeveralInstancesIsNamedOnce(t *testing.T) {
 		"three of four":   {[]shared{silent("i-1"), silent("i-2"), silent("i-3")}, 4, []why{{code: "KubeletSilent", summary: "the kubelet of i-1 is silent; 2 more instances have this cause", share: "3 of 4"}}},
 		"and another one": {[]shared{silent("i-1"), silent("i-2"), full}, 3, []why{{code: "KubeletSilent", summary: "the kubelet of i-1 is silent; 1 more instance has this cause", share: "2 of 3"}, {code: "Other causes", summary: "DiskFull (perhaps), 1 of 3"}}},
 	} {
-		if got := reasons(tt.causes, "", tt.of); !slices.Equal(got, tt.want) {
-			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
-		}
+		expect.List(t, reasons(tt.causes, "", tt.of), tt.want, "%s", name)
 	}
 }

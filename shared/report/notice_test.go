@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"rollcall/shared/ledger"
@@ -18,6 +17,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/golden"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/harness/noticetest"
@@ -298,9 +298,7 @@ func messages(t *testing.T) map[string]Message {
 	t.Helper()
 	out := map[string]Message{}
 	keep := func(name string, m Message, err error) {
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		must.That(t, err == nil, "%s: %v", name, err)
 		out[name] = m
 	}
 	for name, s := range notices() {
@@ -356,9 +354,8 @@ func TestEveryMessageHasThePublishedForm(t *testing.T) {
 	all := messages(t)
 	all["a thousand"] = aThousand(t, "2026-03-05")
 	for name, m := range all {
-		if err := validate(t, s, m.JSON); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := validate(t, s, m.JSON)
+		expect.That(t, err == nil, "%s: %v", name, err)
 	}
 }
 
@@ -389,9 +386,7 @@ func TestThePublishedFormRefusesWhatItDoesNotName(t *testing.T) {
 		spoil(d)
 		data, err := json.Marshal(d)
 		must.Succeed(t, err)
-		if validate(t, s, data) == nil {
-			t.Errorf("%s is accepted", name)
-		}
+		expect.That(t, validate(t, s, data) != nil, "%s is accepted", name)
 	}
 	if err := validate(t, s, good); err != nil {
 		t.Errorf("unspoilt: %v", err)
@@ -403,9 +398,7 @@ func TestThePublishedFormRefusesWhatItDoesNotName(t *testing.T) {
 			delete(d, field)
 			data, err := json.Marshal(d)
 			must.Succeed(t, err)
-			if validate(t, s, data) == nil {
-				t.Errorf("%s without %s is accepted", name, field)
-			}
+			expect.That(t, validate(t, s, data) != nil, "%s without %s is accepted", name, field)
 		}
 	}
 }
@@ -426,9 +419,8 @@ func TestThePublishedFormKnowsTheVocabulary(t *testing.T) {
 					f.Kind, f.Owner, f.Stage = kind, owner, stage
 					n := noticeOf(policy.Notify, plan.Entry{Finding: f, Step: plan.Step{Do: do, At: now}})
 					m := n.sent(t)
-					if err := validate(t, s, m.JSON); err != nil {
-						t.Fatalf("%s %s %s %s: %v", kind, owner, stage, do, err)
-					}
+					err := validate(t, s, m.JSON)
+					must.That(t, err == nil, "%s %s %s %s: %v", kind, owner, stage, do, err)
 				}
 			}
 		}
@@ -444,9 +436,8 @@ func TestThePublishedFormKnowsEveryActAndReason(t *testing.T) {
 	}
 	for _, a := range plantest.Constants(t, "Action") {
 		act := plan.Action(a)
-		if w, ok := acts[act]; !ok || w.noun == "" || w.doing == "" || w.done == "" || w.pastTense == "" || w.weight == 0 {
-			t.Errorf("%s has no words: %+v", act, w)
-		}
+		w, ok := acts[act]
+		expect.That(t, ok && w.noun != "" && w.doing != "" && w.done != "" && w.pastTense != "" && w.weight != 0, "%s has no words: %+v", act, w)
 		for _, o := range ways {
 			o.Order = order(notReady(1))
 			o.Order.Action, o.Order.Claim = act, "default-x7k2p"
@@ -462,14 +453,11 @@ func TestThePublishedFormKnowsEveryActAndReason(t *testing.T) {
 			continue // is never ordered for a finding
 		}
 		m := n.sent(t)
-		if err := validate(t, s, m.JSON); err != nil || m.Attributes.Action != a {
-			t.Errorf("%s ordered: %v, action %s", act, err, m.Attributes.Action)
-		}
+		err := validate(t, s, m.JSON)
+		expect.That(t, err == nil && m.Attributes.Action == a, "%s ordered: %v, action %s", act, err, m.Attributes.Action)
 	}
 	for _, do := range []policy.Do{policy.DoCordon, policy.DoDrain, policy.DoReboot, policy.DoTerminate, policy.DoDeleteNode} {
-		if coming[do] == "" {
-			t.Errorf("nobody can say that %s is coming", do)
-		}
+		expect.That(t, coming[do] != "", "nobody can say that %s is coming", do)
 	}
 }
 
@@ -500,9 +488,7 @@ func TestThePublishedFormNamesThePlansReasonsAndHows(t *testing.T) {
 	} {
 		slices.Sort(c.got)
 		slices.Sort(c.want)
-		if diff := cmp.Diff(c.want, c.got); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", name, diff)
-		}
+		expect.Same(t, c.got, c.want, "%s", name)
 	}
 }
 
@@ -532,39 +518,28 @@ func TestANoticeIsShort(t *testing.T) {
 			t.Errorf("%s: %s\n%s", name, fault, m.Text)
 		}
 	}
-	if len(all) < 40 {
-		t.Errorf("only %d notices", len(all))
-	}
+	expect.That(t, len(all) >= 40, "only %d notices", len(all))
 }
 
 func TestANoticeOfAThousandInstancesFitsAndCounts(t *testing.T) {
 	m := aThousand(t, "2026-03-05")
-	if !strings.Contains(m.Subject, "1000 nodes stopped reporting") {
-		t.Errorf("subject %q", m.Subject)
-	}
+	expect.That(t, strings.Contains(m.Subject, "1000 nodes stopped reporting"), "subject %q", m.Subject)
 	if n := len(m.Text); n >= 20_000 {
 		t.Errorf("the text has %d bytes", n)
 	}
-	if !strings.HasPrefix(m.Text, "1000 nodes have ") || !strings.Contains(m.Text, " and 995 more\n") {
-		t.Errorf("the text does not count them all:\n%s", m.Text[:200])
-	}
+	expect.That(t, strings.HasPrefix(m.Text, "1000 nodes have ") && strings.Contains(m.Text, " and 995 more\n"), "the text does not count them all:\n%s", m.Text[:200])
 	var d NoticeDocument
 	must.Succeed(t, json.Unmarshal(m.JSON, &d))
-	if d.Count != 1000 || len(d.Instances)+d.Truncated != 1000 || d.Truncated == 0 {
-		t.Errorf("count %d, %d listed, %d left out", d.Count, len(d.Instances), d.Truncated)
-	}
-	if d.Action != "terminate" || d.Instances[0].Order == "" {
-		t.Errorf("what is being acted on comes first: action %s, first %+v", d.Action, d.Instances[0])
-	}
+	expect.That(t, d.Count == 1000 && len(d.Instances)+d.Truncated == 1000 && d.Truncated != 0, "count %d, %d listed, %d left out", d.Count, len(d.Instances), d.Truncated)
+	expect.That(t, d.Action == "terminate" && d.Instances[0].Order != "", "what is being acted on comes first: action %s, first %+v", d.Action, d.Instances[0])
 	for i, e := range d.Instances[1:] {
 		if !e.New {
 			t.Errorf("instance %d is no news and stands before news", i+1)
 			break
 		}
 	}
-	if n := published(t, m); n >= 256*1024 {
-		t.Errorf("the message has %d bytes, SNS takes 262144", n)
-	}
+	n := published(t, m)
+	expect.That(t, n < 256*1024, "the message has %d bytes, SNS takes 262144", n)
 }
 
 // published returns the size of a message as SNS counts it, in bytes.
@@ -583,18 +558,15 @@ func TestANoticeFitsWhateverPeopleWriteIntoTags(t *testing.T) {
 		if n := published(t, m); n >= 256*1024 {
 			t.Errorf("with %q in rollcall:hold the message has %d bytes, SNS takes 262144", c, n)
 		}
-		if n := len(m.Text); n >= 20_000 {
-			t.Errorf("with %q in rollcall:hold the text has %d bytes", c, n)
-		}
+		n := len(m.Text)
+		expect.That(t, n < 20_000, "with %q in rollcall:hold the text has %d bytes", c, n)
 	}
 }
 
 func TestANoticeDoesNotReorderWhatItIsGiven(t *testing.T) {
 	n := noticeOf(policy.Notify, entry(silent(2, time.Hour), func(e *plan.Entry) { e.New = false }), entry(silent(1, 2*time.Hour), func(*plan.Entry) {}))
 	n.sent(t)
-	if n.notice.Entries[0].Finding.Instance != instanceID(2) {
-		t.Error("the caller's entries were reordered")
-	}
+	expect.That(t, n.notice.Entries[0].Finding.Instance == instanceID(2), "the caller's entries were reordered")
 }
 
 // SNS requires subjects of printable ASCII with fewer than 100 characters.
@@ -613,12 +585,8 @@ func TestSubjectsAreWhatSNSTakes(t *testing.T) {
 			outcome, err := here.Outcome(id, remediate.Outcome{Order: order(f), Result: remediate.Acted}, now)
 			must.Succeed(t, err)
 			for _, s := range []string{notice.Subject, outcome.Subject} {
-				if len(s) == 0 || len(s) >= 100 {
-					t.Errorf("%q in %q: %d characters: %q", name, group, len(s), s)
-				}
-				if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
-					t.Errorf("%q in %q: not printable ASCII: %q", name, group, s)
-				}
+				expect.That(t, len(s) != 0 && len(s) < 100, "%q in %q: %d characters: %q", name, group, len(s), s)
+				expect.That(t, !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }), "%q in %q: not printable ASCII: %q", name, group, s)
 			}
 		}
 	}
@@ -638,9 +606,7 @@ func TestASubjectIsCutWhereItTellsLeast(t *testing.T) {
 		"how it ended":                    {subjectOver("demo", "resolved: 2 Unknown", "asg/w", "2 gone"), "demo: resolved: 2 Unknown in asg/w, 2 gone"},
 		"how it ended is left out":        {subjectOver(whole, "resolved: 40 Unknown", long, "20 recovered, 19 acted on, 1 gone"), "" + whole + ": resolved: 40 Unknown in nodegroup/web-worke...general-purpose-blue"},
 	} {
-		if tt.got != tt.want || len(tt.got) > subjectLength {
-			t.Errorf("%s:\n got %q\nwant %q", name, tt.got, tt.want)
-		}
+		expect.That(t, tt.got == tt.want && len(tt.got) <= subjectLength, "%s:\n got %q\nwant %q", name, tt.got, tt.want)
 	}
 }
 
@@ -662,12 +628,9 @@ func TestWhoeverActsTheOtherIsNotToldTo(t *testing.T) {
 		return m.Text
 	}
 	ordered := text(func(e *plan.Entry) { o := order(e.Finding); o.Action = plan.Reboot; e.Order = &o })
-	if strings.Contains(ordered, "reboot-instances") || !strings.Contains(ordered, "kubectl get pods -A") {
-		t.Errorf("with a reboot that is ordered:\n%s", ordered)
-	}
-	if told := text(func(*plan.Entry) {}); !strings.Contains(told, "reboot-instances") {
-		t.Errorf("with no order:\n%s", told)
-	}
+	expect.That(t, !strings.Contains(ordered, "reboot-instances") && strings.Contains(ordered, "kubectl get pods -A"), "with a reboot that is ordered:\n%s", ordered)
+	told := text(func(*plan.Entry) {})
+	expect.That(t, strings.Contains(told, "reboot-instances"), "with no order:\n%s", told)
 	for kind, tt := range map[roll.Kind]struct {
 		act  plan.Action
 		want string
@@ -679,9 +642,7 @@ func TestWhoeverActsTheOtherIsNotToldTo(t *testing.T) {
 			h := held(e.Finding, plan.ActionStuck, "it shows no effect")
 			h.Action, e.Finding.Kind, e.Held = tt.act, kind, &h
 		})
-		if !strings.Contains(stuck, tt.want) || strings.Contains(stuck, "rollcall:hold") {
-			t.Errorf("%s that is stuck:\n%s", kind, stuck)
-		}
+		expect.That(t, strings.Contains(stuck, tt.want) && !strings.Contains(stuck, "rollcall:hold"), "%s that is stuck:\n%s", kind, stuck)
 	}
 }
 
@@ -693,9 +654,7 @@ func TestTheNewsNameTheCauses(t *testing.T) {
 		"the cause reported before is now ruled out": {},
 	} {
 		n.News = []plan.News{plan.NewsCause}
-		if got := newsInWords(n); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		expect.Equal(t, newsInWords(n), want, "newsInWords(n)")
 	}
 }
 
@@ -707,9 +666,7 @@ func TestLongNamesDoNotHideWhatBecameOfAnOrder(t *testing.T) {
 		o.Order.Group, o.Order.Kind = roll.AutoScalingGroup(strings.Repeat("g", 255)), roll.ConditionFailed
 		m, err := here.Outcome(id, o, now)
 		must.Succeed(t, err)
-		if !strings.HasPrefix(m.Subject, "payments-") || !strings.Contains(m.Subject, ": "+outcomeInWords(o)) || len(m.Subject) > 99 {
-			t.Errorf("%s: %q", name, m.Subject)
-		}
+		expect.That(t, strings.HasPrefix(m.Subject, "payments-") && strings.Contains(m.Subject, ": "+outcomeInWords(o)) && len(m.Subject) <= 99, "%s: %q", name, m.Subject)
 	}
 }
 
@@ -719,9 +676,7 @@ func TestALongGroupDoesNotHideWhatIsDone(t *testing.T) {
 	f.Group = roll.AutoScalingGroup(strings.Repeat("g", 255))
 	n := noticeOf(policy.Remediate, entry(f, func(e *plan.Entry) { o := order(f); e.Order = &o }))
 	m := n.sent(t)
-	if !strings.Contains(m.Subject, "terminating 1") {
-		t.Errorf("got %q", m.Subject)
-	}
+	expect.That(t, strings.Contains(m.Subject, "terminating 1"), "got %q", m.Subject)
 }
 
 // A subscription that received a notice also receives its resolution.
@@ -729,9 +684,7 @@ func TestTheEndOfTroubleCarriesTheAttributesOfItsBeginning(t *testing.T) {
 	all := messages(t)
 	for _, pair := range [][2]string{{"notice-held", "notice-resolved"}, {"notice-held", "outcome-acted"}, {"notice-overdue", "notice-ordered"}, {"cluster-unreachable", "cluster-resolved"}, {"cluster-not-active", "cluster-resolved-incomplete"}} {
 		a, b := all[pair[0]].Attributes, all[pair[1]].Attributes
-		if a.Cluster != b.Cluster || a.Group != b.Group || a.Kind != b.Kind {
-			t.Errorf("%s: %+v, %s: %+v", pair[0], a, pair[1], b)
-		}
+		expect.That(t, a.Cluster == b.Cluster && a.Group == b.Group && a.Kind == b.Kind, "%s: %+v, %s: %+v", pair[0], a, pair[1], b)
 	}
 }
 
@@ -778,9 +731,7 @@ func TestANoticeAnnouncesNoTerminationThatIsNotToCome(t *testing.T) {
 		})),
 	} {
 		m := n.sent(t)
-		if strings.Contains(m.Text, "will be terminated") {
-			t.Errorf("%s: a person is told:\n%s", name, m.Text)
-		}
+		expect.That(t, !strings.Contains(m.Text, "will be terminated"), "%s: a person is told:\n%s", name, m.Text)
 		var d NoticeDocument
 		must.Succeed(t, json.Unmarshal(m.JSON, &d))
 		for _, i := range d.Instances {
@@ -824,9 +775,7 @@ func TestEachInstanceHasItsOwnTime(t *testing.T) {
 	n := noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), at(9*time.Minute)), entry(silent(2, 39*time.Minute), at(time.Minute)))
 	m := n.sent(t)
 	for _, want := range []string{"1 of 2 will be terminated at 2026-03-02 12:01:00Z", "1 of 2 will be terminated at 2026-03-02 12:09:00Z"} {
-		if !strings.Contains(m.Text, want) {
-			t.Errorf("the text lacks %q:\n%s", want, m.Text)
-		}
+		expect.That(t, strings.Contains(m.Text, want), "the text lacks %q:\n%s", want, m.Text)
 	}
 }
 
@@ -846,15 +795,13 @@ func TestWhatOthersWriteFillsAndForgesNothing(t *testing.T) {
 		})),
 	} {
 		m := n.sent(t)
-		if size := published(t, m); size >= 256*1024 {
-			t.Errorf("%s: the message has %d bytes, SNS takes 262144", name, size)
-		}
+		size := published(t, m)
+		expect.That(t, size < 256*1024, "%s: the message has %d bytes, SNS takes 262144", name, size)
 		if strings.Contains(m.Text, "\n  curl") || strings.Contains(m.Text, "\nTo end it") || strings.ContainsFunc(m.Text, roll.Misleads) {
 			t.Errorf("%s: the text says\n%s", name, m.Text[:2000])
 		}
-		if err := validate(t, noticeSchema(t), m.JSON); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := validate(t, noticeSchema(t), m.JSON)
+		expect.That(t, err == nil, "%s: %v", name, err)
 	}
 }
 
@@ -868,9 +815,8 @@ func TestWhatIsLeftToPeopleIsOneCommand(t *testing.T) {
 	}
 	n := noticeOf(policy.Remediate, entries...)
 	m := n.sent(t)
-	if commands := strings.Count(m.Text, "kubectl delete node "); commands != 1 || len(m.Text) > 20_000 {
-		t.Errorf("%d commands in %d bytes", commands, len(m.Text))
-	}
+	commands := strings.Count(m.Text, "kubectl delete node ")
+	expect.That(t, commands == 1 && len(m.Text) <= 20_000, "%d commands in %d bytes", commands, len(m.Text))
 }
 
 func TestTheNewsNameReasonsThatLast(t *testing.T) {
@@ -887,9 +833,8 @@ func TestTheNewsNameReasonsThatLast(t *testing.T) {
 		"SharedCause ZoneOutage": reasons(plan.SharedCause, plan.OneAtATime, plan.ZoneOutage, plan.SharedCause),
 		"OneAtATime":             reasons(plan.OneAtATime),
 	} {
-		if got := strings.Join(heldFor(entries), " "); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		got := strings.Join(heldFor(entries), " ")
+		expect.That(t, got == want, "got %q, want %q", got, want)
 	}
 }
 
@@ -907,9 +852,7 @@ func TestCommandsFitWhereTheyArePasted(t *testing.T) {
 	} {
 		m, err := tt.from.Notice(cluster, n.notice, n.mode, now)
 		must.Succeed(t, err)
-		if !strings.Contains(m.Text, tt.with) || strings.Contains(m.Text, tt.without) {
-			t.Errorf("%s: the text lacks %q, or has %q:\n%s", name, tt.with, tt.without, m.Text)
-		}
+		expect.That(t, strings.Contains(m.Text, tt.with) && !strings.Contains(m.Text, tt.without), "%s: the text lacks %q, or has %q:\n%s", name, tt.with, tt.without, m.Text)
 	}
 	// A fix that uses kubectl comes after the command that points it at the cluster.
 	for i := range n.notice.Entries {
@@ -917,9 +860,7 @@ func TestCommandsFitWhereTheyArePasted(t *testing.T) {
 	}
 	m := n.sent(t)
 	point, fix := strings.Index(m.Text, "update-kubeconfig"), strings.Index(m.Text, "kubectl taint nodes")
-	if point < 0 || fix < point || strings.Count(m.Text, "update-kubeconfig") != 1 {
-		t.Errorf("kubectl is pointed at the cluster at %d, and used at %d:\n%s", point, fix, m.Text)
-	}
+	expect.That(t, point >= 0 && fix >= point && strings.Count(m.Text, "update-kubeconfig") == 1, "kubectl is pointed at the cluster at %d, and used at %d:\n%s", point, fix, m.Text)
 }
 
 // The fix comes before the command that stops an act.
@@ -927,9 +868,8 @@ func TestWhatMattersComesFirst(t *testing.T) {
 	all := notices()["caused"]
 	all.notice.Entries[1].Held, all.notice.Entries[1].Step = nil, terminateAt(time.Minute)
 	m := all.sent(t)
-	if fix, stop := strings.Index(m.Text, "\n\nTo fix "), strings.Index(m.Text, "\nTo keep "); fix < 0 || stop < fix {
-		t.Errorf("an act follows: the fix comes at %d, how to stop it at %d\n%s", fix, stop, m.Text)
-	}
+	fix, stop := strings.Index(m.Text, "\n\nTo fix "), strings.Index(m.Text, "\nTo keep ")
+	expect.That(t, fix >= 0 && stop >= fix, "an act follows: the fix comes at %d, how to stop it at %d\n%s", fix, stop, m.Text)
 }
 
 func TestACodeInWords(t *testing.T) {
@@ -937,8 +877,6 @@ func TestACodeInWords(t *testing.T) {
 		"NodeRoleNotMapped": "node role not mapped", "SecurityGroupBlocksAPI": "security group blocks API", "AwsAuthArnIsInstanceProfile": "aws auth arn is instance profile",
 		"IMDSHopLimit": "IMDS hop limit", "DNSBroken": "DNS broken", "": "", "A": "a",
 	} {
-		if got := inWordsOf(code); got != want {
-			t.Errorf("%s: %q, want %q", code, got, want)
-		}
+		expect.Equal(t, inWordsOf(code), want, "%s", code)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/golden"
 	"rollcall/tests/harness/must"
 )
@@ -69,9 +70,7 @@ func TestAnOverviewOfAccounts(t *testing.T) {
 	html, err := page.Render(o.Page())
 	must.Succeed(t, err)
 	for _, want := range []string{"Roll call of 8 clusters in 2 accounts", "RootVolumeFull, ami/ami-0123456789abcdef0: 3 clusters in 2 accounts", "profile c: no AWS credentials", "shop (eu-west-1, account 123456789012)", "Causes that several clusters share"} {
-		if !strings.Contains(string(html), want) {
-			t.Errorf("the page lacks %q", want)
-		}
+		expect.That(t, strings.Contains(string(html), want), "the page lacks %q", want)
 	}
 }
 
@@ -98,9 +97,7 @@ func TestCausesAreSharedByWhatMeansTheSameElsewhere(t *testing.T) {
 					t.Errorf("%+v", s)
 				}
 			}
-			if got != tt.want {
-				t.Errorf("shared: %s, want %s", got, tt.want)
-			}
+			expect.Equal(t, got, tt.want, "shared")
 		})
 	}
 }
@@ -109,16 +106,14 @@ func TestAnOverviewSaysWhatWasNotJudged(t *testing.T) {
 	c := checks()["healthy"]
 	c.Assessment.Unjudged = []roll.InstanceID{instanceID(1)}
 	var b bytes.Buffer
-	if err := (Overview{Checks: []Check{c}}).Write(&b, Layout{}); err != nil || !strings.Contains(b.String(), "1 instance could not be") {
-		t.Errorf("%v: %s", err, b.String())
-	}
+	err := (Overview{Checks: []Check{c}}).Write(&b, Layout{})
+	expect.That(t, err == nil && strings.Contains(b.String(), "1 instance could not be"), "%v: %s", err, b.String())
 }
 
 func TestEveryListOfAnOverviewIsThere(t *testing.T) {
 	data, err := json.Marshal(Overview{}.Document())
-	if want := `{"at":"0001-01-01T00:00:00Z","accounts":[],"shared":[],"clusters":[],"unread":[]}`; err != nil || string(data) != want {
-		t.Errorf("%s, %v", data, err)
-	}
+	want := `{"at":"0001-01-01T00:00:00Z","accounts":[],"shared":[],"clusters":[],"unread":[]}`
+	expect.That(t, err == nil && string(data) == want, "%s, %v", data, err)
 }
 
 // printed returns a document as check prints it.
@@ -144,9 +139,8 @@ func TestAStoredCheckShowsTheSame(t *testing.T) {
 			made.Clusters[0].Groups = nil
 			want, err := page.Render(made)
 			must.Succeed(t, err)
-			if diff := cmp.Diff(string(want), rendered(t, found)); diff != "" {
-				t.Errorf("(-made +stored)\n%s", diff)
-			}
+			diff := cmp.Diff(string(want), rendered(t, found))
+			expect.That(t, diff == "", "(-made +stored)\n%s", diff)
 		})
 	}
 }
@@ -154,13 +148,9 @@ func TestAStoredCheckShowsTheSame(t *testing.T) {
 func TestStoredDocumentsAreReportedUnchanged(t *testing.T) {
 	text := strings.Replace(printed(t, checks()["diagnosed"]), `"nodes"`, `"later": {"field": "1"}, "nodes"`, 1)
 	found, err := Stored("a.json", []byte(text+"\n"+text))
-	if err != nil || len(found) != 2 {
-		t.Fatalf("%d results, %v", len(found), err)
-	}
+	must.That(t, err == nil && len(found) == 2, "%d results, %v", len(found), err)
 	latest, older := Latest(found)
-	if older != 1 {
-		t.Errorf("%d older ones", older)
-	}
+	expect.That(t, older == 1, "%d older ones", older)
 	data, err := json.Marshal(Overview{Checks: latest}.Document().Clusters[0])
 	must.Succeed(t, err)
 	if diff := cmp.Diff(indented(t, []byte(text)), indented(t, data)+"\n"); diff != "" {
@@ -180,9 +170,7 @@ func TestTheLatestResultOfEachClusterCounts(t *testing.T) {
 	if unknown, older := Latest([]Check{elsewhere, elsewhere}); older != 0 || len(unknown) != 2 {
 		t.Errorf("%d clusters of unknown accounts count", len(unknown))
 	}
-	if older != 2 || len(got) != 2 || !got[0].Snapshot.At.Equal(now.Add(3*time.Minute)) || got[1].Snapshot.Cluster.ID.Name != "b" {
-		t.Errorf("%d older, %+v", older, got)
-	}
+	expect.That(t, older == 2 && len(got) == 2 && got[0].Snapshot.At.Equal(now.Add(3*time.Minute)) && got[1].Snapshot.Cluster.ID.Name == "b", "%d older, %+v", older, got)
 }
 
 func TestABadFileNamesTheLine(t *testing.T) {
@@ -200,11 +188,8 @@ func TestABadFileNamesTheLine(t *testing.T) {
 		"of explain":             {strings.Replace(good, "{", `{"answers": [], `, 1), "a.json:1: not a result of rollcall check --output json: it is one of rollcall explain", 0},
 	} {
 		found, err := Stored("a.json", []byte(tt.text))
-		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || len(found) != tt.read {
-			t.Errorf("%s: %d results, %v, want %s", name, len(found), err, tt.want)
-		}
+		expect.That(t, err != nil && strings.HasPrefix(err.Error(), tt.want) && len(found) == tt.read, "%s: %d results, %v, want %s", name, len(found), err, tt.want)
 	}
-	if found, err := Stored("a.json", []byte(good+good+"\n")); err != nil || len(found) != 2 || found[0].Mode != policy.Observe {
-		t.Errorf("%v", err)
-	}
+	found, err := Stored("a.json", []byte(good+good+"\n"))
+	expect.That(t, err == nil && len(found) == 2 && found[0].Mode == policy.Observe, "%v", err)
 }

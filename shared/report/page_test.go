@@ -8,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rollcall/shared/assess"
 	"rollcall/shared/plan"
 	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/golden"
 	"rollcall/tests/harness/must"
 )
@@ -111,9 +110,7 @@ func TestAPageTellsWhatTheJSONTells(t *testing.T) {
 				want = append(want, string(n.Instance), n.Name, n.Why)
 			}
 			for _, w := range want {
-				if !strings.Contains(got, w) {
-					t.Errorf("%q is not on the page", w)
-				}
+				expect.That(t, strings.Contains(got, w), "%q is not on the page", w)
 			}
 		})
 	}
@@ -131,12 +128,10 @@ func TestAPageSaysThatNothingIsToBeDoneOnlyWhenSo(t *testing.T) {
 		if got := strings.HasPrefix(d.Clusters[0].Summary, "Nothing to do"); got != calm {
 			t.Errorf("%s: %q", name, d.Clusters[0].Summary)
 		}
-		if got := d.Clusters[0].Tone == page.ToneGood; got != calm {
-			t.Errorf("%s: tone %s", name, d.Clusters[0].Tone)
-		}
-		if _, unread := c.unread(); (d.Clusters[0].Unread != "") != unread {
-			t.Errorf("%s: unread %q", name, d.Clusters[0].Unread)
-		}
+		got := d.Clusters[0].Tone == page.ToneGood
+		expect.That(t, got == calm, "%s: tone %s", name, d.Clusters[0].Tone)
+		_, unread := c.unread()
+		expect.That(t, (d.Clusters[0].Unread != "") == unread, "%s: unread %q", name, d.Clusters[0].Unread)
 	}
 	if d := Page([]Check{all["healthy"], all["unreadable"]}); d.Subtitle != "1 cluster could not be judged. No finding in the rest." {
 		t.Error(d.Subtitle)
@@ -156,9 +151,7 @@ func TestFiguresSumClustersUp(t *testing.T) {
 		"Clusters: 3 (1 could not be judged) bad", "Nodes ready: 44 (of 51) warning", "Findings: 9 (8 past tolerance) bad",
 		"Oldest finding: 2d (in shop-production) ", "Held back: 3 () held", "Acts: 1 (and 3 refused, failed or unclear) warning",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, got, want, "figures")
 }
 
 func TestBucketsReachToTheDeadlineAndAsFarAsTimesDo(t *testing.T) {
@@ -176,9 +169,7 @@ func TestBucketsReachToTheDeadlineAndAsFarAsTimesDo(t *testing.T) {
 		"beyond all bounds":   {[]int{3600, 3601}, 15 * m, []page.Bucket{{UpTo: time.Hour, Count: 1}, {Count: 1}}},
 		"no deadline":         {[]int{40}, 0, []page.Bucket{{UpTo: 45 * s, Count: 1}}},
 	} {
-		if diff := cmp.Diff(c.want, buckets(c.took, c.deadline)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		expect.Same(t, buckets(c.took, c.deadline), c.want, "%s", name)
 	}
 }
 
@@ -193,9 +184,7 @@ func TestGroupsWithFindingsComeFirstAlsoWithoutNodes(t *testing.T) {
 		"nodegroup/web-blue managed-nodegroup 18/24 6 findings", "asg/web-workers-20260114 autoscaling-group 8/8 2 findings",
 		"nodepool/default karpenter 0/0 1 finding", "nodepool/gpu karpenter 1/2 ",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, got, want, "groups")
 }
 
 func TestWhatIsLeftOutIsCounted(t *testing.T) {
@@ -210,16 +199,12 @@ func TestWhatIsLeftOutIsCounted(t *testing.T) {
 			drawn++
 		}
 	}
-	if drawn != pageCharts {
-		t.Errorf("the times of %d groups are drawn", drawn)
-	}
+	expect.That(t, drawn == pageCharts, "the times of %d groups are drawn", drawn)
 	if got := rendered(t, many(1, 2000)); !strings.Contains(got, "and 1500 more: rollcall check --output json has all of them") || !strings.Contains(got, ">2000</") {
 		t.Error("the page does not say what it leaves out")
 	}
 	for _, c := range Page(many(100, 20)).Clusters {
-		if len(c.Findings) != pageEach {
-			t.Errorf("%s: %d findings", c.Name, len(c.Findings))
-		}
+		expect.That(t, len(c.Findings) == pageEach, "%s: %d findings", c.Name, len(c.Findings))
 	}
 }
 
@@ -257,9 +242,8 @@ func many(clusters, findings int) []Check {
 
 func TestALargePageIsStillRead(t *testing.T) {
 	for name, checks := range map[string][]Check{"2,000 findings": many(1, 2000), "100 clusters": many(100, 20), "100 calm clusters": many(100, 0)} {
-		if n := len(rendered(t, checks)); n > 6<<20 {
-			t.Errorf("%s: %d KB", name, n>>10)
-		}
+		n := len(rendered(t, checks))
+		expect.That(t, n <= 6<<20, "%s: %d KB", name, n>>10)
 	}
 }
 
@@ -291,12 +275,8 @@ func TestAPageAnswersFirst(t *testing.T) {
 		"Happens by itself: shop: 2 terminate at 12:09Z, 1 terminated, 1 still within tolerance",
 		"Happens by itself: quiet: 1 still within tolerance",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, got, want, "answers")
 	for _, a := range Page([]Check{all["healthy"]}).Answers[1:] {
-		if a.Tone != page.ToneGood || len(a.Lines) != 1 || a.Lines[0].Text != "Nothing." {
-			t.Errorf("%+v", a)
-		}
+		expect.That(t, a.Tone == page.ToneGood && len(a.Lines) == 1 && a.Lines[0].Text == "Nothing.", "%+v", a)
 	}
 }

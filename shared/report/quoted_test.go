@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // hostile is what a name may end in. A shell that reads it unquoted runs it.
@@ -95,9 +96,7 @@ func checkCommands(t *testing.T, name string, recipes []recipe) {
 	t.Helper()
 	for _, r := range recipes {
 		for _, c := range r.commands {
-			if strings.Contains(c, "\n") {
-				t.Errorf("%s: more than one line: %s", name, c)
-			}
+			expect.That(t, !strings.Contains(c, "\n"), "%s: more than one line: %s", name, c)
 			run, expands := readBy(t, c)
 			if expands || len(run) == 0 || slices.ContainsFunc(run, func(p string) bool { return !slices.Contains(programs, p) }) {
 				t.Errorf("%s: a shell expands or runs a part of a name (%v, %v):\n%s", name, run, expands, c)
@@ -160,7 +159,6 @@ func TestAProgramGetsTheNamesAsTheyAre(t *testing.T) {
 	if want := paste.Word("workers" + hostile); !strings.Contains(launches(cluster, f)[0], " "+want+" ") {
 		t.Errorf("%s has no %s", launches(cluster, f)[0], want)
 	}
-	if run, expands := readBy(t, fmt.Sprintf("aws x %s", paste.Word(hostile))); len(run) != 1 || expands {
-		t.Errorf("%v, %v", run, expands)
-	}
+	run, expands := readBy(t, fmt.Sprintf("aws x %s", paste.Word(hostile)))
+	expect.That(t, len(run) == 1 && !expands, "%v, %v", run, expands)
 }

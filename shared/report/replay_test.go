@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/report"
 	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -68,9 +69,7 @@ assumed to stay as it was.
 	for line := range strings.Lines(out.String()) {
 		got.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
-	if got.String() != want {
-		t.Errorf("%s", out.String())
-	}
+	expect.That(t, got.String() == want, "%s", out.String())
 }
 
 func TestAReplayAsJSONAndAsAPage(t *testing.T) {
@@ -80,7 +79,6 @@ func TestAReplayAsJSONAndAsAPage(t *testing.T) {
 		len(gentle.Holds) != 2 || gentle.Holds[1] != (report.ReplayedHold{Reason: plan.SharedCause, Instances: 2, Hours: 3, Detail: "because of i-2"}) {
 		t.Errorf("%+v", d)
 	}
-	if data, err := page.Render(twoPolicies().Page()); err != nil || !strings.Contains(string(data), "gentle.yaml") || !strings.Contains(string(data), "Acts that differ") {
-		t.Errorf("%v: %d bytes", err, len(data))
-	}
+	data, err := page.Render(twoPolicies().Page())
+	expect.That(t, err == nil && strings.Contains(string(data), "gentle.yaml") && strings.Contains(string(data), "Acts that differ"), "%v: %d bytes", err, len(data))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -47,29 +48,21 @@ func TestPublishesTextToMailAndJSONToAllOthers(t *testing.T) {
 	for name, m := range messages(t) {
 		fake := &topicFake{}
 		must.Succeed(t, NewTopic(fake, topic, "", nobody).Publish(t.Context(), m))
-		if len(fake.published) != 1 {
-			t.Fatalf("%s: %d requests", name, len(fake.published))
-		}
+		must.That(t, len(fake.published) == 1, "%s: %d requests", name, len(fake.published))
 		in := fake.published[0]
 		if aws.ToString(in.TopicArn) != topic || aws.ToString(in.Subject) != m.Subject || aws.ToString(in.MessageStructure) != "json" || in.TargetArn != nil || in.PhoneNumber != nil {
 			t.Errorf("%s: %+v", name, in)
 		}
 		var body map[string]string
 		must.Succeed(t, json.Unmarshal([]byte(aws.ToString(in.Message)), &body))
-		if diff := cmp.Diff(map[string]string{"default": string(m.JSON), "email": m.Text}, body); diff != "" {
-			t.Errorf("%s: (-want +got)\n%s", name, diff)
-		}
+		expect.Same(t, body, map[string]string{"default": string(m.JSON), "email": m.Text}, "%s", name)
 		got := map[string]string{}
 		for name, v := range in.MessageAttributes {
-			if aws.ToString(v.DataType) != "String" || aws.ToString(v.StringValue) == "" {
-				t.Errorf("attribute %s: %+v: SNS refuses empty ones", name, v)
-			}
+			expect.That(t, aws.ToString(v.DataType) == "String" && aws.ToString(v.StringValue) != "", "attribute %s: %+v: SNS refuses empty ones", name, v)
 			got[name] = aws.ToString(v.StringValue)
 		}
 		want := map[string]string{"cluster": m.Attributes.Cluster, "group": m.Attributes.Group, "kind": m.Attributes.Kind, "cause": m.Attributes.Cause, "severity": string(m.Attributes.Severity), "action": m.Attributes.Action, "news": m.Attributes.News, "incident": m.Attributes.Incident}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: attributes (-want +got)\n%s", name, diff)
-		}
+		expect.Same(t, got, want, "%s: attributes", name)
 	}
 }
 
@@ -86,9 +79,8 @@ func TestTheReleaseIsNamed(t *testing.T) {
 		if got := in.MessageAttributes["release"]; aws.ToString(got.StringValue) != "1.4.0" {
 			t.Errorf("%s: the attribute release is %q", aws.ToString(in.TopicArn), aws.ToString(got.StringValue))
 		}
-		if n := len(in.MessageAttributes); n > 10 {
-			t.Errorf("%d attributes: raw delivery to a queue takes ten", n)
-		}
+		n := len(in.MessageAttributes)
+		expect.That(t, n <= 10, "%d attributes: raw delivery to a queue takes ten", n)
 	}
 }
 
@@ -102,9 +94,7 @@ func TestAFailedPublishNamesCallAndCaller(t *testing.T) {
 	fake := &topicFake{err: &smithy.OperationError{ServiceID: "SNS", OperationName: "Publish", Err: &smithy.GenericAPIError{Code: "AuthorizationError", Message: "User: " + me + " is not authorized to perform: SNS:Publish on resource: " + topic + " because no resource-based policy allows the SNS:Publish action"}}}
 	err := NewTopic(fake, topic, "", func(context.Context) string { return me }).Publish(t.Context(), Message{Subject: "s", Text: "t", JSON: []byte("{}")})
 	want := "sns:Publish was denied to " + me + " because no resource-based policy allows the SNS:Publish action: allow sns:Publish on " + topic + " in the resource-based policy that applies to that role"
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
+	expect.That(t, err != nil && err.Error() == want, "got  %v\nwant %s", err, want)
 }
 
 const chatTopic = topic + "-chat"
@@ -128,16 +118,11 @@ func TestPublishesToChats(t *testing.T) {
 	for name, m := range messages(t) {
 		fake := &topicFake{}
 		must.Succeed(t, NewTopic(fake, topic, chatTopic, nobody).Publish(t.Context(), m))
-		if len(fake.published) != 2 {
-			t.Fatalf("%s: %d requests", name, len(fake.published))
-		}
+		must.That(t, len(fake.published) == 2, "%s: %d requests", name, len(fake.published))
 		in := fake.published[1]
-		if aws.ToString(in.TopicArn) != chatTopic || in.MessageStructure != nil || aws.ToString(in.Message) != string(m.Chat) {
-			t.Errorf("%s: %+v", name, in)
-		}
-		if diff := cmp.Diff(fake.published[0].MessageAttributes, in.MessageAttributes, cmpopts.IgnoreUnexported(types.MessageAttributeValue{})); diff != "" {
-			t.Errorf("%s: attributes (-notice +chat)\n%s", name, diff)
-		}
+		expect.That(t, aws.ToString(in.TopicArn) == chatTopic && in.MessageStructure == nil && aws.ToString(in.Message) == string(m.Chat), "%s: %+v", name, in)
+		diff := cmp.Diff(fake.published[0].MessageAttributes, in.MessageAttributes, cmpopts.IgnoreUnexported(types.MessageAttributeValue{}))
+		expect.That(t, diff == "", "%s: attributes (-notice +chat)\n%s", name, diff)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/golden"
 	"rollcall/tests/harness/must"
 )
@@ -200,12 +201,9 @@ func TestTables(t *testing.T) {
 // Without a memory there is no next check.
 func TestWithoutAMemoryNoNextCheckIsPromised(t *testing.T) {
 	c := checks()["diagnosed"]
-	if !strings.Contains(table(t, c), "next check at") {
-		t.Fatal("the table tells of no next check in any case")
-	}
-	if c.Unremembered = true; strings.Contains(table(t, c), "next check at") {
-		t.Error("it promises another check")
-	}
+	must.That(t, strings.Contains(table(t, c), "next check at"), "the table tells of no next check in any case")
+	c.Unremembered = true
+	expect.That(t, !strings.Contains(table(t, c), "next check at"), "it promises another check")
 }
 
 // account returns the checks of an account: those of checks() under distinct names, and some
@@ -249,9 +247,7 @@ func TestTheMostUrgentComesFirst(t *testing.T) {
 		at := -1
 		for _, name := range []string{"unreadable", "oldest", "younger", "partial", "warned", "a", "b"} {
 			i := strings.Index("\n"+got, "\n"+name+" (")
-			if i <= at {
-				t.Fatalf("%s is not in its place:\n%s", name, got)
-			}
+			must.That(t, i > at, "%s is not in its place:\n%s", name, got)
 			at = i
 		}
 	}
@@ -263,9 +259,8 @@ func TestNothingToDoIsOneLine(t *testing.T) {
 	for i, name := range []string{"healthy", "starting", "watching", "registration"} {
 		c := named(all[name], fmt.Sprintf("%d-%s", i, name))
 		calm = append(calm, c)
-		if got := table(t, c); strings.Count(got, "\n") != 1 || !strings.Contains(got, "nothing to do") {
-			t.Errorf("%s:\n%s", name, got)
-		}
+		got := table(t, c)
+		expect.That(t, strings.Count(got, "\n") == 1 && strings.Contains(got, "nothing to do"), "%s:\n%s", name, got)
 	}
 	if got := table(t, calm...); strings.Count(got, "\n") != len(calm) {
 		t.Errorf("%d clusters:\n%s", len(calm), got)
@@ -273,9 +268,8 @@ func TestNothingToDoIsOneLine(t *testing.T) {
 	huge := named(all["watching"], strings.Repeat("long-name-", 10))
 	huge.Snapshot.Cluster.ID.Region = "ap-northeast-1"
 	huge.Assessment.Nodes, huge.Assessment.Ready, huge.Assessment.Waiting = 100_000, 99_999, 10_000
-	if got := table(t, huge); strings.Count(got, "\n") != 1 || !strings.Contains(got, "99999 of 100000 nodes ready, 10000 starting, 1 watched") {
-		t.Errorf("a large one:\n%s", got)
-	}
+	got := table(t, huge)
+	expect.That(t, strings.Count(got, "\n") == 1 && strings.Contains(got, "99999 of 100000 nodes ready, 10000 starting, 1 watched"), "a large one:\n%s", got)
 }
 
 // A note is no finding, but must be shown.
@@ -302,15 +296,12 @@ func TestDocuments(t *testing.T) {
 func TestEveryListOfADocumentIsThere(t *testing.T) {
 	data, err := json.Marshal(Check{Snapshot: &roll.Snapshot{At: now}}.Document())
 	must.Succeed(t, err)
-	if bytes.Contains(data, []byte("null")) {
-		t.Errorf("got %s", data)
-	}
+	expect.That(t, !bytes.Contains(data, []byte("null")), "got %s", data)
 	var d map[string]any
 	must.Succeed(t, json.Unmarshal(data, &d))
 	for _, list := range []string{"notes", "findings", "watching", "orders", "held", "outcomes", "taggedNotNodes", "registration"} {
-		if got, ok := d[list].([]any); !ok || len(got) != 0 {
-			t.Errorf("%s: %v", list, d[list])
-		}
+		got, ok := d[list].([]any)
+		expect.That(t, ok && len(got) == 0, "%s: %v", list, d[list])
 	}
 }
 
@@ -352,9 +343,7 @@ func narrow(t *testing.T, c Check) {
 			if n := columns(line); n > 80 && len(strings.Fields(line)) > 1 && !strings.Contains(fixes(c), strings.TrimSpace(line)) {
 				t.Errorf("%d columns:\n%s", n, line)
 			}
-			if strings.TrimRight(line, " ") != line {
-				t.Errorf("blanks at the end of %q", line)
-			}
+			expect.That(t, strings.TrimRight(line, " ") == line, "blanks at the end of %q", line)
 		}
 	}
 }
@@ -398,9 +387,8 @@ func TestTablesAreNarrowWhateverNamesHold(t *testing.T) {
 		c.Assessment.Notes = append(c.Assessment.Notes, sentence())
 		c.Assessment.Registration = map[roll.Group]assess.RegistrationTimes{roll.Group(name(255)): {Count: r.IntN(257), P99: time.Duration(r.Int64N(int64(200 * time.Hour)))}}
 		narrow(t, c)
-		if got := tables(t, []Check{c}, true); strings.ContainsFunc(got, roll.Misleads) {
-			t.Fatalf("what misleads a terminal is in the table:\n%q", got)
-		}
+		got := tables(t, []Check{c}, true)
+		must.That(t, !strings.ContainsFunc(got, roll.Misleads), "what misleads a terminal is in the table:\n%q", got)
 		if t.Failed() {
 			return
 		}
@@ -417,13 +405,10 @@ func TestALongTableIsCutAndSaysSo(t *testing.T) {
 	}
 	got := table(t, c)
 	for _, want := range []string{"and 140 more findings", "and 140 more; --verbose"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("nothing of %q:\n%s", want, got)
-		}
+		expect.That(t, strings.Contains(got, want), "nothing of %q:\n%s", want, got)
 	}
-	if all := tables(t, []Check{c}, true); strings.Count(all, " 3h ") != 200 || strings.Contains(all, "--verbose") {
-		t.Error("--verbose does not tell all")
-	}
+	all := tables(t, []Check{c}, true)
+	expect.That(t, strings.Count(all, " 3h ") == 200 && !strings.Contains(all, "--verbose"), "--verbose does not tell all")
 }
 
 func TestWhatIsHeldForOneReasonIsToldOnce(t *testing.T) {
@@ -442,9 +427,7 @@ func TestWhatIsHeldForOneReasonIsToldOnce(t *testing.T) {
 func TestNothingIsCalledFineThatWasNotRead(t *testing.T) {
 	for name, c := range checks() {
 		calm := strings.Contains(table(t, c), "nothing to do")
-		if want := c.Complete() && len(c.Findings()) == 0; calm != want {
-			t.Errorf("%s: says that nothing is to be done: %v, want %v", name, calm, want)
-		}
+		expect.Equal(t, calm, c.Complete() && len(c.Findings()) == 0, "%s: says that nothing is to be done", name)
 		if d := c.Document(); d.Complete != c.Complete() || d.Complete == (len(c.Snapshot.Gaps)+len(c.Faults) > 0) {
 			t.Errorf("%s: complete %v with %d gaps and %d faults", name, d.Complete, len(c.Snapshot.Gaps), len(c.Faults))
 		}
@@ -458,9 +441,7 @@ func TestATableSaysWhatFollowsOrCame(t *testing.T) {
 		for line := range strings.Lines(got) {
 			found = found || strings.Contains(line, string(instanceID(instance))) && strings.HasSuffix(strings.TrimSpace(line), " "+want)
 		}
-		if !found {
-			t.Errorf("no line of instance %d ends in %q:\n%s", instance, want, got)
-		}
+		expect.That(t, found, "no line of instance %d ends in %q:\n%s", instance, want, got)
 	}
 }
 
@@ -471,14 +452,10 @@ func TestATableSaysWhatBecameOfEveryAct(t *testing.T) {
 		for line := range strings.Lines(got) {
 			found = found || strings.Contains(line, string(instanceID(instance))) && strings.HasSuffix(strings.TrimSpace(line), " "+want)
 		}
-		if !found {
-			t.Errorf("no line of instance %d ends in %q:\n%s", instance, want, got)
-		}
+		expect.That(t, found, "no line of instance %d ends in %q:\n%s", instance, want, got)
 	}
 	for _, k := range roll.Kinds() {
-		if !strings.Contains(got, "\n  "+string(k)+" ") {
-			t.Errorf("no line begins with %s:\n%s", k, got)
-		}
+		expect.That(t, strings.Contains(got, "\n  "+string(k)+" "), "no line begins with %s:\n%s", k, got)
 	}
 }
 
@@ -490,9 +467,8 @@ func TestRegistrationTimesAreTheSlowestFirst(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	d := c.Document()
-	if want := (RegistrationDocument{Group: "nodepool/gpu", Count: 4, P50: 180, P95: 720, P99: 3900}); len(d.Registration) != 15 || d.Registration[0] != want {
-		t.Errorf("got %d, the first %+v, want %+v", len(d.Registration), d.Registration[0], want)
-	}
+	want := (RegistrationDocument{Group: "nodepool/gpu", Count: 4, P50: 180, P95: 720, P99: 3900})
+	expect.That(t, len(d.Registration) == 15 && d.Registration[0] == want, "got %d, the first %+v, want %+v", len(d.Registration), d.Registration[0], want)
 	c.Assessment.Registration = registrations(9)
 	if got := tables(t, []Check{c}, true); strings.Contains(got, "more") {
 		t.Errorf("ten groups are not cut:\n%s", got)
@@ -504,9 +480,7 @@ func TestAgesHaveOneOrTwoUnits(t *testing.T) {
 		-time.Second: "0s", 0: "0s", 999 * time.Millisecond: "0s", 45 * time.Second: "45s", 119 * time.Second: "119s", 2 * time.Minute: "2m",
 		119 * time.Minute: "119m", 2 * time.Hour: "2h", 3*time.Hour + 5*time.Minute: "3h5m", 47*time.Hour + 59*time.Minute: "47h59m", 48 * time.Hour: "2d", 1000 * 24 * time.Hour: "1000d",
 	} {
-		if got := Age(d); got != want {
-			t.Errorf("Age(%v) = %s, want %s", d, got, want)
-		}
+		expect.Equal(t, Age(d), want, "Age(%v)", d)
 	}
 }
 
@@ -522,9 +496,8 @@ func TestShortKeepsBothEnds(t *testing.T) {
 		{"größenwahnsinnig", 8, "grö…nnig"},
 		{"", 4, ""},
 	} {
-		if got := short(tt.in, tt.n); got != tt.want || utf8.RuneCountInString(got) > tt.n {
-			t.Errorf("short(%q, %d) = %q, want %q", tt.in, tt.n, got, tt.want)
-		}
+		got := short(tt.in, tt.n)
+		expect.That(t, got == tt.want && utf8.RuneCountInString(got) <= tt.n, "short(%q, %d) = %q, want %q", tt.in, tt.n, got, tt.want)
 	}
 }
 
@@ -539,9 +512,8 @@ func (w *full) Write(p []byte) (int, error) {
 
 func TestAFailedWriteIsTold(t *testing.T) {
 	for lines := range 5 {
-		if err := Tables(&full{lines}, []Check{checks()["findings"]}, Layout{Columns: 80}); err == nil {
-			t.Errorf("the write after line %d failed, and nobody is told", lines)
-		}
+		err := Tables(&full{lines}, []Check{checks()["findings"]}, Layout{Columns: 80})
+		expect.That(t, err != nil, "the write after line %d failed, and nobody is told", lines)
 	}
 }
 
@@ -572,12 +544,10 @@ func TestATableIsAsWideAsTheTerminal(t *testing.T) {
 				t.Errorf("%d columns: %q", columns, line)
 			}
 		}
-		if whole := strings.Contains(text, "nodegroup/workers-for-the-payments-of-the-northern-region-2026"); whole != tt.whole {
-			t.Errorf("%d columns: the group is whole: %t\n%s", columns, whole, text)
-		}
-		if beside := strings.Contains(text, "INSTANCE            NODE"); beside != tt.beside {
-			t.Errorf("%d columns: the nodes are beside: %t\n%s", columns, beside, text)
-		}
+		whole := strings.Contains(text, "nodegroup/workers-for-the-payments-of-the-northern-region-2026")
+		expect.That(t, whole == tt.whole, "%d columns: the group is whole: %t\n%s", columns, whole, text)
+		beside := strings.Contains(text, "INSTANCE            NODE")
+		expect.That(t, beside == tt.beside, "%d columns: the nodes are beside: %t\n%s", columns, beside, text)
 	}
 }
 
@@ -589,36 +559,26 @@ func TestNothingIsCutWhereThereIsNoTerminal(t *testing.T) {
 	}
 	for _, l := range []Layout{{}, {Columns: 80, Wide: true}} {
 		text := drawn(t, l, c)
-		if strings.Contains(text, "…") || strings.Contains(text, "more findings") {
-			t.Errorf("it is cut:\n%s", text)
-		}
+		expect.That(t, !strings.Contains(text, "…") && !strings.Contains(text, "more findings"), "it is cut:\n%s", text)
 		row := regexp.MustCompile(`(?m)^ +Unknown +i-00000000000000006 +ip-10-0-12-6.eu-west-1.compute.internal +nodegroup/workers-for-the-payments-of-the-northern-region-2026 +2d +held`)
-		if !row.MatchString(text) {
-			t.Errorf("no row of its own in\n%s", text)
-		}
+		expect.That(t, row.MatchString(text), "no row of its own in\n%s", text)
 	}
-	if text := drawn(t, Layout{Columns: 80}, c); !strings.Contains(text, "more findings; --verbose lists all of them") {
-		t.Error("a terminal is flooded")
-	}
+	text := drawn(t, Layout{Columns: 80}, c)
+	expect.That(t, strings.Contains(text, "more findings; --verbose lists all of them"), "a terminal is flooded")
 }
 
 func TestWideHasZonesAndCauses(t *testing.T) {
 	text := drawn(t, Layout{Wide: true}, checks()["diagnosed"])
 	for _, want := range []string{"ZONE", "CAUSE", " NodeRoleNotMapped\n", " LaunchTemplateDrift (perhaps)\n"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
+		expect.That(t, strings.Contains(text, want), "no %q in\n%s", want, text)
 	}
 }
 
 func TestColorsOnlyIfAskedFor(t *testing.T) {
 	for _, c := range []Check{checks()["findings"], checks()["healthy"]} {
 		plainly, painted := drawn(t, Layout{Columns: 80}, c), drawn(t, Layout{Columns: 80, Color: true}, c)
-		if strings.Contains(plainly, "\x1b") || !strings.Contains(painted, "\x1b[") {
-			t.Errorf("without colors %q, with them %q", plainly, painted)
-		}
-		if stripped := regexp.MustCompile(`\x1b\[\d*m`).ReplaceAllString(painted, ""); stripped != plainly {
-			t.Errorf("colors change the text:\n%s", stripped)
-		}
+		expect.That(t, !strings.Contains(plainly, "\x1b") && strings.Contains(painted, "\x1b["), "without colors %q, with them %q", plainly, painted)
+		stripped := regexp.MustCompile(`\x1b\[\d*m`).ReplaceAllString(painted, "")
+		expect.That(t, stripped == plainly, "colors change the text:\n%s", stripped)
 	}
 }
