@@ -14,6 +14,8 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 func TestReadsTheCluster(t *testing.T) {
@@ -81,9 +83,7 @@ func TestSaysWhyTheClusterCannotBeRead(t *testing.T) {
 			tt.spoil(a)
 			s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 			want := []roll.Gap{{Scope: roll.ScopeCluster, Kind: tt.kind, Call: "eks:DescribeCluster", Detail: tt.detail}}
-			if !slices.Equal(s.Gaps, want) {
-				t.Errorf("gaps\n got %+v\nwant %+v", s.Gaps, want)
-			}
+			expect.That(t, slices.Equal(s.Gaps, want), "gaps\n got %+v\nwant %+v", s.Gaps, want)
 			calls := []string{"eks:DescribeCluster"}
 			if tt.kind == roll.GapClusterGone {
 				calls = append(calls, "ec2:DescribeInstances")
@@ -106,9 +106,7 @@ func TestAClusterThatCannotBeDescribedHasItsIDIfTheAccountIsKnown(t *testing.T) 
 		o := a.observer()
 		o.account = account
 		for _, s := range []*roll.Snapshot{o.Snapshot(t.Context(), "demo", at, roll.Watch{}), o.Target(t.Context(), "demo", "i-00000001", at, roll.Watch{})} {
-			if s.Cluster.ID != want || s.Cluster.ModeTag != roll.ModeTagUnread || s.Cluster.Status != "" || s.Whole() {
-				t.Errorf("account %q: %+v", account, s.Cluster)
-			}
+			expect.That(t, s.Cluster.ID == want && s.Cluster.ModeTag == roll.ModeTagUnread && s.Cluster.Status == "" && !s.Whole(), "account %q: %+v", account, s.Cluster)
 		}
 	}
 }
@@ -117,9 +115,8 @@ func TestAClusterThatCannotBeDescribedHasItsIDIfTheAccountIsKnown(t *testing.T) 
 func TestTheAccountOfADeletedClusterIsThatOfItsInstances(t *testing.T) {
 	o := forsaken(t).observer()
 	o.account = "111122223333"
-	if s := o.Snapshot(t.Context(), "demo", at, roll.Watch{}); s.Cluster.ID != (roll.ClusterID{Region: "eu-west-1", Name: "demo"}) || s.Cluster.ModeTag != "" {
-		t.Errorf("%+v", s.Cluster)
-	}
+	s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
+	expect.That(t, s.Cluster.ID == (roll.ClusterID{Region: "eu-west-1", Name: "demo"}) && s.Cluster.ModeTag == "", "%+v", s.Cluster)
 }
 
 func TestAClusterThatIsNotActiveIsReadAndSaidToBe(t *testing.T) {
@@ -130,15 +127,9 @@ func TestAClusterThatIsNotActiveIsReadAndSaidToBe(t *testing.T) {
 		a.join(1)
 		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 		want := []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapClusterNotActive, Call: "eks:DescribeCluster", Detail: "cluster demo is " + string(status) + ", not ACTIVE: nothing is concluded about its nodes"}}
-		if !slices.Equal(s.Gaps, want) || s.Whole() {
-			t.Errorf("%s: gaps %+v", status, s.Gaps)
-		}
-		if s.StatusRead != roll.Unreadable {
-			t.Errorf("%s: status checks %v", status, s.StatusRead)
-		}
-		if len(s.Instances) != 1 || len(s.Nodes) != 1 {
-			t.Errorf("%s: %d instances and %d nodes, want what there is to report", status, len(s.Instances), len(s.Nodes))
-		}
+		expect.That(t, slices.Equal(s.Gaps, want) && !s.Whole(), "%s: gaps %+v", status, s.Gaps)
+		expect.Equal(t, s.StatusRead, roll.Unreadable, "%s: status checks", status)
+		expect.That(t, len(s.Instances) == 1 && len(s.Nodes) == 1, "%s: %d instances and %d nodes, want what there is to report", status, len(s.Instances), len(s.Nodes))
 	}
 }
 
@@ -156,9 +147,7 @@ func TestAClockThatIsWrongIsAGap(t *testing.T) {
 		t.Cleanup(server.Close)
 		o := New(Options{AWS: aws.Config{Region: "eu-west-1", BaseEndpoint: aws.String(server.URL), Credentials: aws.AnonymousCredentials{}}})
 		_, gap := o.Cluster(t.Context(), "demo")
-		if (gap != nil) != tt.gap {
-			t.Errorf("%s ahead: gap %+v", tt.ahead, gap)
-		}
+		expect.That(t, (gap != nil) == tt.gap, "%s ahead: gap %+v", tt.ahead, gap)
 		if gap != nil && (gap.Scope != roll.ScopeCluster || !strings.HasPrefix(gap.Detail, "this machine's clock differs from that of AWS by ")) {
 			t.Errorf("%s ahead: %+v", tt.ahead, gap)
 		}
@@ -169,15 +158,10 @@ func TestListsEveryClusterInOrder(t *testing.T) {
 	a := newAccount(t)
 	a.clusters = []string{"web", "batch", "Demo", "demo", "gpu"}
 	got, err := a.observer().Clusters(t.Context())
-	if err != nil || !slices.Equal(got, []string{"Demo", "batch", "demo", "gpu", "web"}) {
-		t.Errorf("got %v, %v", got, err)
-	}
+	expect.That(t, err == nil && slices.Equal(got, []string{"Demo", "batch", "demo", "gpu", "web"}), "got %v, %v", got, err)
 	a.fail["eks:ListClusters 5"] = apiError("EKS", "ListClusters", "AccessDeniedException", "no")
 	got, err = a.observer().Clusters(t.Context())
-	if err == nil || got != nil {
-		t.Fatalf("page 2 failed, and still: %v", got)
-	}
-	if want := "eks:ListClusters was denied to " + principal + ": allow eks:ListClusters for that role"; err.Error() != want {
-		t.Errorf("error\n got %s\nwant %s", err, want)
-	}
+	must.That(t, err != nil && got == nil, "page 2 failed, and still: %v", got)
+	want := "eks:ListClusters was denied to " + principal + ": allow eks:ListClusters for that role"
+	expect.That(t, err.Error() == want, "error\n got %s\nwant %s", err, want)
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 func suspects(from, to int, q roll.Question) []roll.Question {
@@ -47,9 +49,7 @@ func TestAsksAutoScalingInBatchesOfFifty(t *testing.T) {
 	for _, b := range a.batches {
 		sizes = append(sizes, len(b))
 	}
-	if !slices.Equal(sizes, []int{50, 50, 20}) || len(s.Gaps) != 0 || len(s.Details) != 120 {
-		t.Errorf("batches of %v, gaps %+v, %d details", sizes, s.Gaps, len(s.Details))
-	}
+	expect.That(t, slices.Equal(sizes, []int{50, 50, 20}) && len(s.Gaps) == 0 && len(s.Details) == 120, "batches of %v, gaps %+v, %d details", sizes, s.Gaps, len(s.Details))
 	for n, want := range map[int]roll.Detail{
 		1:   {LifecycleRead: roll.Yes, Lifecycle: "InService", ScaleInProtected: roll.No},
 		2:   {LifecycleRead: roll.Yes, Lifecycle: "Warmed:Stopped", ScaleInProtected: roll.No},
@@ -57,9 +57,7 @@ func TestAsksAutoScalingInBatchesOfFifty(t *testing.T) {
 		7:   {LifecycleRead: roll.Yes, Lifecycle: "InService", ScaleInProtected: roll.Yes},
 		120: {LifecycleRead: roll.Yes, Lifecycle: "InService", ScaleInProtected: roll.No},
 	} {
-		if got := s.Details[roll.InstanceID(instanceID(n))]; got != want {
-			t.Errorf("instance %d: got %+v, want %+v", n, got, want)
-		}
+		expect.Equal(t, s.Details[roll.InstanceID(instanceID(n))], want, "instance %d", n)
 	}
 }
 
@@ -72,20 +70,15 @@ func TestAfterABatchThatFailsTheRestIsUnreadable(t *testing.T) {
 	a.fail["autoscaling:DescribeAutoScalingInstances 4"] = apiError("Auto Scaling", "DescribeAutoScalingInstances", "AccessDenied", "User: "+principal+" is not authorized to perform: autoscaling:DescribeAutoScalingInstances because no identity-based policy allows the autoscaling:DescribeAutoScalingInstances action")
 	s := look(t, a, suspects(1, 170, roll.Question{AutoScaling: true}))
 	want := []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapDenied, Call: "autoscaling:DescribeAutoScalingInstances", Detail: "autoscaling:DescribeAutoScalingInstances was denied to " + principal + " because no identity-based policy allows the autoscaling:DescribeAutoScalingInstances action: allow autoscaling:DescribeAutoScalingInstances for that role"}}
-	if !slices.Equal(s.Gaps, want) || !s.Whole() {
-		t.Errorf("gaps\n got %+v\nwant %+v", s.Gaps, want)
-	}
-	if len(a.batches) != 2 {
-		t.Errorf("%d batches, want none after the one that failed", len(a.batches))
-	}
+	expect.That(t, slices.Equal(s.Gaps, want) && s.Whole(), "gaps\n got %+v\nwant %+v", s.Gaps, want)
+	expect.That(t, len(a.batches) == 2, "%d batches, want none after the one that failed", len(a.batches))
 	for n := 1; n <= 170; n++ {
 		want := roll.Detail{LifecycleRead: roll.Unreadable, ScaleInProtected: roll.Unreadable}
 		if n <= 50 {
 			want = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "InService", ScaleInProtected: roll.No}
 		}
-		if got := s.Details[roll.InstanceID(instanceID(n))]; got != want {
-			t.Fatalf("instance %d: got %+v, want %+v", n, got, want)
-		}
+		got := s.Details[roll.InstanceID(instanceID(n))]
+		must.That(t, got == want, "instance %d: got %+v, want %+v", n, got, want)
 	}
 }
 
@@ -93,15 +86,10 @@ func TestAsksAutoScalingForAThousandSuspectsAtMost(t *testing.T) {
 	a := newAccount(t)
 	s := look(t, a, suspects(1, 1101, roll.Question{AutoScaling: true}))
 	want := []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapLater, Call: "autoscaling:DescribeAutoScalingInstances", Detail: "1101 suspects, of which the first 1000 were looked up in their Auto Scaling groups; the rest is not acted on"}}
-	if !slices.Equal(s.Gaps, want) || len(a.batches) != 20 {
-		t.Errorf("gaps %+v after %d batches", s.Gaps, len(a.batches))
-	}
-	if got := s.Details[roll.InstanceID(instanceID(1000))].LifecycleRead; got != roll.No {
-		t.Errorf("the last that was asked about: %d", got)
-	}
-	if got := s.Details[roll.InstanceID(instanceID(1001))].LifecycleRead; got != roll.Unreadable {
-		t.Errorf("the first that was not: %d, want unreadable", got)
-	}
+	expect.That(t, slices.Equal(s.Gaps, want) && len(a.batches) == 20, "gaps %+v after %d batches", s.Gaps, len(a.batches))
+	expect.Equal(t, s.Details[roll.InstanceID(instanceID(1000))].LifecycleRead, roll.No, "the last that was asked about")
+	got := s.Details[roll.InstanceID(instanceID(1001))].LifecycleRead
+	expect.That(t, got == roll.Unreadable, "the first that was not: %d, want unreadable", got)
 }
 
 // A long hold on some suspects does not delay the others forever.
@@ -113,9 +101,7 @@ func TestReadsFiftyAttributesAtMostTheMostUrgentAndOthersInTurn(t *testing.T) {
 	}
 	s := look(t, a, suspects(1, 40, roll.Question{UserData: true, Protection: true}))
 	want := []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapLater, Call: "ec2:DescribeInstanceAttribute", Detail: "80 attributes of suspects were wanted and 50 read, those of the most urgent and others in turn; what is not known is not acted on"}}
-	if !slices.Equal(s.Gaps, want) || len(a.attributes) != 50 {
-		t.Errorf("gaps %+v after %d reads", s.Gaps, len(a.attributes))
-	}
+	expect.That(t, slices.Equal(s.Gaps, want) && len(a.attributes) == 50, "gaps %+v after %d reads", s.Gaps, len(a.attributes))
 	read := 0
 	for n := 1; n <= 40; n++ {
 		unread, known := roll.Detail{Bootstraps: roll.Unreadable, TerminationProtected: roll.Unreadable}, roll.Detail{Bootstraps: roll.Yes, TerminationProtected: roll.No}
@@ -129,9 +115,7 @@ func TestReadsFiftyAttributesAtMostTheMostUrgentAndOthersInTurn(t *testing.T) {
 			t.Errorf("instance %d: got %+v, want %+v", n, got, known)
 		}
 	}
-	if read != 25 {
-		t.Errorf("%d instances are read, and 50 attributes are those of 25", read)
-	}
+	expect.That(t, read == 25, "%d instances are read, and 50 attributes are those of 25", read)
 
 	b := newAccount(t)
 	for n := 1; n <= 50; n++ {
@@ -150,17 +134,13 @@ func TestAfterAnAttributeThatCannotBeReadNoneIsAskedFor(t *testing.T) {
 	a.fail["ec2:DescribeInstanceAttribute 3"] = apiError("EC2", "DescribeInstanceAttribute", "UnauthorizedOperation", "You are not authorized to perform this operation.")
 	s := look(t, a, suspects(1, 60, roll.Question{Protection: true}))
 	want := []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapDenied, Call: "ec2:DescribeInstanceAttribute", Detail: "ec2:DescribeInstanceAttribute was denied to " + principal + ": allow ec2:DescribeInstanceAttribute for that role"}}
-	if !slices.Equal(s.Gaps, want) || len(a.attributes) != 3 {
-		t.Errorf("gaps %+v after %d reads, want one gap after 3", s.Gaps, len(a.attributes))
-	}
+	expect.That(t, slices.Equal(s.Gaps, want) && len(a.attributes) == 3, "gaps %+v after %d reads, want one gap after 3", s.Gaps, len(a.attributes))
 	for n := 1; n <= 60; n++ {
 		want := roll.Unreadable
 		if n <= 2 {
 			want = roll.No
 		}
-		if got := s.Details[roll.InstanceID(instanceID(n))].TerminationProtected; got != want {
-			t.Errorf("instance %d: got %d, want %d", n, got, want)
-		}
+		expect.Equal(t, s.Details[roll.InstanceID(instanceID(n))].TerminationProtected, want, "instance %d", n)
 	}
 }
 
@@ -172,30 +152,22 @@ func TestOneGapForEachCallThatFails(t *testing.T) {
 	var calls []string
 	for _, g := range s.Gaps {
 		calls = append(calls, g.Call)
-		if g.Scope != roll.ScopeDetail || g.Kind != roll.GapThrottled {
-			t.Errorf("gap %+v", g)
-		}
+		expect.That(t, g.Scope == roll.ScopeDetail && g.Kind == roll.GapThrottled, "gap %+v", g)
 	}
-	if !slices.Equal(calls, []string{"autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstanceAttribute"}) {
-		t.Errorf("gaps of %v", calls)
-	}
+	expect.List(t, calls, []string{"autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstanceAttribute"}, "gaps")
 	for id, d := range s.Details {
-		if want := (roll.Detail{Bootstraps: roll.Unreadable, TerminationProtected: roll.Unreadable, ScaleInProtected: roll.Unreadable, LifecycleRead: roll.Unreadable}); d != want {
-			t.Fatalf("%s: %+v", id, d)
-		}
+		want := (roll.Detail{Bootstraps: roll.Unreadable, TerminationProtected: roll.Unreadable, ScaleInProtected: roll.Unreadable, LifecycleRead: roll.Unreadable})
+		must.That(t, d == want, "%s: %+v", id, d)
 	}
-	if len(s.Details) != 200 {
-		t.Errorf("%d details: who is asked about must get an answer, or is asked about again", len(s.Details))
-	}
+	expect.That(t, len(s.Details) == 200, "%d details: who is asked about must get an answer, or is asked about again", len(s.Details))
 }
 
 // A list with the same entry fifty times helps nobody.
 func TestACallThatFailsForEverySuspectIsOneGap(t *testing.T) {
 	a := newAccount(t)
 	a.fail["ec2:DescribeInstanceAttribute"] = apiError("EC2", "DescribeInstanceAttribute", "InternalError", "An internal error has occurred")
-	if s := look(t, a, suspects(1, 40, roll.Question{Protection: true})); len(s.Gaps) != 1 {
-		t.Errorf("%d gaps, want 1; the first: %+v", len(s.Gaps), s.Gaps[0])
-	}
+	s := look(t, a, suspects(1, 40, roll.Question{Protection: true}))
+	expect.That(t, len(s.Gaps) == 1, "%d gaps, want 1; the first: %+v", len(s.Gaps), s.Gaps[0])
 }
 
 // An instance that vanished means nothing for the others, unlike a missing permission.
@@ -207,9 +179,7 @@ func TestASuspectThatVanishedKeepsNobodyElseFromBeingRead(t *testing.T) {
 	a.fail["ec2:DescribeInstanceAttribute 1"] = apiError("EC2", "DescribeInstanceAttribute", "InvalidInstanceID.NotFound", "The instance ID '"+instanceID(1)+"' does not exist")
 	s := look(t, a, suspects(1, 3, roll.Question{Protection: true}))
 	for n, want := range []roll.Answer{roll.Unreadable, roll.No, roll.No} {
-		if got := s.Details[roll.InstanceID(instanceID(n+1))].TerminationProtected; got != want {
-			t.Errorf("instance %d: got %d, want %d", n+1, got, want)
-		}
+		expect.Equal(t, s.Details[roll.InstanceID(instanceID(n+1))].TerminationProtected, want, "instance %d", n+1)
 	}
 }
 
@@ -219,17 +189,12 @@ func TestAsksOnlyWhatIsAskedAndKeepsWhatIsKnown(t *testing.T) {
 	s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{roll.InstanceID(instanceID(1)): {Bootstraps: roll.Yes, Lifecycle: "InService", LifecycleRead: roll.Yes, ScaleInProtected: roll.No}}}
 	o := a.observer()
 	o.Details(t.Context(), s, nil)
-	if len(a.log) != 0 {
-		t.Errorf("nothing was asked, and %v was called", a.log)
-	}
+	expect.That(t, len(a.log) == 0, "nothing was asked, and %v was called", a.log)
 	o.Details(t.Context(), s, suspects(1, 1, roll.Question{Protection: true}))
 	want := roll.Detail{Bootstraps: roll.Yes, Lifecycle: "InService", LifecycleRead: roll.Yes, ScaleInProtected: roll.No, TerminationProtected: roll.Yes}
-	if got := s.Details[roll.InstanceID(instanceID(1))]; got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if len(a.attributes) != 1 || a.attributes[0].Attribute != types.InstanceAttributeNameDisableApiTermination || len(a.batches) != 0 {
-		t.Errorf("calls %v", a.log)
-	}
+	got := s.Details[roll.InstanceID(instanceID(1))]
+	expect.That(t, got == want, "got %+v, want %+v", got, want)
+	expect.That(t, len(a.attributes) == 1 && a.attributes[0].Attribute == types.InstanceAttributeNameDisableApiTermination && len(a.batches) == 0, "calls %v", a.log)
 }
 
 // Where an instance's user data cannot be read, the template with which its Auto Scaling group
@@ -255,9 +220,8 @@ func TestTheTemplateOfAGroupTellsWhatItsInstancesAreMeantFor(t *testing.T) {
 		id := roll.InstanceID(instanceID(1))
 		s := &roll.Snapshot{Cluster: roll.Cluster{ID: roll.ClusterID{Name: "demo"}}, Details: map[roll.InstanceID]roll.Detail{}, Instances: []roll.Instance{{ID: id, ASG: tt.asg, LaunchTemplate: "lt-1:3"}}}
 		a.observer().Details(t.Context(), s, []roll.Question{{Instance: id, UserData: true}})
-		if d := s.Details[id]; d.Bootstraps != roll.Unreadable || d.TemplateBootstraps != tt.want {
-			t.Errorf("%s: got %+v", name, d)
-		}
+		d := s.Details[id]
+		expect.That(t, d.Bootstraps == roll.Unreadable && d.TemplateBootstraps == tt.want, "%s: got %+v", name, d)
 	}
 }
 
@@ -290,9 +254,7 @@ func TestUserDataAnswersWhetherItBootstrapsTheCluster(t *testing.T) {
 	a := newAccount(t) // without user data the API shows no value
 	s := look(t, a, suspects(1, 1, roll.Question{UserData: true, Protection: true}))
 	want := roll.Detail{Bootstraps: roll.No, TerminationProtected: roll.Unreadable}
-	if got := s.Details[roll.InstanceID(instanceID(1))]; got != want {
-		t.Errorf("no values: got %+v, want %+v", got, want)
-	}
+	expect.Equal(t, s.Details[roll.InstanceID(instanceID(1))], want, "instance 1")
 }
 
 // Protection is read by the same call, and without it every act would be held.
@@ -305,13 +267,10 @@ func TestUserDataCanBeLeftUnreadAndProtectionIsStillRead(t *testing.T) {
 	s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{}}
 	o.Details(t.Context(), s, suspects(1, 1, roll.Question{UserData: true, Protection: true}))
 	want := roll.Detail{Bootstraps: roll.Unreadable, TerminationProtected: roll.Yes}
-	if got := s.Details[roll.InstanceID(instanceID(1))]; got != want || len(s.Gaps) != 0 {
-		t.Errorf("got %+v, want %+v; gaps %+v", got, want, s.Gaps)
-	}
+	got := s.Details[roll.InstanceID(instanceID(1))]
+	expect.That(t, got == want && len(s.Gaps) == 0, "got %+v, want %+v; gaps %+v", got, want, s.Gaps)
 	for _, in := range a.attributes {
-		if in.Attribute == types.InstanceAttributeNameUserData {
-			t.Error("user data was read")
-		}
+		expect.That(t, in.Attribute != types.InstanceAttributeNameUserData, "user data was read")
 	}
 }
 
@@ -321,9 +280,7 @@ func TestNothingOfUserDataIsKept(t *testing.T) {
 	a.userData[instanceID(1)] = encode("#!/bin/bash\nexport DB_PASSWORD=hunter2\n/etc/eks/bootstrap.sh $(cat /name)\n")
 	s := look(t, a, suspects(1, 1, roll.Question{UserData: true}))
 	for _, g := range s.Gaps {
-		if strings.Contains(g.Detail, "hunter2") {
-			t.Errorf("gap %+v", g)
-		}
+		expect.That(t, !strings.Contains(g.Detail, "hunter2"), "gap %+v", g)
 	}
 }
 

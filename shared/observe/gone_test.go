@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // forsaken returns an account whose cluster demo is gone.
@@ -33,23 +35,17 @@ func TestOfAClusterThatIsGoneOnlyWhatEKSOrEksctlNamedIsLeft(t *testing.T) {
 	a.launch(6, "kubernetes.io/cluster/other=owned", "eks:cluster-name=other")
 	a.join(2)
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if want := (roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}); s.Cluster.ID != want {
-		t.Errorf("cluster %s, want %s", s.Cluster.ID, want)
-	}
+	expect.Equal(t, s.Cluster.ID, (roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}), "cluster")
 	if want := []string{instanceID(2), instanceID(3), instanceID(5)}; !slices.Equal(ids(s), want) || len(s.Nodes) != 0 {
 		t.Errorf("instances %v, want %v; nodes %v", ids(s), want, names(s))
 	}
 	for _, i := range s.Instances {
-		if !i.Named {
-			t.Errorf("%+v", i)
-		}
+		expect.That(t, i.Named, "%+v", i)
 	}
 	if len(s.Gaps) != 1 || s.Gaps[0].Kind != roll.GapClusterGone || s.Gaps[0].Scope != roll.ScopeCluster || s.Whole() || s.StatusRead != roll.NotAsked || s.ShiftsRead != roll.NotAsked {
 		t.Errorf("%+v", s)
 	}
-	if want := []string{"eks:DescribeCluster", "ec2:DescribeInstances", "ec2:DescribeInstances", "ec2:DescribeInstances"}; !slices.Equal(a.log, want) {
-		t.Errorf("calls %v", a.log)
-	}
+	expect.List(t, a.log, []string{"eks:DescribeCluster", "ec2:DescribeInstances", "ec2:DescribeInstances", "ec2:DescribeInstances"}, "calls")
 }
 
 func TestAListingOfWhatIsLeftThatFailsIsAGapToo(t *testing.T) {
@@ -57,9 +53,7 @@ func TestAListingOfWhatIsLeftThatFailsIsAGapToo(t *testing.T) {
 	a.launch(1, owned, "eks:cluster-name=demo")
 	a.fail["ec2:DescribeInstances"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "no")
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if len(s.Gaps) != 2 || s.Gaps[0].Kind != roll.GapClusterGone || s.Gaps[1].Scope != roll.ScopeInstances || s.Cluster.ID.Account != "" {
-		t.Errorf("%+v", s)
-	}
+	expect.That(t, len(s.Gaps) == 2 && s.Gaps[0].Kind == roll.GapClusterGone && s.Gaps[1].Scope == roll.ScopeInstances && s.Cluster.ID.Account == "", "%+v", s)
 }
 
 // Before a leftover instance is terminated it is checked again.
@@ -75,15 +69,11 @@ func TestTargetOfAClusterThatIsGone(t *testing.T) {
 		a := forsaken(t)
 		a.launch(1, tt.tags...)
 		s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
-		if len(s.Gaps) != 1 || s.Gaps[0].Kind != roll.GapClusterGone || s.Target != one || (len(s.Instances) == 1) != tt.kept || s.NotFound[one] {
-			t.Errorf("%s: %+v", name, s)
-		}
+		expect.That(t, len(s.Gaps) == 1 && s.Gaps[0].Kind == roll.GapClusterGone && s.Target == one && (len(s.Instances) == 1) == tt.kept && !s.NotFound[one], "%s: %+v", name, s)
 		if tt.kept && s.Cluster.ID != (roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}) {
 			t.Errorf("%s: cluster %s", name, s.Cluster.ID)
 		}
-		if !slices.Equal(a.log, []string{"eks:DescribeCluster", "ec2:DescribeInstances"}) {
-			t.Errorf("%s: calls %v", name, a.log)
-		}
+		expect.List(t, a.log, []string{"eks:DescribeCluster", "ec2:DescribeInstances"}, "%s: calls", name)
 	}
 }
 
@@ -117,18 +107,14 @@ func TestReadsWhatChoosesAPolicyAndWhatReplacesIt(t *testing.T) {
 	block.InstanceLifecycle, block.InstanceType = types.InstanceLifecycleTypeCapacityBlock, types.InstanceTypeM5Large
 	a.launch(4, owned).InstanceLifecycle = types.InstanceLifecycleTypeSpot
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if len(s.Instances) != 4 {
-		t.Fatalf("%+v", s.Gaps)
-	}
+	must.That(t, len(s.Instances) == 4, "%+v", s.Gaps)
 	type read struct {
 		deadline, preset string
 		block            bool
 	}
 	for n, want := range []read{{"45m", "gpu", false}, {"", "windows", false}, {"", "", true}, {}} {
 		i := s.Instances[n]
-		if got := (read{i.DeadlineTag, i.Preset, i.CapacityBlock}); got != want {
-			t.Errorf("instance %d: %+v, want %+v", n+1, got, want)
-		}
+		expect.Equal(t, (read{i.DeadlineTag, i.Preset, i.CapacityBlock}), want, "instance %d", n+1)
 	}
 }
 
@@ -146,14 +132,12 @@ func TestTheWatchReachesTheNodes(t *testing.T) {
 		if s := look(watch); len(s.Nodes) != 1 || len(s.Nodes[0].Conditions) != 1 {
 			t.Errorf("%s: %+v", name, s.Nodes)
 		}
-		if s := look(roll.Watch{}); len(s.Nodes) != 1 || len(s.Nodes[0].Conditions) != 0 {
-			t.Errorf("%s without a watch: %+v", name, s.Nodes)
-		}
+		s := look(roll.Watch{})
+		expect.That(t, len(s.Nodes) == 1 && len(s.Nodes[0].Conditions) == 0, "%s without a watch: %+v", name, s.Nodes)
 	}
 	a.fail["kubernetes:ListNodes"] = errors.New("503 ServiceUnavailable no")
-	if s := a.observer().Target(t.Context(), "demo", one, at, watch); s.Target != one || s.Whole() {
-		t.Errorf("%+v", s)
-	}
+	s := a.observer().Target(t.Context(), "demo", one, at, watch)
+	expect.That(t, s.Target == one && !s.Whole(), "%+v", s)
 }
 
 // At 100,000 nodes the uids of nodes that are in order would take much memory.
@@ -170,11 +154,8 @@ func TestASnapshotKeepsTheUIDsOfNodesThatAreNotInOrder(t *testing.T) {
 	a.nodes[5].DeletionTimestamp = &metav1.Time{Time: at}
 	a.nodes[6].Status.Conditions = append(a.nodes[6].Status.Conditions, corev1.NodeCondition{Type: "DiskPressure", Status: "True"})
 	for i, n := range a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{}).Nodes {
-		if (n.UID == "uid") != (i > 0) {
-			t.Errorf("%s has the uid %q", n.Name, n.UID)
-		}
+		expect.That(t, (n.UID == "uid") == (i > 0), "%s has the uid %q", n.Name, n.UID)
 	}
-	if s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{}); s.Nodes[0].UID != "uid" {
-		t.Errorf("a target needs it: %+v", s.Nodes)
-	}
+	s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
+	expect.That(t, s.Nodes[0].UID == "uid", "a target needs it: %+v", s.Nodes)
 }

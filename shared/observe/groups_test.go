@@ -16,6 +16,8 @@ import (
 
 	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // more observes the account and reads the answers to the questions about it.
@@ -27,9 +29,7 @@ func more(t *testing.T, a *account, questions []roll.Question) *roll.Snapshot {
 	s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
 	a.fail = fail
 	clear(a.seen)
-	if len(s.Gaps) != 0 {
-		t.Fatalf("gaps %+v", s.Gaps)
-	}
+	must.That(t, len(s.Gaps) == 0, "gaps %+v", s.Gaps)
 	a.log, a.asked, a.fail = nil, nil, fail
 	clear(a.seen)
 	o.Details(t.Context(), s, questions)
@@ -96,9 +96,8 @@ func TestReadsWhatGroupsDoByThemselves(t *testing.T) {
 	a.log = nil
 	o := a.observer()
 	o.Details(t.Context(), s, suspects(1, 6, roll.Question{Group: true}))
-	if diff := cmp.Diff(want, s.Groups); diff != "" || len(a.log) != 0 {
-		t.Errorf("calls %v (-want +got)\n%s", a.log, diff)
-	}
+	diff := cmp.Diff(want, s.Groups)
+	expect.That(t, diff == "" && len(a.log) == 0, "calls %v (-want +got)\n%s", a.log, diff)
 }
 
 func TestSuspendedProcesses(t *testing.T) {
@@ -113,9 +112,8 @@ func TestSuspendedProcesses(t *testing.T) {
 		a.launch(1, owned, "aws:autoscaling:groupName=web")
 		a.asg("web", process)
 		want.LaunchesRead = roll.Yes
-		if s := more(t, a, suspects(1, 1, roll.Question{Group: true})); !reflect.DeepEqual(s.Groups["asg/web"], want) {
-			t.Errorf("%s: %+v", process, s.Groups)
-		}
+		s := more(t, a, suspects(1, 1, roll.Question{Group: true}))
+		expect.That(t, reflect.DeepEqual(s.Groups["asg/web"], want), "%s: %+v", process, s.Groups)
 	}
 }
 
@@ -198,12 +196,9 @@ func TestWhatOfAGroupCannotBeReadIsUnreadable(t *testing.T) {
 		questions = append(questions, suspects(n, n, roll.Question{Group: true})...)
 	}
 	s := more(t, a, questions)
-	if want := "25 groups have suspects, of which the first 20 were looked up; in the rest nothing is acted on"; len(s.Gaps) != 1 || s.Gaps[0].Detail != want {
-		t.Errorf("gaps %+v", s.Gaps)
-	}
-	if s.Groups["nodegroup/g20"].AutoRepair != roll.No || !reflect.DeepEqual(s.Groups["nodegroup/g21"], unread) {
-		t.Errorf("%+v", s.Groups)
-	}
+	want := "25 groups have suspects, of which the first 20 were looked up; in the rest nothing is acted on"
+	expect.That(t, len(s.Gaps) == 1 && s.Gaps[0].Detail == want, "gaps %+v", s.Gaps)
+	expect.That(t, s.Groups["nodegroup/g20"].AutoRepair == roll.No && reflect.DeepEqual(s.Groups["nodegroup/g21"], unread), "%+v", s.Groups)
 }
 
 func launchOf(code, message string, end time.Time) asgtypes.Activity {
@@ -239,9 +234,7 @@ func TestTheLatestLaunchDecides(t *testing.T) {
 	}
 	for name, tt := range tests {
 		got, message := failedLaunch(project.Activities(tt.newestFirst))
-		if !got.Equal(tt.want) || (message != "") != !tt.want.IsZero() {
-			t.Errorf("%s: %s %q, want %s", name, got, message, tt.want)
-		}
+		expect.That(t, got.Equal(tt.want) && (message != "") == !tt.want.IsZero(), "%s: %s %q, want %s", name, got, message, tt.want)
 	}
 }
 
@@ -265,12 +258,9 @@ func TestReadsWhichSuspectsHaveANodeClaim(t *testing.T) {
 		roll.InstanceID(instanceID(5)): {HasNodeClaim: roll.Yes, NodeClaim: claim("spot-a")},
 		roll.InstanceID(instanceID(4)): {},
 	}
-	if diff := cmp.Diff(want, s.Details); diff != "" || len(s.Gaps) != 0 {
-		t.Errorf("gaps %+v (-want +got)\n%s", s.Gaps, diff)
-	}
-	if !slices.Equal(a.asked, []string{"karpenter.sh/nodepool in (default,gpu,spot)"}) {
-		t.Errorf("asked for %q", a.asked)
-	}
+	diff := cmp.Diff(want, s.Details)
+	expect.That(t, diff == "" && len(s.Gaps) == 0, "gaps %+v (-want +got)\n%s", s.Gaps, diff)
+	expect.List(t, a.asked, []string{"karpenter.sh/nodepool in (default,gpu,spot)"}, "asked for")
 }
 
 func TestNodeClaimsOfAClusterWithoutKarpenter(t *testing.T) {
@@ -278,9 +268,7 @@ func TestNodeClaimsOfAClusterWithoutKarpenter(t *testing.T) {
 	a.noKarpenter = true
 	a.launch(1, owned, "karpenter.sh/nodepool=default")
 	s := more(t, a, suspects(1, 1, roll.Question{NodeClaim: true}))
-	if s.Details[one].HasNodeClaim != roll.No || len(s.Gaps) != 0 {
-		t.Errorf("%+v, gaps %+v", s.Details, s.Gaps)
-	}
+	expect.That(t, s.Details[one].HasNodeClaim == roll.No && len(s.Gaps) == 0, "%+v, gaps %+v", s.Details, s.Gaps)
 }
 
 // "No NodeClaim" leads to the termination of an instance, so it must have been read.
@@ -309,15 +297,13 @@ func TestNodeClaimsThatCannotBeReadAreUnreadable(t *testing.T) {
 			a.fail["kubernetes:ListNodeClaims"] = tt.err
 		}
 		s := more(t, a, suspects(1, 1, roll.Question{NodeClaim: true}))
-		if d := s.Details[one]; d.HasNodeClaim != roll.Unreadable || d.NodeClaim != nil {
-			t.Errorf("%s: %+v", name, d)
-		}
+		d := s.Details[one]
+		expect.That(t, d.HasNodeClaim == roll.Unreadable && d.NodeClaim == nil, "%s: %+v", name, d)
 		if len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeDetail || s.Gaps[0].Kind != tt.kind || s.Gaps[0].Call != "kubernetes: list nodeclaims" || !strings.Contains(s.Gaps[0].Detail, tt.detail) || !s.Whole() {
 			t.Errorf("%s: gaps %+v", name, s.Gaps)
 		}
-		if got := a.seen["kubernetes:ListNodeClaims"]; got != tt.calls {
-			t.Errorf("%s: %d listings", name, got)
-		}
+		got := a.seen["kubernetes:ListNodeClaims"]
+		expect.That(t, got == tt.calls, "%s: %d listings", name, got)
 	}
 	// One impossible pool does not prevent the others from being read.
 	a := newAccount(t)

@@ -11,6 +11,7 @@ import (
 
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 const failedLaunchText = "We currently do not have sufficient m5.large capacity. Launching EC2 instance failed."
@@ -125,9 +126,8 @@ func TestATargetOfKarpenterShowsWhatLaunchesNothing(t *testing.T) {
 		t.Helper()
 		s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
 		a.observer().Details(t.Context(), s, suspects(1, 1, roll.Question{NodeClaim: true}))
-		if l, found := s.Launches["nodepool/general"]; found != want || l.Unready != unready || len(s.Gaps) != 0 {
-			t.Errorf("%+v, gaps %+v", s.Launches, s.Gaps)
-		}
+		l, found := s.Launches["nodepool/general"]
+		expect.That(t, found == want && l.Unready == unready && len(s.Gaps) == 0, "%+v, gaps %+v", s.Launches, s.Gaps)
 	}
 	look(false, false)
 	a.events = []map[string]any{{"metadata": map[string]any{"name": "e"}, "reason": "InsufficientCapacityError", "message": "insufficient capacity", "lastTimestamp": at.Add(-time.Minute), "involvedObject": map[string]any{"kind": "NodeClaim", "name": "general-abcde"}}}

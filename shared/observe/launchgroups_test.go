@@ -11,6 +11,7 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // unhealthy returns a managed node group with health issues.
@@ -60,9 +61,8 @@ func TestACreationThatFailedWithoutAReason(t *testing.T) {
 	a := newAccount(t)
 	a.nodeGroups["blue"] = unhealthy(ekstypes.NodegroupStatusCreateFailed)
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if l := s.Launches["nodegroup/blue"]; l.Status != "CREATE_FAILED" || l.Message != "" {
-		t.Errorf("%+v", s.Launches)
-	}
+	l := s.Launches["nodegroup/blue"]
+	expect.That(t, l.Status == "CREATE_FAILED" && l.Message == "", "%+v", s.Launches)
 }
 
 // Auto Scaling's message about the launch stays, beside the issues.
@@ -73,9 +73,8 @@ func TestAFailedActivityOfADegradedGroup(t *testing.T) {
 	a.scalings["w"] = []asgtypes.Activity{tried(asgtypes.ScalingActivityStatusCodeFailed, 20*time.Minute)}
 	a.nodeGroups["blue"] = unhealthy(ekstypes.NodegroupStatusDegraded, ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures)
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if l := s.Launches["nodegroup/blue"]; l.Status != "DEGRADED" || len(l.Issues) != 1 || l.Source != "scaling activity" || !l.Since.Equal(at.Add(-20*time.Minute)) {
-		t.Errorf("%+v", s.Launches)
-	}
+	l := s.Launches["nodegroup/blue"]
+	expect.That(t, l.Status == "DEGRADED" && len(l.Issues) == 1 && l.Source == "scaling activity" && l.Since.Equal(at.Add(-20*time.Minute)), "%+v", s.Launches)
 }
 
 // EKS reports a failed launch until the next one succeeds, even of a group that was made smaller since. What
@@ -104,9 +103,8 @@ func TestHealthIssuesOfAGroupAtItsDesiredCapacity(t *testing.T) {
 		}}
 		a.nodeGroups["blue"] = unhealthy(tt.status, tt.issue)
 		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-		if _, found := s.Launches["nodegroup/blue"]; found != tt.found || len(s.Gaps) != 0 {
-			t.Errorf("%s: %+v, gaps %+v", name, s.Launches, s.Gaps)
-		}
+		_, found := s.Launches["nodegroup/blue"]
+		expect.That(t, found == tt.found && len(s.Gaps) == 0, "%s: %+v, gaps %+v", name, s.Launches, s.Gaps)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // leaseAPI is a Kubernetes API in memory with leases, by name: the renewal time of each, or the
@@ -119,9 +120,7 @@ func TestALeaseThatCannotBeReadHidesNoOther(t *testing.T) {
 	} {
 		s := tt.api.ask(t, 2, func(*roll.Snapshot) {})
 		first, second := s.Details[s.Instances[0].ID].LeaseRead, s.Details[s.Instances[1].ID].LeaseRead
-		if first != roll.Unreadable || second != tt.want || len(s.Gaps) != 1 {
-			t.Errorf("%s: %v and %v, gaps %+v", name, first, second, s.Gaps)
-		}
+		expect.That(t, first == roll.Unreadable && second == tt.want && len(s.Gaps) == 1, "%s: %v and %v, gaps %+v", name, first, second, s.Gaps)
 	}
 }
 
@@ -131,9 +130,7 @@ func TestAnInstanceWithoutANameIsNotSaidToHaveNoLease(t *testing.T) {
 	if got := s.Details[s.Instances[0].ID].LeaseRead; got != roll.Unreadable || len(s.Gaps) != 1 || !strings.Contains(s.Gaps[0].Detail, instanceID(0)) {
 		t.Errorf("%v, gaps %+v", got, s.Gaps)
 	}
-	if got := s.Details[s.Instances[1].ID].LeaseRead; got != roll.No {
-		t.Errorf("the other: %v", got)
-	}
+	expect.Equal(t, s.Details[s.Instances[1].ID].LeaseRead, roll.No, "the other")
 }
 
 func TestSoManyLeasesAreReadAndNoMore(t *testing.T) {
@@ -145,8 +142,6 @@ func TestSoManyLeasesAreReadAndNoMore(t *testing.T) {
 				got++
 			}
 		}
-		if got != unread || len(s.Gaps) != unread || len(l.asked) != n-unread {
-			t.Errorf("%d wanted: %d unread, %d asked for, gaps %+v", n, got, len(l.asked), s.Gaps)
-		}
+		expect.That(t, got == unread && len(s.Gaps) == unread && len(l.asked) == n-unread, "%d wanted: %d unread, %d asked for, gaps %+v", n, got, len(l.asked), s.Gaps)
 	}
 }

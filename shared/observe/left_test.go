@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestWhatOutlivesAnInstanceIsWhatIsNotDeletedWithIt(t *testing.T) {
@@ -26,9 +27,7 @@ func TestWhatOutlivesAnInstanceIsWhatIsNotDeletedWithIt(t *testing.T) {
 		BlockDeviceMappings: []types.InstanceBlockDeviceMapping{volume("vol-1", aws.Bool(true)), volume("vol-3", aws.Bool(false)), volume("vol-2", aws.Bool(false)), volume("vol-4", nil), {}},
 		NetworkInterfaces:   []types.InstanceNetworkInterface{network("eni-1", aws.Bool(true)), network("eni-2", aws.Bool(false)), network("eni-3", nil), {}},
 	}, "demo")
-	if want := []string{"eni-2", "vol-2", "vol-3"}; !slices.Equal(got.Outlives, want) {
-		t.Errorf("%v, want %v", got.Outlives, want)
-	}
+	expect.List(t, got.Outlives, []string{"eni-2", "vol-2", "vol-3"}, "got.Outlives")
 }
 
 func aVolume(id string, state types.VolumeState) types.Volume {
@@ -86,20 +85,17 @@ func TestAVolumeIsLeftIfNothingHasItAndNobodyClaimsIt(t *testing.T) {
 		claimedVolume("e", "Released", `"persistentVolumeReclaimPolicy":"Delete","csi":{"driver":"ebs.csi.aws.com","volumeHandle":"vol-8"}`),
 	}, ",")}
 	s := askLeft(t, a, p, "vol-1", "vol-2", "vol-3", "vol-4", "vol-5", "vol-6", "vol-7", "vol-8", "vol-gone")
-	if got := leftIDs(s); got != "vol-1 vol-8" || len(s.LeftRead) != 9 || len(s.Gaps) != 0 {
-		t.Errorf("left %q, read %v, gaps %v", got, s.LeftRead, s.Gaps)
-	}
-	if want := (roll.Leftover{ID: "vol-1", Zone: "eu-west-1a", Type: "gp3", Size: 100, IOPS: 3000, Throughput: 125}); s.Left["volume/vol-1"] != want {
-		t.Errorf("%+v", s.Left["volume/vol-1"])
-	}
+	got := leftIDs(s)
+	expect.That(t, got == "vol-1 vol-8" && len(s.LeftRead) == 9 && len(s.Gaps) == 0, "left %q, read %v, gaps %v", got, s.LeftRead, s.Gaps)
+	want := (roll.Leftover{ID: "vol-1", Zone: "eu-west-1a", Type: "gp3", Size: 100, IOPS: 3000, Throughput: 125})
+	expect.That(t, s.Left["volume/vol-1"] == want, "%+v", s.Left["volume/vol-1"])
 }
 
 func TestTheClaimsAreReadOnlyIfThereIsAVolumeToAskAbout(t *testing.T) {
 	a, p := newAccount(t), &podAPI{}
 	a.volumes = []types.Volume{aVolume("vol-1", types.VolumeStateInUse)}
-	if s := askLeft(t, a, p, "vol-1", "eni-1"); len(p.asked) != 0 || s.LeftRead["volume/vol-1"] != roll.Yes || len(s.Left) != 0 {
-		t.Errorf("asked %v, read %v, left %v", p.asked, s.LeftRead, s.Left)
-	}
+	s := askLeft(t, a, p, "vol-1", "eni-1")
+	expect.That(t, len(p.asked) == 0 && s.LeftRead["volume/vol-1"] == roll.Yes && len(s.Left) == 0, "asked %v, read %v, left %v", p.asked, s.LeftRead, s.Left)
 }
 
 func TestWithoutTheClaimsNoVolumeIsLeft(t *testing.T) {
@@ -110,9 +106,7 @@ func TestWithoutTheClaimsNoVolumeIsLeft(t *testing.T) {
 		if len(s.Left) != 0 || s.LeftRead["volume/vol-1"] != roll.NotAsked || s.LeftRead["volume/vol-2"] != roll.Yes || s.LeftRead["volume/vol-3"] != roll.Yes {
 			t.Errorf("%s: left %v, read %v", name, s.Left, s.LeftRead)
 		}
-		if len(s.Gaps) != 1 || s.Gaps[0].Call != roll.CallVolumes || s.Gaps[0].Scope != roll.ScopeDetail || !s.Whole() {
-			t.Errorf("%s: %+v", name, s.Gaps)
-		}
+		expect.That(t, len(s.Gaps) == 1 && s.Gaps[0].Call == roll.CallVolumes && s.Gaps[0].Scope == roll.ScopeDetail && s.Whole(), "%s: %+v", name, s.Gaps)
 	}
 }
 
@@ -133,12 +127,9 @@ func TestAnInterfaceIsLeftIfItIsTheAccountsOwnAndNothingHasIt(t *testing.T) {
 		anInterface("eni-8", func(n *types.NetworkInterface) { n.Association = association }),
 	}
 	s := askLeft(t, a, &podAPI{}, "eni-1", "eni-2", "eni-3", "eni-4", "eni-5", "eni-6", "eni-7", "eni-8", "eni-gone")
-	if got := leftIDs(s); got != "eni-1 eni-2 eni-8" || len(s.LeftRead) != 9 {
-		t.Errorf("left %q, read %v", got, s.LeftRead)
-	}
-	if s.Left["eni/eni-1"].Public != 0 || s.Left["eni/eni-2"].Public != 2 || s.Left["eni/eni-8"].Public != 1 || s.Left["eni/eni-1"].Subnet != "subnet-1" {
-		t.Errorf("%+v", s.Left)
-	}
+	got := leftIDs(s)
+	expect.That(t, got == "eni-1 eni-2 eni-8" && len(s.LeftRead) == 9, "left %q, read %v", got, s.LeftRead)
+	expect.That(t, s.Left["eni/eni-1"].Public == 0 && s.Left["eni/eni-2"].Public == 2 && s.Left["eni/eni-8"].Public == 1 && s.Left["eni/eni-1"].Subnet == "subnet-1", "%+v", s.Left)
 }
 
 func TestWithoutThePermissionNothingIsLeftAndTheGapIsNamedOnce(t *testing.T) {
@@ -149,11 +140,7 @@ func TestWithoutThePermissionNothingIsLeftAndTheGapIsNamedOnce(t *testing.T) {
 		a.interfaces = []types.NetworkInterface{anInterface("eni-1", func(*types.NetworkInterface) {})}
 		s := askLeft(t, a, &podAPI{}, "vol-1", "vol-2", "eni-1")
 		want := map[string]string{"DescribeVolumes": "eni-1", "DescribeNetworkInterfaces": "vol-1 vol-2"}[operation]
-		if got := leftIDs(s); got != want {
-			t.Errorf("%s: left %q, want %q", call, got, want)
-		}
-		if len(s.Gaps) != 1 || s.Gaps[0].Kind != roll.GapDenied || s.Gaps[0].Call != "ec2:"+operation || !s.Whole() {
-			t.Errorf("%s: %+v", call, s.Gaps)
-		}
+		expect.Equal(t, leftIDs(s), want, "%s: left", call)
+		expect.That(t, len(s.Gaps) == 1 && s.Gaps[0].Kind == roll.GapDenied && s.Gaps[0].Call == "ec2:"+operation && s.Whole(), "%s: %+v", call, s.Gaps)
 	}
 }

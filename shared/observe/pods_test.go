@@ -12,6 +12,7 @@ import (
 
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // podAPI is a Kubernetes API in memory, whose nodes have one pod each. It is a dialer.
@@ -82,9 +83,7 @@ func TestANodeThatCannotBeReadHidesNoOther(t *testing.T) {
 		p := &podAPI{fails: map[string]int{"/api/v1/nodes/node-0": status}}
 		s := p.ask(t, 2, at)
 		first, second := s.Details[roll.InstanceID(instanceID(0))].Pods.Read, s.Details[roll.InstanceID(instanceID(1))].Pods.Read
-		if first != roll.Unreadable || second != want || len(s.Gaps) != 1 {
-			t.Errorf("%d: %v and %v, gaps %+v", status, first, second, s.Gaps)
-		}
+		expect.That(t, first == roll.Unreadable && second == want && len(s.Gaps) == 1, "%d: %v and %v, gaps %+v", status, first, second, s.Gaps)
 	}
 }
 
@@ -111,9 +110,7 @@ func TestEveryoneHasATurn(t *testing.T) {
 					t.Fatalf("%v of %d", order, n)
 				}
 			}
-			if len(read) < n {
-				t.Errorf("every %d min: %d of %d were read in %d checks", minutes, len(read), n, checks)
-			}
+			expect.That(t, len(read) >= n, "every %d min: %d of %d were read in %d checks", minutes, len(read), n, checks)
 		}
 	}
 }
@@ -134,9 +131,7 @@ func TestThePodsOfManySilentNodesAreReadInTurn(t *testing.T) {
 				read[i]++
 			}
 		}
-		if now != podReads {
-			t.Errorf("check %d: %d nodes", check, now)
-		}
+		expect.That(t, now == podReads, "check %d: %d nodes", check, now)
 	}
 	for i := range n {
 		if read[i] == 0 || i < podReads/2 && read[i] != checks {
@@ -163,9 +158,8 @@ func TestWhatASilentNodeRunsMayBeUnreadable(t *testing.T) {
 	} {
 		s := tt.api.ask(t, 3, at)
 		has := s.Details[roll.InstanceID(instanceID(0))].Pods
-		if got := (answers{has.Read, has.BudgetsRead, has.VolumesRead}); got != tt.want || len(s.Gaps) != tt.gaps {
-			t.Errorf("%s: %+v, want %+v, gaps %+v", name, got, tt.want, s.Gaps)
-		}
+		got := (answers{has.Read, has.BudgetsRead, has.VolumesRead})
+		expect.That(t, got == tt.want && len(s.Gaps) == tt.gaps, "%s: %+v, want %+v, gaps %+v", name, got, tt.want, s.Gaps)
 		if other := s.Details[roll.InstanceID(instanceID(1))].Pods; name == "the node is gone" && other.Read != roll.Yes {
 			t.Errorf("another node: %+v", other)
 		}

@@ -15,12 +15,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 func TestOneListingFindsTheInstancesOfEveryOwner(t *testing.T) {
@@ -36,9 +37,7 @@ func TestOneListingFindsTheInstancesOfEveryOwner(t *testing.T) {
 	a.launch(6, "kubernetes.io/cluster/other=owned")
 
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if len(s.Gaps) != 0 || !s.At.Equal(at) || s.Details == nil {
-		t.Errorf("gaps %+v, at %s", s.Gaps, s.At)
-	}
+	expect.That(t, len(s.Gaps) == 0 && s.At.Equal(at) && s.Details != nil, "gaps %+v, at %s", s.Gaps, s.At)
 	base := roll.Instance{State: roll.StateRunning, Launched: at.Add(-time.Hour), Zone: "eu-west-1a", ZoneID: "euw1-az1", Owner: roll.OwnerNone, Group: roll.GroupNone}
 	want := make([]roll.Instance, 5)
 	for n := range want {
@@ -54,35 +53,26 @@ func TestOneListingFindsTheInstancesOfEveryOwner(t *testing.T) {
 	for _, n := range []int{1, 2, 3} {
 		want[n].Named = true
 	}
-	if diff := cmp.Diff(want, s.Instances); diff != "" {
-		t.Errorf("instances (-want +got)\n%s", diff)
-	}
+	expect.Same(t, s.Instances, want, "instances")
 
-	if len(a.listings) != 3 {
-		t.Fatalf("%d pages were read, want 3", len(a.listings))
-	}
+	must.That(t, len(a.listings) == 3, "%d pages were read, want 3", len(a.listings))
 	for n, in := range a.listings {
 		if len(in.Filters) != 1 || aws.ToString(in.Filters[0].Name) != "tag-key" || !slices.Equal(in.Filters[0].Values, []string{"kubernetes.io/cluster/demo"}) {
 			t.Errorf("page %d filters by %+v", n+1, in.Filters)
 		}
-		if !aws.ToBool(in.IncludeManagedResources) {
-			t.Errorf("page %d hides the instances of Auto Mode", n+1)
-		}
+		expect.That(t, aws.ToBool(in.IncludeManagedResources), "page %d hides the instances of Auto Mode", n+1)
 		if aws.ToInt32(in.MaxResults) != 1000 || len(in.InstanceIds) != 0 {
 			t.Errorf("page %d asks for %d results and %d ids", n+1, aws.ToInt32(in.MaxResults), len(in.InstanceIds))
 		}
-		if got, want := aws.ToString(in.NextToken), []string{"", "from-2", "from-4"}[n]; got != want {
-			t.Errorf("page %d has the token %q, want %q", n+1, got, want)
-		}
+		expect.Equal(t, aws.ToString(in.NextToken), []string{"", "from-2", "from-4"}[n], "page %d has the token", n+1)
 	}
 }
 
 // An instance without state, placement or tags in EC2's answer must not cause a crash.
 func TestAnInstanceOfWhichLittleIsShown(t *testing.T) {
 	got := new(projector).instance(&types.Instance{}, "demo")
-	if want := (roll.Instance{Owner: roll.OwnerNone, Group: roll.GroupNone, Unclaimed: true}); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v", got)
-	}
+	want := (roll.Instance{Owner: roll.OwnerNone, Group: roll.GroupNone, Unclaimed: true})
+	expect.That(t, reflect.DeepEqual(got, want), "got %+v", got)
 }
 
 func TestWhatCarriesTheTagAndIsAnotherClustersIsLeftOut(t *testing.T) {
@@ -97,9 +87,7 @@ func TestWhatCarriesTheTagAndIsAnotherClustersIsLeftOut(t *testing.T) {
 		t.Fatalf("got %v, want %v", ids(s), want)
 	}
 	for _, i := range s.Instances {
-		if i.Ambiguous != (string(i.ID) == instanceID(2)) {
-			t.Errorf("%s ambiguous: %v", i.ID, i.Ambiguous)
-		}
+		expect.Equal(t, i.Ambiguous, string(i.ID) == instanceID(2), "%s ambiguous", i.ID)
 	}
 }
 
@@ -112,9 +100,8 @@ func TestAnInstanceThatIsListedTwiceIsThereOnce(t *testing.T) {
 	}
 	a.before["ec2:DescribeInstances 2"] = func() { a.instances = slices.Insert(a.instances, 0, a.instances[3]) }
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if got := ids(s); len(slices.Compact(slices.Sorted(slices.Values(got)))) != len(got) {
-		t.Errorf("got %v", got)
-	}
+	got := ids(s)
+	expect.That(t, len(slices.Compact(slices.Sorted(slices.Values(got)))) == len(got), "got %v", got)
 }
 
 // The order matters: a node that registers during the listing of instances is seen together with
@@ -139,12 +126,9 @@ func TestReadsInstancesBeforeNodes(t *testing.T) {
 		"kubernetes:ListEvents", "kubernetes:ListNodePools",
 		"autoscaling:DescribeAutoScalingGroups", "eks:ListNodegroups",
 	}
-	if !slices.Equal(a.log, want) {
-		t.Errorf("calls\n got %v\nwant %v", a.log, want)
-	}
-	if got := names(s); !slices.Equal(got, []string{"node-1", "node-3", "node-2"}) {
-		t.Errorf("nodes %v: one registered during the listing and was missed", got)
-	}
+	expect.That(t, slices.Equal(a.log, want), "calls\n got %v\nwant %v", a.log, want)
+	got := names(s)
+	expect.That(t, slices.Equal(got, []string{"node-1", "node-3", "node-2"}), "nodes %v: one registered during the listing and was missed", got)
 }
 
 func TestAListingThatBreaksOffIsAGapAndKeepsWhatCame(t *testing.T) {
@@ -185,9 +169,7 @@ func TestAListingThatBreaksOffIsAGapAndKeepsWhatCame(t *testing.T) {
 			a.fail["ec2:DescribeInstances 2"] = tt.err
 			s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 			want := []roll.Gap{{Scope: roll.ScopeInstances, Kind: tt.kind, Call: "ec2:DescribeInstances", Detail: "page 2 of the instances of demo: " + tt.detail}}
-			if !slices.Equal(s.Gaps, want) {
-				t.Errorf("gaps\n got %+v\nwant %+v", s.Gaps, want)
-			}
+			expect.That(t, slices.Equal(s.Gaps, want), "gaps\n got %+v\nwant %+v", s.Gaps, want)
 			if !slices.Equal(ids(s), []string{instanceID(1), instanceID(2)}) || !slices.Equal(names(s), []string{"node-1"}) {
 				t.Errorf("kept %v and %v", ids(s), names(s))
 			}
@@ -216,9 +198,7 @@ func TestAListingThatBreaksOffIsNotMadeUpForByLookUps(t *testing.T) {
 	}
 	a.fail["ec2:DescribeInstances 2"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "Request limit exceeded.")
 	a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if len(a.listings) != 2 {
-		t.Errorf("%d more calls of DescribeInstances after it was throttled, want 0", len(a.listings)-2)
-	}
+	expect.That(t, len(a.listings) == 2, "%d more calls of DescribeInstances after it was throttled, want 0", len(a.listings)-2)
 }
 
 func TestNodesThatTheListingMissedAreLookedUp(t *testing.T) {
@@ -236,22 +216,15 @@ func TestNodesThatTheListingMissedAreLookedUp(t *testing.T) {
 	a.join(8).Spec.ProviderID = "eks-hybrid:///eu-west-1/demo/mi-0123456789abcdef0" // nor this
 	a.join(9).Spec.ProviderID = ""                                                  // unknown
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if len(s.Gaps) != 0 || len(s.Nodes) != 8 {
-		t.Errorf("gaps %+v, %d nodes", s.Gaps, len(s.Nodes))
-	}
-	if want := []string{instanceID(1), instanceID(2), instanceID(3), instanceID(4)}; !slices.Equal(ids(s), want) {
-		t.Errorf("instances %v, want %v", ids(s), want)
-	}
+	expect.That(t, len(s.Gaps) == 0 && len(s.Nodes) == 8, "gaps %+v, %d nodes", s.Gaps, len(s.Nodes))
+	expect.List(t, ids(s), []string{instanceID(1), instanceID(2), instanceID(3), instanceID(4)}, "instances")
 	for _, i := range s.Instances {
 		// A node's claim is not a tag.
-		if unclaimed := string(i.ID) != instanceID(1); i.Unclaimed != unclaimed || i.Ambiguous {
-			t.Errorf("%s: unclaimed %v, want %v; ambiguous %v", i.ID, i.Unclaimed, unclaimed, i.Ambiguous)
-		}
+		unclaimed := string(i.ID) != instanceID(1)
+		expect.That(t, i.Unclaimed == unclaimed && !i.Ambiguous, "%s: unclaimed %v, want %v; ambiguous %v", i.ID, i.Unclaimed, unclaimed, i.Ambiguous)
 	}
 	lookups := a.listings[1:]
-	if len(lookups) != 1 {
-		t.Fatalf("%d look-ups, want 1", len(lookups))
-	}
+	must.That(t, len(lookups) == 1, "%d look-ups, want 1", len(lookups))
 	in := lookups[0]
 	if !slices.Equal(in.InstanceIds, []string{instanceID(2), instanceID(3), instanceID(4)}) || !aws.ToBool(in.IncludeManagedResources) || in.MaxResults != nil || len(in.Filters) != 0 {
 		t.Errorf("the look-up asks for %v, managed %v, MaxResults %v, filters %v", in.InstanceIds, aws.ToBool(in.IncludeManagedResources), in.MaxResults, in.Filters)
@@ -266,23 +239,16 @@ func TestLookUpsNameAFewHundredIdsAndPage(t *testing.T) {
 		a.join(n)
 	}
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if len(s.Gaps) != 0 || len(s.Instances) != 450 {
-		t.Errorf("gaps %+v, %d instances, want 450", s.Gaps, len(s.Instances))
-	}
+	expect.That(t, len(s.Gaps) == 0 && len(s.Instances) == 450, "gaps %+v, %d instances, want 450", s.Gaps, len(s.Instances))
 	unique := slices.Compact(slices.Sorted(slices.Values(ids(s))))
-	if len(unique) != 450 {
-		t.Errorf("%d different instances, want 450", len(unique))
-	}
+	expect.That(t, len(unique) == 450, "%d different instances, want 450", len(unique))
 	var sizes []int
 	for _, in := range a.listings[1:] {
 		sizes = append(sizes, len(in.InstanceIds))
-		if !aws.ToBool(in.IncludeManagedResources) || in.MaxResults != nil {
-			t.Errorf("a page of a look-up hides managed instances or sets MaxResults")
-		}
+		expect.That(t, aws.ToBool(in.IncludeManagedResources) && in.MaxResults == nil, "a page of a look-up hides managed instances or sets MaxResults")
 	}
-	if want := []int{200, 200, 200, 200, 200, 200, 50}; !slices.Equal(sizes, want) {
-		t.Errorf("look-ups of %v ids, want %v", sizes, want)
-	}
+	want := []int{200, 200, 200, 200, 200, 200, 50}
+	expect.That(t, slices.Equal(sizes, want), "look-ups of %v ids, want %v", sizes, want)
 }
 
 func TestIdsThatEC2DoesNotKnowAreDroppedAndTheRestIsAskedForAgain(t *testing.T) {
@@ -298,13 +264,10 @@ func TestIdsThatEC2DoesNotKnowAreDroppedAndTheRestIsAskedForAgain(t *testing.T) 
 		if len(s.Gaps) != 0 || !slices.Equal(ids(s), []string{instanceID(1), instanceID(5)}) {
 			t.Errorf("%d named at once: gaps %+v, instances %v", named, s.Gaps, ids(s))
 		}
-		if want := map[roll.InstanceID]bool{roll.InstanceID(instanceID(2)): true, roll.InstanceID(instanceID(3)): true, roll.InstanceID(instanceID(4)): true}; !maps.Equal(s.NotFound, want) {
-			t.Errorf("%d named at once: not found %v, want %v", named, s.NotFound, want)
-		}
+		want := map[roll.InstanceID]bool{roll.InstanceID(instanceID(2)): true, roll.InstanceID(instanceID(3)): true, roll.InstanceID(instanceID(4)): true}
+		expect.That(t, maps.Equal(s.NotFound, want), "%d named at once: not found %v, want %v", named, s.NotFound, want)
 		last := a.listings[len(a.listings)-1]
-		if !slices.Equal(last.InstanceIds, []string{instanceID(1), instanceID(5)}) {
-			t.Errorf("%d named at once: the last look-up asks for %v", named, last.InstanceIds)
-		}
+		expect.List(t, last.InstanceIds, []string{instanceID(1), instanceID(5)}, "%d named at once: the last look-up asks for", named)
 	}
 }
 
@@ -329,18 +292,14 @@ func TestALookUpThatMakesNoHeadwayIsAGap(t *testing.T) {
 	if len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeInstances || !strings.HasPrefix(s.Gaps[0].Detail, "30 nodes' instances of demo that do not carry its tag: ec2:DescribeInstances failed with InvalidInstanceID.NotFound") {
 		t.Errorf("gaps %+v", s.Gaps)
 	}
-	if len(a.listings) > 11 {
-		t.Errorf("%d calls, want the listing and 10 tries", len(a.listings))
-	}
+	expect.That(t, len(a.listings) <= 11, "%d calls, want the listing and 10 tries", len(a.listings))
 
 	// An error that names none of the requested ids would otherwise be retried forever.
 	b := newAccount(t)
 	b.join(1)
 	b.fail["ec2:DescribeInstances 2"] = apiError("EC2", "DescribeInstances", "InvalidInstanceID.NotFound", "The instance ID 'i-0ffffffffffffffff' does not exist")
 	s = b.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if len(s.Gaps) != 1 || len(b.listings) != 2 {
-		t.Errorf("gaps %+v after %d calls", s.Gaps, len(b.listings))
-	}
+	expect.That(t, len(s.Gaps) == 1 && len(b.listings) == 2, "gaps %+v after %d calls", s.Gaps, len(b.listings))
 }
 
 func TestALookUpThatFailsIsAGapAndKeepsTheRest(t *testing.T) {
@@ -411,9 +370,7 @@ func TestNodesOfAListingThatBeganAgainAreThereOnce(t *testing.T) {
 	b.fail["kubernetes:ListNodes 3"] = errors.New("410 Expired too old")
 	b.fail["kubernetes:ListNodes 5"] = errors.New("410 Expired too old")
 	s = b.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeNodes || s.Gaps[0].Kind != roll.GapFailed || s.Has(roll.ScopeNodes) {
-		t.Errorf("a second 410: gaps %+v", s.Gaps)
-	}
+	expect.That(t, len(s.Gaps) == 1 && s.Gaps[0].Scope == roll.ScopeNodes && s.Gaps[0].Kind == roll.GapFailed && !s.Has(roll.ScopeNodes), "a second 410: gaps %+v", s.Gaps)
 	if got := slices.Compact(slices.Sorted(slices.Values(names(s)))); len(got) != len(s.Nodes) {
 		t.Errorf("nodes are there twice: %v", names(s))
 	}
@@ -444,19 +401,14 @@ func TestPagesAreSpaced(t *testing.T) {
 					interval = time.Second
 				}
 				s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
-				if len(s.Instances) != 30 {
-					t.Fatalf("%d instances, gaps %+v", len(s.Instances), s.Gaps)
-				}
+				must.That(t, len(s.Instances) == 30, "%d instances, gaps %+v", len(s.Instances), s.Gaps)
 				shortest := time.Hour
 				for n := 1; n < len(a.times); n++ {
 					shortest = min(shortest, a.times[n].Sub(a.times[n-1]))
 				}
-				if shortest < interval {
-					t.Errorf("two pages lie %s apart, want at least %s", shortest, interval)
-				}
-				if took, most := a.times[30].Sub(a.times[0]), 30*interval*12/10; len(a.times) != 31 || took > most {
-					t.Errorf("30 pages and one of status checks took %s, want at most %s", took, most)
-				}
+				expect.That(t, shortest >= interval, "two pages lie %s apart, want at least %s", shortest, interval)
+				took, most := a.times[30].Sub(a.times[0]), 30*interval*12/10
+				expect.That(t, len(a.times) == 31 && took <= most, "30 pages and one of status checks took %s, want at most %s", took, most)
 			})
 		})
 	}
@@ -467,15 +419,12 @@ func TestABurstOfPagesIsReadAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := paced(30, 0)
 		s := New(Options{AWS: a.aws(), Kube: unreachable{}, PageInterval: time.Second, PageBurst: 20}).Snapshot(t.Context(), "demo", at, roll.Watch{})
-		if len(s.Instances) != 30 {
-			t.Fatalf("%d instances, gaps %+v", len(s.Instances), s.Gaps)
-		}
+		must.That(t, len(s.Instances) == 30, "%d instances, gaps %+v", len(s.Instances), s.Gaps)
 		if took := a.times[19].Sub(a.times[0]); took > 3*time.Second {
 			t.Errorf("the first 20 pages took %s", took)
 		}
-		if took := a.times[29].Sub(a.times[0]); took < 9*time.Second {
-			t.Errorf("30 pages took only %s", took)
-		}
+		took := a.times[29].Sub(a.times[0])
+		expect.That(t, took >= 9*time.Second, "30 pages took only %s", took)
 	})
 }
 
@@ -497,15 +446,11 @@ func TestTimeThatRunsOutWhileWaitingForATurnIsAGap(t *testing.T) {
 				ctx, cancel := limit(t.Context())
 				defer cancel()
 				s := o.Snapshot(ctx, "demo", at, roll.Watch{})
-				if len(s.Gaps) == 0 || s.Gaps[0].Scope != roll.ScopeInstances || s.Gaps[0].Kind != roll.GapTimeout {
-					t.Errorf("gaps %+v, want one of the instances, of kind Timeout", s.Gaps)
-				}
+				expect.That(t, len(s.Gaps) != 0 && s.Gaps[0].Scope == roll.ScopeInstances && s.Gaps[0].Kind == roll.GapTimeout, "gaps %+v, want one of the instances, of kind Timeout", s.Gaps)
 				if len(s.Gaps) > 0 && strings.Contains(s.Gaps[0].Detail, "rate:") {
 					t.Errorf("a person is told: %s", s.Gaps[0].Detail)
 				}
-				if len(a.listings) != 3 || len(s.Instances) != 3 {
-					t.Errorf("%d pages were read and %d instances kept, want 3", len(a.listings), len(s.Instances))
-				}
+				expect.That(t, len(a.listings) == 3 && len(s.Instances) == 3, "%d pages were read and %d instances kept, want 3", len(a.listings), len(s.Instances))
 			})
 		})
 	}
@@ -525,9 +470,8 @@ func TestTurnsAreTheProcessNotTheChecks(t *testing.T) {
 		<-done
 		<-done
 		// Five pages of instances and one of status checks each.
-		if took := a.times[len(a.times)-1].Sub(a.times[0]); len(a.times) != 12 || took < 10900*time.Millisecond {
-			t.Errorf("%d pages in %s", len(a.times), took)
-		}
+		took := a.times[len(a.times)-1].Sub(a.times[0])
+		expect.That(t, len(a.times) == 12 && took >= 10900*time.Millisecond, "%d pages in %s", len(a.times), took)
 	})
 }
 
@@ -537,9 +481,7 @@ func TestLabelsConditionsAndDeletionReachTheSnapshot(t *testing.T) {
 	n.Labels = map[string]string{"karpenter.sh/nodepool": "default", "topology.kubernetes.io/zone": "eu-west-1b"}
 	n.DeletionTimestamp = &metav1.Time{Time: at}
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if len(s.Nodes) != 1 {
-		t.Fatalf("gaps %+v", s.Gaps)
-	}
+	must.That(t, len(s.Nodes) == 1, "gaps %+v", s.Gaps)
 	got := s.Nodes[0]
 	if got.Instance != roll.InstanceID(instanceID(1)) || got.Group != "nodepool/default" || got.Zone != "eu-west-1b" || got.DeletedAt.IsZero() || got.Ready.Status != roll.ConditionTrue {
 		t.Errorf("got %+v", got)
@@ -561,9 +503,7 @@ func TestALookUpBeginsAgainWithoutTheTokenOfAnEarlierTry(t *testing.T) {
 		t.Errorf("gaps %+v, instances %v, want %v", s.Gaps, ids(s), want)
 	}
 	for _, in := range a.listings[1:] {
-		if !slices.Contains(in.InstanceIds, instanceID(3)) {
-			t.Errorf("a request lost its ids: %+v", in.InstanceIds)
-		}
+		expect.That(t, slices.Contains(in.InstanceIds, instanceID(3)), "a request lost its ids: %+v", in.InstanceIds)
 	}
 }
 
@@ -578,9 +518,8 @@ func TestLooksUpWhatTheLedgerAsksAfter(t *testing.T) {
 	if len(s.Gaps) != 0 || !slices.Equal(ids(s), []string{instanceID(1), instanceID(2)}) || s.Instances[1].State != roll.StateTerminated {
 		t.Errorf("gaps %+v, instances %+v", s.Gaps, s.Instances)
 	}
-	if want := map[roll.InstanceID]bool{roll.InstanceID(instanceID(3)): true}; !maps.Equal(s.NotFound, want) {
-		t.Errorf("not found %v, want %v", s.NotFound, want)
-	}
+	want := map[roll.InstanceID]bool{roll.InstanceID(instanceID(3)): true}
+	expect.That(t, maps.Equal(s.NotFound, want), "not found %v, want %v", s.NotFound, want)
 	for _, in := range a.listings {
 		if slices.Contains(in.InstanceIds, instanceID(1)) || !aws.ToBool(in.IncludeManagedResources) || in.MaxResults != nil {
 			t.Errorf("asks for %v, managed %v, MaxResults %v", in.InstanceIds, aws.ToBool(in.IncludeManagedResources), in.MaxResults)
@@ -589,9 +528,7 @@ func TestLooksUpWhatTheLedgerAsksAfter(t *testing.T) {
 
 	a.listings = nil
 	o.LookUp(t.Context(), s, []roll.InstanceID{roll.InstanceID(instanceID(1))})
-	if len(a.listings) != 0 {
-		t.Errorf("asks for what is there already: %+v", a.listings)
-	}
+	expect.That(t, len(a.listings) == 0, "asks for what is there already: %+v", a.listings)
 
 	a.fail["ec2:DescribeInstances"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "no")
 	o.LookUp(t.Context(), s, []roll.InstanceID{roll.InstanceID(instanceID(4))})

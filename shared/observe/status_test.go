@@ -16,6 +16,7 @@ import (
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // check sets the status checks of an instance. since are the times at which they began to fail.
@@ -75,18 +76,14 @@ func TestReadsStatusChecksThatFail(t *testing.T) {
 		}
 		var asked []string
 		for _, in := range a.checks {
-			if !aws.ToBool(in.IncludeManagedResources) || aws.ToBool(in.IncludeAllInstances) || aws.ToInt32(in.MaxResults) != 1000 || len(in.Filters) > 1 {
-				t.Errorf("asks with %+v", in)
-			}
+			expect.That(t, aws.ToBool(in.IncludeManagedResources) && !aws.ToBool(in.IncludeAllInstances) && aws.ToInt32(in.MaxResults) == 1000 && len(in.Filters) <= 1, "asks with %+v", in)
 			filter := ""
 			for _, f := range in.Filters {
 				filter = aws.ToString(f.Name) + "=" + strings.Join(f.Values, ",")
 			}
 			asked = append(asked, filter+" "+aws.ToString(in.NextToken))
 		}
-		if !slices.Equal(asked, calls) {
-			t.Errorf("pages of %d\n got %q\nwant %q", pageSize, asked, calls)
-		}
+		expect.That(t, slices.Equal(asked, calls), "pages of %d\n got %q\nwant %q", pageSize, asked, calls)
 	}
 }
 
@@ -163,9 +160,8 @@ func TestReadsOfOtherChecksOnlyWhatFailsAlone(t *testing.T) {
 		a.statuses = append(a.statuses, tt.status)
 		_, found := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{}).Impaired[one]
 		got := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{}).Impaired[one]
-		if fails := tt.want != (roll.Impairment{}) || tt.status.InstanceStatus.Status == impaired; got != tt.want || found != fails {
-			t.Errorf("%s: %+v, found %v", tt.name, got, found)
-		}
+		fails := tt.want != (roll.Impairment{}) || tt.status.InstanceStatus.Status == impaired
+		expect.That(t, got == tt.want && found == fails, "%s: %+v, found %v", tt.name, got, found)
 	}
 }
 
@@ -206,9 +202,8 @@ func TestReadsTheFirstEventThatIsNotOver(t *testing.T) {
 			a.pageSize = pageSize
 			for _, s := range []*roll.Snapshot{a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{}), a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})} {
 				e, found := s.Scheduled[one]
-				if diff := cmp.Diff(tt.want, e); diff != "" || found != (tt.want != roll.Event{}) || s.StatusRead != roll.Yes {
-					t.Errorf("%s: read %v (-want +got)\n%s", tt.name, s.StatusRead, diff)
-				}
+				diff := cmp.Diff(tt.want, e)
+				expect.That(t, diff == "" && found == (tt.want != roll.Event{}) && s.StatusRead == roll.Yes, "%s: read %v (-want +got)\n%s", tt.name, s.StatusRead, diff)
 			}
 		}
 	}
@@ -230,9 +225,8 @@ func TestStatusChecksThatCannotBeReadSayNothing(t *testing.T) {
 	}
 	a := newAccount(t)
 	a.fail["ec2:DescribeInstances"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "no")
-	if s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{}); s.StatusRead != roll.Unreadable || len(a.checks) != 0 {
-		t.Errorf("without instances: read %v after %d calls", s.StatusRead, len(a.checks))
-	}
+	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+	expect.That(t, s.StatusRead == roll.Unreadable && len(a.checks) == 0, "without instances: read %v after %d calls", s.StatusRead, len(a.checks))
 }
 
 func TestStatusChecksOfATarget(t *testing.T) {
@@ -246,17 +240,12 @@ func TestStatusChecksOfATarget(t *testing.T) {
 	}
 	a.check(1, impaired, ok, []time.Time{at}, nil)
 	s = a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
-	if diff := cmp.Diff(map[roll.InstanceID]roll.Impairment{one: {Since: at}}, s.Impaired); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, s.Impaired, map[roll.InstanceID]roll.Impairment{one: {Since: at}}, "s.Impaired")
 	gone := a.observer().Target(t.Context(), "demo", roll.InstanceID(instanceID(9)), at, roll.Watch{})
-	if gone.StatusRead != roll.Yes || len(gone.Gaps) != 0 || len(gone.Impaired) != 0 {
-		t.Errorf("one that EC2 does not know: read %v, gaps %+v", gone.StatusRead, gone.Gaps)
-	}
+	expect.That(t, gone.StatusRead == roll.Yes && len(gone.Gaps) == 0 && len(gone.Impaired) == 0, "one that EC2 does not know: read %v, gaps %+v", gone.StatusRead, gone.Gaps)
 	a.fail["ec2:DescribeInstanceStatus"] = apiError("EC2", "DescribeInstanceStatus", "RequestLimitExceeded", "no")
-	if s = a.observer().Target(t.Context(), "demo", one, at, roll.Watch{}); s.StatusRead != roll.Unreadable || len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeDetail || len(s.Instances) != 1 {
-		t.Errorf("read %v, gaps %+v", s.StatusRead, s.Gaps)
-	}
+	s = a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
+	expect.That(t, s.StatusRead == roll.Unreadable && len(s.Gaps) == 1 && s.Gaps[0].Scope == roll.ScopeDetail && len(s.Instances) == 1, "read %v, gaps %+v", s.StatusRead, s.Gaps)
 }
 
 func TestReadsTheZonesThatTheClusterIsShiftedAwayFrom(t *testing.T) {
@@ -315,9 +304,7 @@ func TestReadsThatASpotInterruptionTookAnInstance(t *testing.T) {
 			i.StateReason = &types.StateReason{Code: aws.String(code)}
 		}
 		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-		if len(s.Instances) != 1 || s.Instances[0].SpotTaken != want {
-			t.Errorf("%s: %+v", code, s.Instances)
-		}
+		expect.That(t, len(s.Instances) == 1 && s.Instances[0].SpotTaken == want, "%s: %+v", code, s.Instances)
 	}
 }
 
@@ -336,9 +323,7 @@ func TestReadsThatAnInstanceIsHibernated(t *testing.T) {
 		i := a.launch(1, owned)
 		i.State.Name, i.StateReason = tt.state, &types.StateReason{Code: aws.String(tt.code)}
 		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-		if len(s.Instances) != 1 || s.Instances[0].Hibernated != tt.want {
-			t.Errorf("%s %s: %+v", tt.code, tt.state, s.Instances)
-		}
+		expect.That(t, len(s.Instances) == 1 && s.Instances[0].Hibernated == tt.want, "%s %s: %+v", tt.code, tt.state, s.Instances)
 	}
 }
 

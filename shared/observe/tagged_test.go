@@ -20,6 +20,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -108,42 +109,29 @@ func TestOfALargeClusterOnlyWhatNoNodeVouchesForIsReadInFull(t *testing.T) {
 
 	o := a.large(t)
 	s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if len(s.Gaps) > 0 || s.Relisted != "" {
-		t.Fatalf("%q %+v", s.Relisted, s.Gaps)
-	}
+	must.That(t, len(s.Gaps) == 0 && s.Relisted == "", "%q %+v", s.Relisted, s.Gaps)
 	expected := append(turns(at, 1, 100), 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112)
 	newest := numbered(1, 10) // by name, as all are equally old: node-1, node-10
 	want := slices.Compact(slices.Sorted(slices.Values(append(numbered(expected...), newest...))))
-	if d := cmp.Diff(want, inFull(s)); d != "" {
-		t.Errorf("read in full (-want +got)\n%s", d)
-	}
+	expect.Same(t, inFull(s), want, "read in full")
 	in := New(Options{AWS: a.aws(), Kube: a, PageInterval: time.Nanosecond, RollFrom: -1}).Snapshot(t.Context(), "demo", at, roll.Watch{})
 	full := map[roll.InstanceID]roll.Instance{}
 	for _, i := range in.Instances {
 		full[i.ID] = i
 	}
-	if len(s.Instances) != len(full) {
-		t.Errorf("%d instances, the listing has %d", len(s.Instances), len(full))
-	}
+	expect.That(t, len(s.Instances) == len(full), "%d instances, the listing has %d", len(s.Instances), len(full))
 	for _, i := range s.Instances {
 		f := full[i.ID]
 		if !i.Vouched {
-			if d := cmp.Diff(f, i); d != "" {
-				t.Errorf("%s\n%s", i.ID, d)
-			}
+			expect.Same(t, i, f, "%s", i.ID)
 			continue
 		}
-		if i.Owner != f.Owner || i.Group != f.Group || i.Zone != f.Zone || i.ZoneID != f.ZoneID || i.State != f.State {
-			t.Errorf("%+v, in full %+v", i, f)
-		}
+		expect.That(t, i.Owner == f.Owner && i.Group == f.Group && i.Zone == f.Zone && i.ZoneID == f.ZoneID && i.State == f.State, "%+v, in full %+v", i, f)
 	}
-	if d := cmp.Diff(in.Impaired, s.Impaired); d != "" {
-		t.Error(d)
-	}
+	expect.Same(t, s.Impaired, in.Impaired, "s.Impaired")
 	tags, nodes := slices.Index(a.log, "ec2:DescribeTags"), slices.Index(a.log, "kubernetes:ListNodes")
-	if lookup := slices.Index(a.log, "ec2:DescribeInstances"); tags < 0 || nodes < tags || lookup < nodes {
-		t.Errorf("the order is %v", a.log)
-	}
+	lookup := slices.Index(a.log, "ec2:DescribeInstances")
+	expect.That(t, tags >= 0 && nodes >= tags && lookup >= nodes, "the order is %v", a.log)
 }
 
 // What a node does not show of its instance, or shows wrongly, is read in full.
@@ -232,9 +220,7 @@ func TestEveryInstanceIsReadInFullWithinTwoHours(t *testing.T) {
 				read[id] = true
 			}
 		}
-		if len(read) != 150 {
-			t.Errorf("every %s: %d of 150", every, len(read))
-		}
+		expect.That(t, len(read) == 150, "every %s: %d of 150", every, len(read))
 		if every == 5*time.Minute && most > 150/5 {
 			t.Errorf("%d of 150 in one check", most)
 		}
@@ -258,9 +244,7 @@ func TestAnInstanceThatTheTagsDoNotShowYet(t *testing.T) {
 		t.Errorf("%q: %v", s.Relisted, got)
 	}
 	for _, i := range s.Instances {
-		if i.Unclaimed {
-			t.Errorf("%s carries the tag", i.ID)
-		}
+		expect.That(t, !i.Unclaimed, "%s carries the tag", i.ID)
 	}
 }
 
@@ -277,12 +261,10 @@ func TestAnInstanceThatComesAfterTheTagsIsNotJudged(t *testing.T) {
 		o := a.large(t)
 		a.before["kubernetes:ListNodes 1"] = func() { a.launch(21, owned, pooled) }
 		s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
-		if got := ids(s); len(got) != 20 || slices.Contains(got, instanceID(21)) {
-			t.Errorf("most of them in trouble %v: %v", most, got)
-		}
-		if lookups := slices.ContainsFunc(a.listings, func(in listing) bool { return len(in.InstanceIds) > 0 }); lookups == most {
-			t.Errorf("most of them in trouble %v: looked up by id %v", most, lookups)
-		}
+		got := ids(s)
+		expect.That(t, len(got) == 20 && !slices.Contains(got, instanceID(21)), "most of them in trouble %v: %v", most, got)
+		lookups := slices.ContainsFunc(a.listings, func(in listing) bool { return len(in.InstanceIds) > 0 })
+		expect.That(t, lookups != most, "most of them in trouble %v: looked up by id %v", most, lookups)
 	}
 }
 
@@ -304,9 +286,8 @@ func TestTagsAndNodesThatDisagreeAreReplacedByAListing(t *testing.T) {
 				disagree(a, k)
 			}
 			s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
-			if relisted := s.Relisted != ""; relisted != (n == 11) || len(s.Gaps) > 0 || len(s.Instances) != len(a.instances) {
-				t.Fatalf("%d %s: %q, %d instances, %v", n, name, s.Relisted, len(s.Instances), s.Gaps)
-			}
+			relisted := s.Relisted != ""
+			must.That(t, relisted == (n == 11) && len(s.Gaps) == 0 && len(s.Instances) == len(a.instances), "%d %s: %q, %d instances, %v", n, name, s.Relisted, len(s.Instances), s.Gaps)
 			if n == 10 {
 				continue
 			}
@@ -357,13 +338,10 @@ func TestAnInstanceThatOnlyTagsStillKnow(t *testing.T) {
 	o := a.large(t)
 	a.leftTags = []string{instanceID(30)}
 	s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if len(s.NotFound) > 0 || len(s.Gaps) > 0 || len(s.Instances) != 20 {
-		t.Errorf("%v, %v, %d instances", s.NotFound, s.Gaps, len(s.Instances))
-	}
+	expect.That(t, len(s.NotFound) == 0 && len(s.Gaps) == 0 && len(s.Instances) == 20, "%v, %v, %d instances", s.NotFound, s.Gaps, len(s.Instances))
 	a.join(31)
-	if s = o.Snapshot(t.Context(), "demo", at.Add(5*time.Minute), roll.Watch{}); len(s.NotFound) != 1 || !s.NotFound[roll.InstanceID(instanceID(31))] {
-		t.Errorf("of a node: %v", s.NotFound)
-	}
+	s = o.Snapshot(t.Context(), "demo", at.Add(5*time.Minute), roll.Watch{})
+	expect.That(t, len(s.NotFound) == 1 && s.NotFound[roll.InstanceID(instanceID(31))], "of a node: %v", s.NotFound)
 }
 
 func TestALookupThatFailsLeavesAGap(t *testing.T) {
@@ -375,9 +353,7 @@ func TestALookupThatFailsLeavesAGap(t *testing.T) {
 	o := a.large(t)
 	a.fail["ec2:DescribeInstances"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "slow down")
 	s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if s.Has(roll.ScopeInstances) || s.Gaps[0].Kind != roll.GapThrottled {
-		t.Errorf("%+v", s.Gaps)
-	}
+	expect.That(t, !s.Has(roll.ScopeInstances) && s.Gaps[0].Kind == roll.GapThrottled, "%+v", s.Gaps)
 }
 
 // EC2 hides them, and perhaps their tags.
@@ -418,9 +394,7 @@ func TestWhatANodeVouchedForIsReadWhenItIsAskedFor(t *testing.T) {
 	o.Details(t.Context(), s, []roll.Question{{Instance: vouched[1], Whole: true}})
 	for _, id := range vouched[:2] {
 		i := s.Instances[slices.IndexFunc(s.Instances, func(i roll.Instance) bool { return i.ID == id })]
-		if i.Vouched || i.Name != "web" || len(s.Instances) != 40 {
-			t.Errorf("%+v, one of %d", i, len(s.Instances))
-		}
+		expect.That(t, !i.Vouched && i.Name == "web" && len(s.Instances) == 40, "%+v, one of %d", i, len(s.Instances))
 	}
 	a.fail["ec2:DescribeInstances"] = apiError("EC2", "DescribeInstances", "Unavailable", "later")
 	o.Details(t.Context(), s, []roll.Question{{Instance: vouched[2], Whole: true}})
@@ -447,9 +421,7 @@ func TestRandomClustersAreJudgedTheSameEitherWay(t *testing.T) {
 		}
 		got, s := judge(o)
 		want, full := judge(New(Options{AWS: a.aws(), Kube: a, PageInterval: time.Nanosecond, RollFrom: -1}))
-		if len(s.Gaps) != len(full.Gaps) || s.Relisted != "" {
-			t.Fatalf("seed %d: %q %v, in full %v", seed, s.Relisted, s.Gaps, full.Gaps)
-		}
+		must.That(t, len(s.Gaps) == len(full.Gaps) && s.Relisted == "", "seed %d: %q %v, in full %v", seed, s.Relisted, s.Gaps, full.Gaps)
 		type verdict struct {
 			Findings     []roll.Finding
 			NotNodes     []assess.NotNode
@@ -464,9 +436,8 @@ func TestRandomClustersAreJudgedTheSameEitherWay(t *testing.T) {
 		of := func(a assess.Assessment) verdict {
 			return verdict{a.Findings, a.NotNodes, a.Count, a.Zones, a.Nodes, a.Ready, a.Waiting, a.Notes, a.Unjudged, a.NewRegistrations}
 		}
-		if d := cmp.Diff(of(want), of(got)); d != "" {
-			t.Fatalf("seed %d (-in full +by tags)\n%s", seed, d)
-		}
+		d := cmp.Diff(of(want), of(got))
+		must.That(t, d == "", "seed %d (-in full +by tags)\n%s", seed, d)
 		for _, f := range got.Findings {
 			if i := slices.IndexFunc(s.Instances, func(i roll.Instance) bool { return i.ID == f.Instance }); i >= 0 && s.Instances[i].Vouched {
 				t.Fatalf("seed %d: %s has a finding and was not read in full", seed, f.Instance)

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 const one = roll.InstanceID("i-00000000000000001")
@@ -25,15 +26,12 @@ func TestTargetReadsOneInstanceAndAllNodes(t *testing.T) {
 	a.join(4).Spec.ProviderID = "aws:///eu-west-1a/fargate-ip-10-0-0-1"
 	a.join(1).Name = "node-1b"
 	s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
-	if len(s.Gaps) != 0 || !s.At.Equal(at) || s.Cluster.ID.Name != "demo" || s.Details == nil {
-		t.Errorf("got %+v", s)
-	}
+	expect.That(t, len(s.Gaps) == 0 && s.At.Equal(at) && s.Cluster.ID.Name == "demo" && s.Details != nil, "got %+v", s)
 	if !slices.Equal(ids(s), []string{instanceID(1)}) || !slices.Equal(names(s), []string{"node-2", "node-1", "node-3", "node-4", "node-1b"}) {
 		t.Errorf("instances %v, nodes %v", ids(s), names(s))
 	}
-	if want := []string{"eks:DescribeCluster", "kubernetes:ListNodes", "kubernetes:ListNodes", "kubernetes:ListNodes", "ec2:DescribeInstanceStatus", "ec2:DescribeInstances"}; !slices.Equal(a.log, want) {
-		t.Errorf("calls %v, want %v", a.log, want)
-	}
+	want := []string{"eks:DescribeCluster", "kubernetes:ListNodes", "kubernetes:ListNodes", "kubernetes:ListNodes", "ec2:DescribeInstanceStatus", "ec2:DescribeInstances"}
+	expect.That(t, slices.Equal(a.log, want), "calls %v, want %v", a.log, want)
 	in := a.listings[0]
 	if !slices.Equal(in.InstanceIds, []string{instanceID(1)}) || !aws.ToBool(in.IncludeManagedResources) || in.MaxResults != nil || len(in.Filters) != 0 {
 		t.Errorf("the look-up asks for %+v", in)
@@ -50,9 +48,8 @@ func TestTargetSeesAHoldThatIsSetInBetween(t *testing.T) {
 	a.before["kubernetes:ListNodes 2"] = func() {
 		a.instances[0].Tags = append(a.instances[0].Tags, types.Tag{Key: aws.String("rollcall:hold"), Value: aws.String("true")})
 	}
-	if s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{}); len(s.Instances) != 1 || s.Instances[0].Hold != "true" {
-		t.Errorf("got %+v", s.Instances)
-	}
+	s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
+	expect.That(t, len(s.Instances) == 1 && s.Instances[0].Hold == "true", "got %+v", s.Instances)
 }
 
 func TestATargetThatIsGoneIsNoGap(t *testing.T) {
@@ -68,9 +65,7 @@ func TestATargetShowsItsState(t *testing.T) {
 	a := newAccount(t)
 	a.launch(1, owned).State.Name = types.InstanceStateNameShuttingDown
 	s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
-	if len(s.Instances) != 1 || s.Instances[0].State != roll.StateShuttingDown {
-		t.Errorf("got %+v", s.Instances)
-	}
+	expect.That(t, len(s.Instances) == 1 && s.Instances[0].State == roll.StateShuttingDown, "got %+v", s.Instances)
 }
 
 func TestTargetOfAClusterThatCannotBeJudgedAsksNoFurther(t *testing.T) {
@@ -96,9 +91,7 @@ func TestATargetThatCannotBeReadIsAGap(t *testing.T) {
 	a.fail["ec2:DescribeInstances"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "no")
 	s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
 	want := []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapThrottled, Call: "ec2:DescribeInstances", Detail: "ec2:DescribeInstances was throttled (RequestLimitExceeded): the next check tries again"}}
-	if !slices.Equal(s.Gaps, want) || len(s.Instances) != 0 {
-		t.Errorf("gaps %+v", s.Gaps)
-	}
+	expect.That(t, slices.Equal(s.Gaps, want) && len(s.Instances) == 0, "gaps %+v", s.Gaps)
 
 	b := newAccount(t)
 	b.launch(1, owned)
