@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -98,18 +99,12 @@ func TestSeveralRegions(t *testing.T) {
 			w.denied = tt.denied
 			w.serve(t)
 			code, stdout, stderr := rollcall(t, append([]string{"check"}, tt.args...)...)
-			if code != tt.code {
-				t.Errorf("exit %d", code)
-			}
+			expect.Equal(t, code, tt.code, "exit")
 			for _, want := range tt.has {
-				if !strings.Contains(stdout+stderr, want) {
-					t.Errorf("no %q in\n%s%s", want, stdout, stderr)
-				}
+				expect.That(t, strings.Contains(stdout+stderr, want), "no %q in\n%s%s", want, stdout, stderr)
 			}
 			for _, no := range tt.hasNo {
-				if strings.Contains(stdout+stderr, no) {
-					t.Errorf("%q in\n%s%s", no, stdout, stderr)
-				}
+				expect.That(t, !strings.Contains(stdout+stderr, no), "%q in\n%s%s", no, stdout, stderr)
 			}
 		})
 	}
@@ -197,9 +192,7 @@ func TestWhyThereAreNoCredentialsIsOneLineWithTheFix(t *testing.T) {
 		noAWS(t)
 		home(t, map[string]string{".aws/config": awsConfig + "[profile x]\naws_access_key_id = x\naws_secret_access_key = x\n"})
 		code, stdout, stderr := rollcall(t, append([]string{"check"}, args...)...)
-		if code != ExitError || stdout != "" || !strings.HasPrefix(stderr, want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("exit %d: %s%swant %s", code, stdout, stderr, want)
-		}
+		expect.That(t, code == ExitError && stdout == "" && strings.HasPrefix(stderr, want) && strings.Count(stderr, "\n") == 1, "exit %d: %s%swant %s", code, stdout, stderr, want)
 	}
 }
 
@@ -215,9 +208,8 @@ func TestWhatDoesNotGoTogether(t *testing.T) {
 		"--cluster: name the cluster, or give --context": {"capture", "--out", "x"},
 		"--profile cannot be combined with --bundle":     {"explain", "--bundle", unmapped, "--profile", "p"},
 	} {
-		if code, _, stderr := rollcall(t, args...); code != ExitError || !strings.Contains(stderr, want) {
-			t.Errorf("%q: exit %d, %s, want %q", args, code, stderr, want)
-		}
+		code, _, stderr := rollcall(t, args...)
+		expect.That(t, code == ExitError && strings.Contains(stderr, want), "%q: exit %d, %s, want %q", args, code, stderr, want)
 	}
 }
 
@@ -236,9 +228,7 @@ func TestShellsCompleteWhatThereIs(t *testing.T) {
 		"bastion\n":                                          {"simulate", "--fault", ""},
 	} {
 		code, stdout, _ := rollcall(t, append([]string{"__complete"}, args...)...)
-		if code != ExitOK || !strings.Contains(stdout, want) {
-			t.Errorf("%q: exit %d, %q, want %q", args, code, stdout, want)
-		}
+		expect.That(t, code == ExitOK && strings.Contains(stdout, want), "%q: exit %d, %q, want %q", args, code, stdout, want)
 	}
 }
 
@@ -246,9 +236,7 @@ func TestShellsCompleteWhatThereIs(t *testing.T) {
 func TestACompletionWithoutAnAccount(t *testing.T) {
 	noAWS(t)
 	code, stdout, stderr := rollcall(t, "__complete", "check", "--cluster", "")
-	if code != ExitOK || stdout != ":4\n" || strings.Contains(stderr, "credentials") {
-		t.Errorf("exit %d, %q, %q", code, stdout, stderr)
-	}
+	expect.That(t, code == ExitOK && stdout == ":4\n" && !strings.Contains(stderr, "credentials"), "exit %d, %q, %q", code, stdout, stderr)
 }
 
 func TestWatchChecksAgainUntilInterrupted(t *testing.T) {
@@ -272,21 +260,16 @@ func TestWatchChecksAgainUntilInterrupted(t *testing.T) {
 		if code != ExitInterrupted || !strings.Contains(errs.String(), "interrupted") || strings.Count(out.String(), "shop (eu-west-1)") < 2 {
 			t.Errorf("exit %d: %s%s", code, out, &errs)
 		}
-		if cleared := strings.Contains(out.String(), "\x1b[2J"); cleared != (width > 0) {
-			t.Errorf("%d columns: the screen is cleared: %t", width, cleared)
-		}
-		if !strings.Contains(out.String(), "2026-03-02 12:00:00Z, again every 20ms\n") {
-			t.Errorf("no heading in %s", out)
-		}
+		expect.Equal(t, strings.Contains(out.String(), "\x1b[2J"), width > 0, "%d columns: the screen is cleared", width)
+		expect.That(t, strings.Contains(out.String(), "2026-03-02 12:00:00Z, again every 20ms\n"), "no heading in %s", out)
 	}
 }
 
 // The first check of a watch ends with an error of the person's.
 func TestAWatchThatCannotBegin(t *testing.T) {
 	noAWS(t)
-	if code, _, stderr := rollcall(t, "check", "--watch"); code != ExitError || !strings.Contains(stderr, "no AWS region") {
-		t.Errorf("exit %d: %s", code, stderr)
-	}
+	code, _, stderr := rollcall(t, "check", "--watch")
+	expect.That(t, code == ExitError && strings.Contains(stderr, "no AWS region"), "exit %d: %s", code, stderr)
 }
 
 type writer func([]byte) (int, error)
@@ -296,20 +279,17 @@ func (w writer) Write(p []byte) (int, error) { return w(p) }
 func TestTheManualOfARelease(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("SOURCE_DATE_EPOCH", "1767225600")
-	if code, stdout, stderr := rollcall(t, "manual", dir); code != ExitOK || stdout != "" {
-		t.Fatalf("exit %d: %s%s", code, stdout, stderr)
-	}
+	code, stdout, stderr := rollcall(t, "manual", dir)
+	must.That(t, code == ExitOK && stdout == "", "exit %d: %s%s", code, stdout, stderr)
 	for file, want := range map[string]string{
 		"man1/rollcall.1": `"Jan 2026" "rollcall `, "man1/rollcall-check.1": "all-regions", "man1/rollcall-policy-check.1": "instance-tag",
 		"completions/rollcall.bash": "complete -o default", "completions/_rollcall": "#compdef rollcall", "completions/rollcall.fish": "complete -c rollcall", "completions/rollcall.ps1": "Register-ArgumentCompleter",
 	} {
-		if data, err := os.ReadFile(filepath.Join(dir, file)); err != nil || !strings.Contains(string(data), want) {
-			t.Errorf("%s: %v, no %q in\n%s", file, err, want, data)
-		}
+		data, err := os.ReadFile(filepath.Join(dir, file))
+		expect.That(t, err == nil && strings.Contains(string(data), want), "%s: %v, no %q in\n%s", file, err, want, data)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "man1", "rollcall-manual.1")); err == nil {
-		t.Error("the hidden command has a page")
-	}
+	_, err := os.Stat(filepath.Join(dir, "man1", "rollcall-manual.1"))
+	expect.That(t, err != nil, "the hidden command has a page")
 }
 
 func TestYAMLHasTheFieldsOfTheJSONInItsOrder(t *testing.T) {
@@ -321,7 +301,6 @@ func TestYAMLHasTheFieldsOfTheJSONInItsOrder(t *testing.T) {
 		Empty  []string `json:"empty"`
 		Lines  string   `json:"lines"`
 	}{"a", 1, "1", []string{}, "a\nb"})
-	if want := "zone: a\nnumber: 1\ntext: \"1\"\nempty: []\nlines: |-\n  a\n  b\n"; err != nil || b.String() != want {
-		t.Errorf("%v\n%s", err, b.String())
-	}
+	want := "zone: a\nnumber: 1\ntext: \"1\"\nempty: []\nlines: |-\n  a\n  b\n"
+	expect.That(t, err == nil && b.String() == want, "%v\n%s", err, b.String())
 }

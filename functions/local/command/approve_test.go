@@ -12,6 +12,7 @@ import (
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -51,9 +52,7 @@ func TestApprove(t *testing.T) {
 	show := func(m ledger.OfClusters, order string, a ledger.Approval) (string, error) {
 		told, err := approve(t.Context(), m, d, order, a)
 		var out bytes.Buffer
-		if failed := told.print(Environment{Stdout: &out}, form{output: outputTable}); failed != nil {
-			t.Fatal(failed)
-		}
+		must.Succeed(t, told.print(Environment{Stdout: &out}, form{output: outputTable}))
 		return out.String(), err
 	}
 	for _, tt := range []struct {
@@ -73,18 +72,12 @@ func TestApprove(t *testing.T) {
 		}
 		shown := []string{"reboot, terminate", "i-0123456789abcdef0", "ip-10-0-0-1", "search", "MemoryPressurePreceded", "0123456789abcdef"}
 		for _, part := range shown {
-			if strings.Contains(out, part) == (tt.name == "forged") {
-				t.Errorf("%s: %q, want %q in it unless it is forged", tt.name, out, part)
-			}
+			expect.That(t, strings.Contains(out, part) != (tt.name == "forged"), "%s: %q, want %q in it unless it is forged", tt.name, out, part)
 		}
-		if strings.HasPrefix(out, "approved: ") != (err == nil) {
-			t.Errorf("%s: %q", tt.name, out)
-		}
+		expect.That(t, strings.HasPrefix(out, "approved: ") == (err == nil), "%s: %q", tt.name, out)
 	}
 	state, err := s.Memory.Read(t.Context(), s.clusters[1])
-	if err != nil || len(state.Approvals) != 1 || state.Approvals["0123456789abcdef"] != by("oncall", time.Minute) {
-		t.Errorf("on record is %v, %v", state.Approvals, err)
-	}
+	expect.That(t, err == nil && len(state.Approvals) == 1 && state.Approvals["0123456789abcdef"] == by("oncall", time.Minute), "on record is %v, %v", state.Approvals, err)
 	if _, err := show(refusing{s}, "0123456789abcdef", by("oncall", time.Minute)); err == nil || !strings.Contains(err.Error(), "dynamodb:PutItem was denied to arn:aws:iam::111122223333:user/oncall") {
 		t.Errorf("without the permission: %v", err)
 	}

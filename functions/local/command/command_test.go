@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -53,52 +54,36 @@ func TestAllFaultsOfTheFlagsAtOnce(t *testing.T) {
 	noAWS(t)
 	bad := write(t, "apiVersion: rollcall/v1\nmode: watch\n")
 	code, _, stderr := rollcall(t, "check", "--mode", "destroy", "--output", "xml", "--timeout", "-1s", "--cluster", "", "--policy", bad, "--ledger", filepath.Join(t.TempDir(), "no", "ledger.json"))
-	if code != ExitError {
-		t.Errorf("exit %d", code)
-	}
+	expect.Equal(t, code, ExitError, "exit")
 	for _, want := range []string{"--mode", "destroy", "--output", "xml", "--timeout", "--cluster", "line 2: mode", "--ledger", "does not exist"} {
-		if !strings.Contains(stderr, want) {
-			t.Errorf("standard error lacks %q:\n%s", want, stderr)
-		}
+		expect.That(t, strings.Contains(stderr, want), "standard error lacks %q:\n%s", want, stderr)
 	}
 }
 
 func TestRemediateNeedsALedger(t *testing.T) {
 	noAWS(t)
 	code, _, stderr := rollcall(t, "check", "--mode", "remediate")
-	if code != ExitError || !strings.Contains(stderr, "--ledger FILE") {
-		t.Errorf("exit %d: %s", code, stderr)
-	}
+	expect.That(t, code == ExitError && strings.Contains(stderr, "--ledger FILE"), "exit %d: %s", code, stderr)
 }
 
 func TestMissingRegionAndCredentialsAreOneSentence(t *testing.T) {
 	noAWS(t)
 	code, _, stderr := rollcall(t, "check")
-	if code != ExitError || !strings.Contains(stderr, "AWS_REGION") {
-		t.Errorf("no region: exit %d: %s", code, stderr)
-	}
+	expect.That(t, code == ExitError && strings.Contains(stderr, "AWS_REGION"), "no region: exit %d: %s", code, stderr)
 	code, _, stderr = rollcall(t, "check", "--region", "eu-west-1")
-	if code != ExitError || !strings.Contains(stderr, "AWS_PROFILE") || strings.Count(stderr, "\n") != 1 {
-		t.Errorf("no credentials: exit %d: %s", code, stderr)
-	}
+	expect.That(t, code == ExitError && strings.Contains(stderr, "AWS_PROFILE") && strings.Count(stderr, "\n") == 1, "no credentials: exit %d: %s", code, stderr)
 }
 
 func TestPolicyCheck(t *testing.T) {
 	bad := write(t, "apiVersion: rollcall/v1\nregistration: {deadline: -5m}\nlimits: {unhealthy: 120%}\nmdoe: notify\n")
 	code, stdout, stderr := rollcall(t, "policy", "check", bad)
-	if code != ExitError || stdout != "" {
-		t.Errorf("exit %d, %q", code, stdout)
-	}
+	expect.That(t, code == ExitError && stdout == "", "exit %d, %q", code, stdout)
 	for _, want := range []string{"line 2: registration.deadline", "line 3: limits.unhealthy", "line 4: mdoe"} {
-		if !strings.Contains(stderr, want) {
-			t.Errorf("standard error lacks %q:\n%s", want, stderr)
-		}
+		expect.That(t, strings.Contains(stderr, want), "standard error lacks %q:\n%s", want, stderr)
 	}
 	good := write(t, "apiVersion: rollcall/v1\noverrides:\n- match: {cluster: \"gpu-*\"}\n  registration: {deadline: 30m}\n")
 	code, stdout, _ = rollcall(t, "policy", "check", good, "--cluster", "gpu-1", "--output", "json")
-	if code != ExitOK {
-		t.Errorf("exit %d", code)
-	}
+	expect.Equal(t, code, ExitOK, "exit")
 	var out struct {
 		Valid    bool
 		Settings []struct{ Key, Value, From string }
@@ -108,9 +93,7 @@ func TestPolicyCheck(t *testing.T) {
 	for _, s := range out.Settings {
 		found = found || s.Key == "registration.deadline" && s.Value == "30m" && strings.Contains(s.From, "line 4")
 	}
-	if !out.Valid || !found {
-		t.Errorf("got %+v", out)
-	}
+	expect.That(t, out.Valid && found, "got %+v", out)
 	if code, _, stderr := rollcall(t, "policy", "check", filepath.Join(t.TempDir(), "none.yaml")); code != ExitError || !strings.Contains(stderr, "none.yaml") {
 		t.Errorf("missing file: exit %d: %s", code, stderr)
 	}
@@ -118,9 +101,7 @@ func TestPolicyCheck(t *testing.T) {
 
 func TestPolicySchemaIsJSON(t *testing.T) {
 	code, stdout, _ := rollcall(t, "policy", "schema")
-	if code != ExitOK || !json.Valid([]byte(stdout)) {
-		t.Errorf("exit %d, %q", code, stdout)
-	}
+	expect.That(t, code == ExitOK && json.Valid([]byte(stdout)), "exit %d, %q", code, stdout)
 }
 
 func TestExitCodes(t *testing.T) {
@@ -153,9 +134,7 @@ func TestExitCodes(t *testing.T) {
 		if err := verdict(tt.results); err != nil {
 			got = int(err.(exit)) //nolint:errorlint // verdict returns nothing else
 		}
-		if got != tt.want {
-			t.Errorf("%s: exit %d, want %d", tt.name, got, tt.want)
-		}
+		expect.Equal(t, got, tt.want, "%s: exit", tt.name)
 	}
 }
 
@@ -165,34 +144,24 @@ func TestProgressOnlyForAPersonAndGoneInTheEnd(t *testing.T) {
 	p.say("listing")
 	p.tell("demo", "reading")
 	p.clear()
-	if w.Len() != 0 {
-		t.Errorf("wrote %q although nobody watches", w.String())
-	}
+	expect.That(t, w.Len() == 0, "wrote %q although nobody watches", w.String())
 	p = newProgress(Environment{Stderr: &w, Terminal: true})
 	p.say("listing")
-	if !strings.Contains(w.String(), "listing ...") {
-		t.Errorf("wrote %q", w.String())
-	}
+	expect.That(t, strings.Contains(w.String(), "listing ..."), "wrote %q", w.String())
 	p.total = 2
 	p.tell("demo", "reading")
 	p.tell("demo", "done")
-	if !strings.Contains(w.String(), "0/2 clusters  demo: reading") || !strings.Contains(w.String(), "1/2") {
-		t.Errorf("wrote %q", w.String())
-	}
+	expect.That(t, strings.Contains(w.String(), "0/2 clusters  demo: reading") && strings.Contains(w.String(), "1/2"), "wrote %q", w.String())
 	w.Reset()
 	p.clear()
-	if strings.TrimSpace(strings.ReplaceAll(w.String(), "\r", "")) != "" || !strings.HasSuffix(w.String(), "\r") {
-		t.Errorf("left %q on the screen", w.String())
-	}
+	expect.That(t, strings.TrimSpace(strings.ReplaceAll(w.String(), "\r", "")) == "" && strings.HasSuffix(w.String(), "\r"), "left %q on the screen", w.String())
 }
 
 func TestHelpNamesTheModes(t *testing.T) {
 	var out bytes.Buffer
 	Run(context.Background(), []string{"check", "--help"}, Environment{Stdout: &out, Stderr: &out, Now: time.Now})
 	for _, want := range []string{"observe", "notify", "remediate", "--ledger", "never raises it"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("help lacks %q:\n%s", want, out.String())
-		}
+		expect.That(t, strings.Contains(out.String(), want), "help lacks %q:\n%s", want, out.String())
 	}
 }
 

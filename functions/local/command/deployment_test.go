@@ -15,6 +15,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -98,9 +99,7 @@ func TestAStackThatTellsNoDeployment(t *testing.T) {
 		}
 		_, err := readDeployment(t.Context(), oneStack{s, tt.err}, tt.name, "eu-west-1", nobody)
 		for _, want := range tt.want {
-			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "--stack: ") {
-				t.Errorf("%s: %v, want %q", name, err, want)
-			}
+			expect.That(t, err != nil && strings.Contains(err.Error(), want) && strings.HasPrefix(err.Error(), "--stack: "), "%s: %v, want %q", name, err, want)
 		}
 	}
 }
@@ -134,15 +133,13 @@ func TestAnInstanceIsFoundByWhatIsRemembered(t *testing.T) {
 	}
 	for id, want := range map[roll.InstanceID]string{"i-0000000b": "b", "i-00000000": "b c", "i-0000000a": ""} {
 		knowing, all, err := find(t.Context(), s, "111122223333", "eu-west-1", id)
-		if got := strings.Join(knowing, " "); err != nil || got != want || all != 3 {
-			t.Errorf("%s: %q of %d, %v; want %q", id, got, all, err, want)
-		}
+		got := strings.Join(knowing, " ")
+		expect.That(t, err == nil && got == want && all == 3, "%s: %q of %d, %v; want %q", id, got, all, err, want)
 	}
 	// The instance may be in the memory that could not be read.
 	s.torn = "a"
-	if _, _, err := find(t.Context(), s, "111122223333", "eu-west-1", "i-0000000b"); err == nil {
-		t.Error("a memory that could not be read is taken for an empty one")
-	}
+	_, _, err := find(t.Context(), s, "111122223333", "eu-west-1", "i-0000000b")
+	expect.That(t, err != nil, "a memory that could not be read is taken for an empty one")
 }
 
 func TestWhatADeploymentCombinesWith(t *testing.T) {
@@ -154,9 +151,8 @@ func TestWhatADeploymentCombinesWith(t *testing.T) {
 		"--mode: destroy is not":                   {"explain", failing, "--stack", "rollcall", "--mode", "destroy"},
 		"no such file or directory":                {"explain", failing, "--stack", "rollcall", "--policy", "no/such/policy"},
 	} {
-		if code, _, stderr := rollcall(t, args...); code != ExitError || !strings.Contains(stderr, want) {
-			t.Errorf("%q: exit %d, %s, want %q", args, code, stderr, want)
-		}
+		code, _, stderr := rollcall(t, args...)
+		expect.That(t, code == ExitError && strings.Contains(stderr, want), "%q: exit %d, %s, want %q", args, code, stderr, want)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -34,13 +35,9 @@ func without(t *testing.T, from string, names ...string) string {
 func TestExplainReportsAllFaultsOfItsFlagsAtOnce(t *testing.T) {
 	noAWS(t)
 	code, _, stderr := rollcall(t, "explain", "ip-10-0-0-1", "--mode", "destroy", "--output", "xml", "--timeout", "0s", "--at", "yesterday", "--policy", write(t, "mode: watch\n"))
-	if code != ExitError {
-		t.Errorf("exit %d", code)
-	}
+	expect.Equal(t, code, ExitError, "exit")
 	for _, want := range []string{"ip-10-0-0-1", "--mode", "--output", "--timeout", "--at", "--policy"} {
-		if !strings.Contains(stderr, want) {
-			t.Errorf("standard error lacks %q:\n%s", want, stderr)
-		}
+		expect.That(t, strings.Contains(stderr, want), "standard error lacks %q:\n%s", want, stderr)
 	}
 }
 
@@ -54,9 +51,8 @@ func TestWhatExplainCannotBeAsked(t *testing.T) {
 		"has no at.txt: give the time of the capture with --at": {"explain", "--bundle", without(t, unmapped, "at.txt")},
 		"cluster.json": {"explain", "--bundle", without(t, unmapped, "cluster.json")},
 	} {
-		if code, _, stderr := rollcall(t, args...); code != ExitError || !strings.Contains(stderr, want) {
-			t.Errorf("%q: exit %d, %s", args, code, stderr)
-		}
+		code, _, stderr := rollcall(t, args...)
+		expect.That(t, code == ExitError && strings.Contains(stderr, want), "%q: exit %d, %s", args, code, stderr)
 	}
 }
 
@@ -68,9 +64,7 @@ func TestFaultsAreToldInTheSameOrderEveryTime(t *testing.T) {
 		if first == "" {
 			first = stderr
 		}
-		if stderr != first {
-			t.Fatalf("once\n%s\nand once\n%s", first, stderr)
-		}
+		must.That(t, stderr == first, "once\n%s\nand once\n%s", first, stderr)
 	}
 }
 
@@ -79,37 +73,27 @@ func explained(t *testing.T, code int, args ...string) report.Document {
 	t.Helper()
 	got, out, stderr := rollcall(t, append([]string{"explain", "--output", "json", "--bundle"}, args...)...)
 	var d report.Document
-	if err := json.Unmarshal([]byte(out), &d); err != nil || got != code {
-		t.Fatalf("exit %d, want %d: %v\n%s%s", got, code, err, out, stderr)
-	}
+	err := json.Unmarshal([]byte(out), &d)
+	must.That(t, err == nil && got == code, "exit %d, want %d: %v\n%s%s", got, code, err, out, stderr)
 	return d
 }
 
 func TestABundleIsExplainedWithEvidenceAndFix(t *testing.T) {
 	d := explained(t, ExitFindings, unmapped, "--mode", "remediate")
-	if len(d.Findings) != 1 || d.Findings[0].Instance != failing || d.Findings[0].Kind != "Unregistered" || d.Cluster != "payments" {
-		t.Fatalf("%+v", d.Findings)
-	}
+	must.That(t, len(d.Findings) == 1 && d.Findings[0].Instance == failing && d.Findings[0].Kind == "Unregistered" && d.Cluster == "payments", "%+v", d.Findings)
 	c := d.Findings[0].Causes[0]
-	if c.Code != "NodeRoleNotMapped" || c.Confidence != "decisive" || len(c.Evidence) == 0 || !strings.Contains(c.Fix, "--cluster-name payments") {
-		t.Errorf("%+v", c)
-	}
-	if len(d.Orders)+len(d.Held) == 0 {
-		t.Error("nobody tells what would be done")
-	}
+	expect.That(t, c.Code == "NodeRoleNotMapped" && c.Confidence == "decisive" && len(c.Evidence) != 0 && strings.Contains(c.Fix, "--cluster-name payments"), "%+v", c)
+	expect.That(t, len(d.Orders)+len(d.Held) != 0, "nobody tells what would be done")
 	code, text, _ := rollcall(t, "explain", "--bundle", unmapped)
-	if code != ExitFindings || !strings.Contains(text, "1. NodeRoleNotMapped, decisive") || !strings.Contains(text, "to fix:") {
-		t.Errorf("exit %d:\n%s", code, text)
-	}
+	expect.That(t, code == ExitFindings && strings.Contains(text, "1. NodeRoleNotMapped, decisive") && strings.Contains(text, "to fix:"), "exit %d:\n%s", code, text)
 }
 
 func TestOneInstanceOfABundle(t *testing.T) {
 	if d := explained(t, ExitFindings, unmapped, failing); len(d.Findings) != 1 {
 		t.Errorf("%+v", d.Findings)
 	}
-	if d := explained(t, ExitError, unmapped, "i-00000000"); len(d.Findings) != 0 || !d.Complete {
-		t.Errorf("findings %+v, complete %t", d.Findings, d.Complete)
-	}
+	d := explained(t, ExitError, unmapped, "i-00000000")
+	expect.That(t, len(d.Findings) == 0 && d.Complete, "findings %+v, complete %t", d.Findings, d.Complete)
 }
 
 // As with a ledger, every subject gets an answer.
@@ -130,12 +114,10 @@ func TestWhatNothingIsFoundAboutIsAnsweredWithoutALedger(t *testing.T) {
 }
 
 func TestAHealthyBundleHasNothingToExplain(t *testing.T) {
-	if d := explained(t, ExitOK, healthy); len(d.Findings) != 0 {
-		t.Errorf("%+v", d.Findings)
-	}
-	if code, text, _ := rollcall(t, "explain", "--bundle", healthy); code != ExitOK || !strings.Contains(text, "nothing to explain") {
-		t.Errorf("exit %d:\n%s", code, text)
-	}
+	d := explained(t, ExitOK, healthy)
+	expect.That(t, len(d.Findings) == 0, "%+v", d.Findings)
+	code, text, _ := rollcall(t, "explain", "--bundle", healthy)
+	expect.That(t, code == ExitOK && strings.Contains(text, "nothing to explain"), "exit %d:\n%s", code, text)
 }
 
 // --at sets the clock: what is overdue now was within its tolerance then.
@@ -144,9 +126,7 @@ func TestAtMovesTheClock(t *testing.T) {
 	d := explained(t, ExitFindings, unmapped)
 	found.At = d.At
 	early := explained(t, ExitFindings, unmapped, "--at", d.Findings[0].Since.Add(6*time.Minute).Format(time.RFC3339))
-	if early.Findings[0].Stage != string(roll.Warned) || !early.At.Before(found.At) {
-		t.Errorf("at %s: %+v", early.At, early.Findings[0])
-	}
+	expect.That(t, early.Findings[0].Stage == string(roll.Warned) && early.At.Before(found.At), "at %s: %+v", early.At, early.Findings[0])
 }
 
 // Missing input is reported as not checked, and is never decisive.
@@ -158,22 +138,16 @@ func TestTheLeastBundle(t *testing.T) {
 		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	d := explained(t, ExitFindings, dir)
-	if len(d.Findings) != 1 {
-		t.Fatalf("%+v", d.Findings)
-	}
+	must.That(t, len(d.Findings) == 1, "%+v", d.Findings)
 	for _, c := range d.Findings[0].Causes {
-		if c.Confidence == "decisive" {
-			t.Errorf("decisive without evidence: %+v", c)
-		}
+		expect.That(t, c.Confidence != "decisive", "decisive without evidence: %+v", c)
 	}
 	open := map[string]string{}
 	for _, n := range d.Findings[0].NotChecked {
 		open[n.Code] = n.Reason
 	}
 	for code, file := range map[string]string{"NodeRoleNotMapped": "instance-profiles.json", "DnsDisabled": "vpc-attributes.json"} {
-		if !strings.Contains(open[code], file) {
-			t.Errorf("%s is not checked because of %q, want the file named", code, open[code])
-		}
+		expect.That(t, strings.Contains(open[code], file), "%s is not checked because of %q, want the file named", code, open[code])
 	}
 }
 
@@ -181,9 +155,7 @@ func TestCaptureReportsAllFaultsOfItsFlagsAtOnce(t *testing.T) {
 	noAWS(t)
 	code, _, stderr := rollcall(t, "capture", "--timeout", "0s", "--policy", write(t, "mode: watch\n"))
 	for _, want := range []string{"--cluster", "--out", "--timeout", "--policy"} {
-		if code != ExitError || !strings.Contains(stderr, want) {
-			t.Errorf("exit %d, standard error lacks %q:\n%s", code, want, stderr)
-		}
+		expect.That(t, code == ExitError && strings.Contains(stderr, want), "exit %d, standard error lacks %q:\n%s", code, want, stderr)
 	}
 }
 
@@ -191,9 +163,8 @@ func TestCaptureReportsAllFaultsOfItsFlagsAtOnce(t *testing.T) {
 func TestCaptureLooksAtItsDirectoryFirst(t *testing.T) {
 	noAWS(t)
 	for want, out := range map[string]string{"there is something in it already (": healthy, "not a directory": filepath.Join(healthy, "at.txt")} {
-		if code, _, stderr := rollcall(t, "capture", "--cluster", "payments", "--out", out); code != ExitError || !strings.Contains(stderr, want) || strings.Contains(stderr, "region") {
-			t.Errorf("%s: exit %d: %s", out, code, stderr)
-		}
+		code, _, stderr := rollcall(t, "capture", "--cluster", "payments", "--out", out)
+		expect.That(t, code == ExitError && strings.Contains(stderr, want) && !strings.Contains(stderr, "region"), "%s: exit %d: %s", out, code, stderr)
 	}
 }
 
@@ -226,13 +197,9 @@ func TestWhatIsNoInstanceIsExplained(t *testing.T) {
 		"a kind without names":                 {"volume/vol-1", "all-is-well", ExitError, []string{`"volume/vol-1" is neither an EC2 instance id`, "nodepool/NAME"}},
 	} {
 		code, stdout, stderr := rollcall(t, "explain", tt.subject, "--bundle", caseOf(t, tt.bundle))
-		if code != tt.code {
-			t.Errorf("%s: exit %d", name, code)
-		}
+		expect.Equal(t, code, tt.code, "%s: exit", name)
 		for _, want := range tt.want {
-			if !strings.Contains(stdout+stderr, want) {
-				t.Errorf("%s: no %q in\n%s%s", name, want, stdout, stderr)
-			}
+			expect.That(t, strings.Contains(stdout+stderr, want), "%s: no %q in\n%s%s", name, want, stdout, stderr)
 		}
 	}
 }
@@ -258,7 +225,5 @@ func TestAStuckNodeClaimIsExplainedByItsNameAndByItsNode(t *testing.T) {
 func TestASubjectThatCannotBeLookedUp(t *testing.T) {
 	noAWS(t)
 	code, _, stderr := rollcall(t, "explain", "nodegroup/green", "--bundle", without(t, healthy, "nodegroups.json"))
-	if code != ExitError || !strings.Contains(stderr, `whether payments has a nodegroup "green" could not be read`) {
-		t.Errorf("exit %d: %s", code, stderr)
-	}
+	expect.That(t, code == ExitError && strings.Contains(stderr, `whether payments has a nodegroup "green" could not be read`), "exit %d: %s", code, stderr)
 }

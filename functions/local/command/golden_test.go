@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rollcall/tests/harness/golden"
+	"rollcall/tests/harness/must"
 )
 
 // The golden files for tables and JSON of checks are in shared/report.
@@ -17,9 +18,7 @@ func TestWhatPoliciesPrint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := rollcall(t, args...)
-			if code != ExitOK {
-				t.Fatalf("exit %d: %s", code, stderr)
-			}
+			must.That(t, code == ExitOK, "exit %d: %s", code, stderr)
 			golden.File(t, "testdata/"+name+".golden", strings.ReplaceAll(stdout, file, "policy.yaml"))
 		})
 	}

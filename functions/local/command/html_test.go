@@ -12,6 +12,7 @@ import (
 	"rollcall/shared/assess"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -22,9 +23,7 @@ func TestAPageThatCannotBeWrittenIsToldBeforeAnythingIsDone(t *testing.T) {
 	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	for _, path := range []string{dir, filepath.Join(dir, "none", "page.html"), filepath.Join(file, "page.html")} {
 		code, stdout, stderr := rollcall(t, "check", "--html", path)
-		if code != ExitError || stdout != "" || !strings.Contains(stderr, "--html "+path) {
-			t.Errorf("%s: exit %d: %s", path, code, stderr)
-		}
+		expect.That(t, code == ExitError && stdout == "" && strings.Contains(stderr, "--html "+path), "%s: exit %d: %s", path, code, stderr)
 	}
 }
 
@@ -49,9 +48,7 @@ func TestAPageIsWrittenBesideTheTableAndTheJSON(t *testing.T) {
 			t.Errorf("%s: %s", to, out.String())
 		}
 		left, err := os.ReadDir(filepath.Dir(path))
-		if err != nil || len(left) != 1 {
-			t.Errorf("beside the page: %v %v", left, err)
-		}
+		expect.That(t, err == nil && len(left) == 1, "beside the page: %v %v", left, err)
 	}
 }
 
@@ -61,13 +58,9 @@ func TestAPageThatFailsLeavesTheOneBefore(t *testing.T) {
 	must.Succeed(t, os.MkdirAll(filepath.Join(path, "inside"), 0o700))
 	var out bytes.Buffer
 	err := (checkFlags{html: path}).show(Environment{Stdout: &out}, looked())
-	if err == nil || !strings.Contains(err.Error(), "--html "+path) || out.Len() == 0 {
-		t.Errorf("%v, and printed %q", err, out.String())
-	}
+	expect.That(t, err != nil && strings.Contains(err.Error(), "--html "+path) && out.Len() != 0, "%v, and printed %q", err, out.String())
 	left, _ := os.ReadDir(filepath.Dir(path))
-	if len(left) != 1 || !left[0].IsDir() {
-		t.Errorf("left behind: %v", left)
-	}
+	expect.That(t, len(left) == 1 && left[0].IsDir(), "left behind: %v", left)
 }
 
 // The page is opened by the opener of the system. Its failure is reported with what it said.
@@ -95,9 +88,8 @@ func TestAPageIsOpened(t *testing.T) {
 		}
 		must.Succeed(t, os.Remove(filepath.Join(dir, opener)))
 	}
-	if code, _, stderr := rollcall(t, "demo", "--open"); code != ExitError || !strings.Contains(stderr, "--open needs --html FILE") {
-		t.Errorf("--open alone: exit %d: %s", code, stderr)
-	}
+	code, _, stderr := rollcall(t, "demo", "--open")
+	expect.That(t, code == ExitError && strings.Contains(stderr, "--open needs --html FILE"), "--open alone: exit %d: %s", code, stderr)
 }
 
 // In a folder that others may write to, nobody can prepare the name of the draft: a link would lead the page
@@ -117,13 +109,10 @@ func TestAPageFollowsNoLinkAndIsPrivate(t *testing.T) {
 		}
 	}
 	write(0o600)
-	if got := must.Read(t, victim); string(got) != "precious" {
-		t.Errorf("a link led the page over another file, which is %q", got)
-	}
+	got := must.Read(t, victim)
+	expect.That(t, string(got) == "precious", "a link led the page over another file, which is %q", got)
 	must.Succeed(t, os.Chmod(path, 0o644))
 	write(0o644)
 	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 3 {
-		t.Errorf("left: %v, %v", left, err)
-	}
+	expect.That(t, err == nil && len(left) == 3, "left: %v, %v", left, err)
 }

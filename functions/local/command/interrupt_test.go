@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -91,12 +92,8 @@ func TestEveryCommandEndsSoonAfterAnInterruption(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asked := silentAccount(t, nil)
 			code, stdout, stderr, took := interrupt(t, args, asked, Environment{})
-			if code != ExitInterrupted || !strings.Contains(stderr, "rollcall: interrupted") || stdout != "" {
-				t.Errorf("exit %d, %q, %q", code, stdout, stderr)
-			}
-			if took > soon {
-				t.Errorf("it went on for %s", took)
-			}
+			expect.That(t, code == ExitInterrupted && strings.Contains(stderr, "rollcall: interrupted") && stdout == "", "exit %d, %q, %q", code, stdout, stderr)
+			expect.That(t, took <= soon, "it went on for %s", took)
 		})
 	}
 }
@@ -120,16 +117,13 @@ func (s *signals) Write(p []byte) (int, error) {
 func TestASimulationEndsSoonAfterAnInterruption(t *testing.T) {
 	for _, args := range [][]string{{"demo"}, {"demo", "--html", filepath.Join(t.TempDir(), "day.html")}} {
 		out := &signals{written: make(chan struct{})}
-		if code, _, stderr, took := interrupt(t, args, out.written, Environment{Stdout: out}); code != ExitInterrupted || took > soon || !strings.Contains(stderr, "interrupted") {
-			t.Errorf("%v: exit %d after %s: %s", args, code, took, stderr)
-		}
+		code, _, stderr, took := interrupt(t, args, out.written, Environment{Stdout: out})
+		expect.That(t, code == ExitInterrupted && took <= soon && strings.Contains(stderr, "interrupted"), "%v: exit %d after %s: %s", args, code, took, stderr)
 	}
 	begun := make(chan struct{})
 	now := sync.OnceValue(func() time.Time { close(begun); return time.Now() })
 	code, _, stderr, took := interrupt(t, []string{"simulate", "--hours", "8784", "--clusters", "5", "--nodes", "100", "--seeds", "100"}, begun, Environment{Now: now})
-	if code != ExitInterrupted || took > soon || !strings.Contains(stderr, "interrupted: 0 of the ") {
-		t.Errorf("exit %d after %s: %s", code, took, stderr)
-	}
+	expect.That(t, code == ExitInterrupted && took <= soon && strings.Contains(stderr, "interrupted: 0 of the "), "exit %d after %s: %s", code, took, stderr)
 }
 
 // Results found before the interruption are printed.
@@ -161,12 +155,9 @@ func TestTheTimeLimitBoundsEveryCommand(t *testing.T) {
 			silentAccount(t, nil)
 			began := time.Now()
 			code, stdout, stderr := rollcall(t, append(args, "--timeout", limit.String())...)
-			if code != ExitError || !strings.Contains(stdout+stderr, "in time") {
-				t.Errorf("exit %d: %s%s", code, stdout, stderr)
-			}
-			if took := time.Since(began); took > 4*limit+soon {
-				t.Errorf("it took %s", took)
-			}
+			expect.That(t, code == ExitError && strings.Contains(stdout+stderr, "in time"), "exit %d: %s%s", code, stdout, stderr)
+			took := time.Since(began)
+			expect.That(t, took <= 4*limit+soon, "it took %s", took)
 		})
 	}
 }
@@ -178,7 +169,6 @@ func TestAnEndpointThatRefusesIsAnErrorAtOnce(t *testing.T) {
 	must.Succeed(t, err)
 	_ = l.Close()
 	t.Setenv("AWS_ENDPOINT_URL", "http://"+l.Addr().String())
-	if code, _, stderr := rollcall(t, "check", "--timeout", "1s"); code != ExitError || !strings.Contains(stderr, "eks:ListClusters") {
-		t.Errorf("exit %d: %s", code, stderr)
-	}
+	code, _, stderr := rollcall(t, "check", "--timeout", "1s")
+	expect.That(t, code == ExitError && strings.Contains(stderr, "eks:ListClusters"), "exit %d: %s", code, stderr)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"rollcall/shared/report"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -28,13 +29,9 @@ func source(t *testing.T, name, text string) string {
 func TestLintReportsAllFaultsOfItsFlagsAtOnce(t *testing.T) {
 	noAWS(t)
 	code, _, stderr := rollcall(t, "lint", "none.yaml", "--output", "xml", "--timeout", "0s", "--bundle", healthy, "--cluster", "payments", "--region", "eu-west-1")
-	if code != ExitError {
-		t.Errorf("exit %d", code)
-	}
+	expect.Equal(t, code, ExitError, "exit")
 	for _, want := range []string{"none.yaml", "--output", "--timeout", "--cluster cannot be combined", "--region cannot be combined"} {
-		if !strings.Contains(stderr, want) {
-			t.Errorf("standard error lacks %q:\n%s", want, stderr)
-		}
+		expect.That(t, strings.Contains(stderr, want), "standard error lacks %q:\n%s", want, stderr)
 	}
 }
 
@@ -48,9 +45,8 @@ func TestWhatLintCannotBeAsked(t *testing.T) {
 		"not a regular file":      {"lint", "/dev/null", "--bundle", healthy},
 		"AWS_REGION":              {"lint", source(t, "u.sh", script), "--cluster", "payments"},
 	} {
-		if code, _, stderr := rollcall(t, args...); code != ExitError || !strings.Contains(stderr, want) {
-			t.Errorf("%q: exit %d, %s", args, code, stderr)
-		}
+		code, _, stderr := rollcall(t, args...)
+		expect.That(t, code == ExitError && strings.Contains(stderr, want), "%q: exit %d, %s", args, code, stderr)
 	}
 }
 
@@ -67,9 +63,8 @@ func TestLintExits(t *testing.T) {
 		"user data for another cluster":     {[]string{"--bundle", healthy, "--user-data", source(t, "data", script)}, ExitFindings},
 		"a hint alone":                      {[]string{"--bundle", healthy, source(t, "u.sh", "#!/bin/bash\necho hello\n")}, ExitOK},
 	} {
-		if code, stdout, stderr := rollcall(t, append([]string{"lint"}, tt.args...)...); code != tt.want {
-			t.Errorf("%s: exit %d, want %d: %s%s", name, code, tt.want, stdout, stderr)
-		}
+		code, stdout, stderr := rollcall(t, append([]string{"lint"}, tt.args...)...)
+		expect.That(t, code == tt.want, "%s: exit %d, want %d: %s%s", name, code, tt.want, stdout, stderr)
 	}
 }
 
@@ -84,15 +79,12 @@ func TestTheFormsOfLint(t *testing.T) {
 		"github": "::error file=" + file + ",line=2,title=UserDataClusterMismatch::",
 	} {
 		code, stdout, stderr := rollcall(t, "lint", file, "--bundle", healthy, "-o", form)
-		if code != ExitFindings || !strings.Contains(stdout, want) {
-			t.Errorf("%s: exit %d: %s%s", form, code, stdout, stderr)
-		}
+		expect.That(t, code == ExitFindings && strings.Contains(stdout, want), "%s: exit %d: %s%s", form, code, stdout, stderr)
 	}
 	_, stdout, _ := rollcall(t, "lint", file, "--bundle", healthy, "-o", "json")
 	var d report.LintDocument
-	if err := json.Unmarshal([]byte(stdout), &d); err != nil || len(d.Findings) != 1 || d.Findings[0].File != file || d.Findings[0].Line != 2 || d.Findings[0].Fix == "" {
-		t.Errorf("%v: %+v", err, d)
-	}
+	err := json.Unmarshal([]byte(stdout), &d)
+	expect.That(t, err == nil && len(d.Findings) == 1 && d.Findings[0].File == file && d.Findings[0].Line == 2 && d.Findings[0].Fix != "", "%v: %+v", err, d)
 }
 
 // The account is only read, and what its API server would say is not checked if it does not answer.
@@ -119,12 +111,8 @@ func TestLintReadsTheAccount(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	code, stdout, stderr := rollcall(t, "lint", source(t, "u.sh", script), "--cluster", "shop", "-o", "json")
-	if code != ExitFindings || !strings.Contains(stdout, `"UserDataClusterMismatch"`) || !strings.Contains(stdout, "127.0.0.1:1") {
-		t.Errorf("exit %d: %s%s", code, stdout, stderr)
-	}
-	if len(writes) > 0 {
-		t.Errorf("it sent %v", writes)
-	}
+	expect.That(t, code == ExitFindings && strings.Contains(stdout, `"UserDataClusterMismatch"`) && strings.Contains(stdout, "127.0.0.1:1"), "exit %d: %s%s", code, stdout, stderr)
+	expect.That(t, len(writes) == 0, "it sent %v", writes)
 	twoRegions().serve(t)
 	if code, _, stderr := rollcall(t, "lint", source(t, "u.sh", script), "--cluster", "other"); code != ExitError || !strings.Contains(stderr, "other") {
 		t.Errorf("exit %d: %s", code, stderr)

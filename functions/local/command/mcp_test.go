@@ -21,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rollcall/shared/report"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -58,9 +59,7 @@ func (g *guarded) called(name string, reads bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls[name] = true
-	if !reads {
-		g.t.Errorf("a tool called %s", name)
-	}
+	expect.That(g.t, reads, "a tool called %s", name)
 }
 
 func (g *guarded) kubernetes(w http.ResponseWriter, r *http.Request) {
@@ -134,9 +133,7 @@ func connect(t *testing.T) *mcp.ClientSession {
 func use(t *testing.T, s *mcp.ClientSession, name string, input map[string]any) (texts []string, failed bool) {
 	t.Helper()
 	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: input})
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	must.That(t, err == nil, "%s: %v", name, err)
 	for _, c := range r.Content {
 		texts = append(texts, c.(*mcp.TextContent).Text)
 	}
@@ -213,27 +210,20 @@ func TestToolsPrintWhatTheCommandLineDoesAndOnlyRead(t *testing.T) {
 	list, err := s.ListTools(t.Context(), nil)
 	must.Succeed(t, err)
 	for _, tool := range list.Tools {
-		if len(calls[tool.Name]) == 0 {
-			t.Errorf("%s is not called", tool.Name)
-		}
+		expect.That(t, len(calls[tool.Name]) != 0, "%s is not called", tool.Name)
 		for _, c := range calls[tool.Name] {
 			got, failed := use(t, s, tool.Name, c.in)
-			if strings.Contains(strings.Join(got, ""), secret) {
-				t.Errorf("%s %v: the secret is in %s", tool.Name, c.in, got)
-			}
+			expect.That(t, !strings.Contains(strings.Join(got, ""), secret), "%s %v: the secret is in %s", tool.Name, c.in, got)
 			if c.args == nil {
 				continue
 			}
 			code, want := printed(t, c.stdin, slices.Insert(c.args, 1, "--output=json")...)
-			if diff := cmp.Diff(want, got); diff != "" || failed != (code == ExitError) {
-				t.Errorf("%s %v: exit %d, failed %t (-want +got)\n%s", tool.Name, c.in, code, failed, diff)
-			}
+			diff := cmp.Diff(want, got)
+			expect.That(t, diff == "" && failed == (code == ExitError), "%s %v: exit %d, failed %t (-want +got)\n%s", tool.Name, c.in, code, failed, diff)
 		}
 	}
 	for _, want := range []string{"GET /api/v1/nodes", "DescribeRegions", "DescribeInstanceAttribute", "GetConsoleOutput", "DescribeStacks", "GetParameter", "Query"} {
-		if !g.calls[want] {
-			t.Errorf("nothing called %s", want)
-		}
+		expect.That(t, g.calls[want], "nothing called %s", want)
 	}
 }
 
@@ -246,19 +236,14 @@ func TestWhatToolsTake(t *testing.T) {
 	for _, tool := range list.Tools {
 		properties, _ := tool.InputSchema.(map[string]any)["properties"].(map[string]any)
 		got[tool.Name] = strings.Join(slices.Sorted(maps.Keys(properties)), " ")
-		if !tool.Annotations.ReadOnlyHint || tool.Description == "" {
-			t.Errorf("%s: %+v, %q", tool.Name, tool.Annotations, tool.Description)
-		}
-		if texts, failed := use(t, s, tool.Name, input{"text": "", "ledger": "ledger.json"}); !failed || !strings.Contains(texts[0], "unexpected additional properties") {
-			t.Errorf("%s takes anything: %q", tool.Name, texts)
-		}
+		expect.That(t, tool.Annotations.ReadOnlyHint && tool.Description != "", "%s: %+v, %q", tool.Name, tool.Annotations, tool.Description)
+		texts, failed := use(t, s, tool.Name, input{"text": "", "ledger": "ledger.json"})
+		expect.That(t, failed && strings.Contains(texts[0], "unexpected additional properties"), "%s takes anything: %q", tool.Name, texts)
 	}
 	const ofCheck, ofExplain = "allRegions clusters context policy profile regions", "bundle cluster context mode policy profile region stack subject"
 	want := map[string]string{"check": ofCheck, "findings": ofCheck, "explain": ofExplain, "evidence": ofExplain, "policy": "cluster clusterMode group preset text",
 		"lint": "bundle cluster context files launchTemplates profile region"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, got, want, "parts")
 }
 
 func TestPartsOfAnAnswer(t *testing.T) {
@@ -273,18 +258,13 @@ func TestPartsOfAnAnswer(t *testing.T) {
 	} {
 		texts, _ := use(t, s, name, want.in)
 		var d report.Document
-		if err := json.Unmarshal([]byte(texts[0]), &d); err != nil || d.Cluster != "shop" || len(d.Findings) != 1 {
-			t.Errorf("%s: %v, %+v", name, err, d)
-		}
+		err := json.Unmarshal([]byte(texts[0]), &d)
+		expect.That(t, err == nil && d.Cluster == "shop" && len(d.Findings) == 1, "%s: %v, %+v", name, err, d)
 		for _, word := range want.has {
-			if !strings.Contains(texts[0], `"`+word+`"`) {
-				t.Errorf("%s lacks %s:\n%s", name, word, texts[0])
-			}
+			expect.That(t, strings.Contains(texts[0], `"`+word+`"`), "%s lacks %s:\n%s", name, word, texts[0])
 		}
 		for _, word := range want.lack {
-			if strings.Contains(texts[0], `"`+word+`"`) {
-				t.Errorf("%s has %s:\n%s", name, word, texts[0])
-			}
+			expect.That(t, !strings.Contains(texts[0], `"`+word+`"`), "%s has %s:\n%s", name, word, texts[0])
 		}
 	}
 }

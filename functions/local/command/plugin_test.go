@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/expect"
 )
 
 func TestAPluginOfKubectlNamesItselfAsItIsCalled(t *testing.T) {
@@ -26,9 +28,8 @@ func TestAPluginOfKubectlNamesItselfAsItIsCalled(t *testing.T) {
 			if plugin {
 				call = "kubectl rollcall"
 			}
-			if want := strings.ReplaceAll(tt.want, "[rollcall]", call); !strings.Contains(stdout+stderr, want) {
-				t.Errorf("%s %s: no %q in\n%s%s", name, tt.args, want, stdout, stderr)
-			}
+			want := strings.ReplaceAll(tt.want, "[rollcall]", call)
+			expect.That(t, strings.Contains(stdout+stderr, want), "%s %s: no %q in\n%s%s", name, tt.args, want, stdout, stderr)
 		}
 	}
 }
@@ -65,9 +66,8 @@ func TestAPluginOfKubectlUsesTheCurrentContext(t *testing.T) {
 			t.Setenv("KUBECONFIG", filepath.Join(dir, ".kube/config"))
 			_, stdout, stderr := startedAs(t, tt.program, strings.Fields(strings.ReplaceAll(tt.args, "{home}", dir))...)
 			slices.Sort(w.keys)
-			if keys := strings.Join(slices.Compact(w.keys), " "); keys != tt.key || !strings.Contains(stdout+stderr, tt.want) {
-				t.Errorf("key %q: %s%swant %q and key %q", keys, stdout, stderr, tt.want, tt.key)
-			}
+			keys := strings.Join(slices.Compact(w.keys), " ")
+			expect.That(t, keys == tt.key && strings.Contains(stdout+stderr, tt.want), "key %q: %s%swant %q and key %q", keys, stdout, stderr, tt.want, tt.key)
 		})
 	}
 }

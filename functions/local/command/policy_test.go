@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -62,13 +63,9 @@ func TestTheExampleOfThePolicyPageIsWhatIsPrinted(t *testing.T) {
 		}
 		ran++
 		code, stdout, stderr := rollcall(t, strings.Fields(args)...)
-		if code != ExitOK || !shows(strings.TrimRight(want, "\n")+"\n", stdout) {
-			t.Errorf("%s: exit %d, %s\n%s", line, code, stderr, stdout)
-		}
+		expect.That(t, code == ExitOK && shows(strings.TrimRight(want, "\n")+"\n", stdout), "%s: exit %d, %s\n%s", line, code, stderr, stdout)
 	}
-	if ran != 2 {
-		t.Errorf("ran %d commands", ran)
-	}
+	expect.That(t, ran == 2, "ran %d commands", ran)
 }
 
 func TestPolicyTableFitsTheScreen(t *testing.T) {
@@ -85,9 +82,7 @@ func TestPolicyTableFitsTheScreen(t *testing.T) {
 		} {
 			t.Run(filepath.Base(file), func(t *testing.T) {
 				code, stdout, stderr := rollcall(t, append([]string{"policy", "check", file}, args...)...)
-				if code != ExitOK {
-					t.Fatalf("exit %d: %s", code, stderr)
-				}
+				must.That(t, code == ExitOK, "exit %d: %s", code, stderr)
 				for _, line := range strings.Split(stdout, "\n") {
 					oneWord := len(strings.Fields(line)) == 1 // not folded: people copy it
 					if n := len([]rune(line)); n > 80 && !oneWord || strings.TrimRight(line, " ") != line {
@@ -146,9 +141,8 @@ func TestPolicyCheckShowsWhatHoldsAndWhy(t *testing.T) {
 	} {
 		code, stdout, stderr := rollcall(t, append([]string{"policy", "check", file, "--output", "json"}, tt.args...)...)
 		var got effective
-		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != ExitOK {
-			t.Fatalf("%q: exit %d, %v: %s", tt.args, code, err, stderr)
-		}
+		err := json.Unmarshal([]byte(stdout), &got)
+		must.That(t, err == nil && code == ExitOK, "%q: exit %d, %v: %s", tt.args, code, err, stderr)
 		if !got.Valid || got.of(tt.key) != tt.want || !slices.Equal(got.Presets, []string{"gpu", "metal", "windows"}) {
 			t.Errorf("%q: %s is %q, want %q", tt.args, tt.key, got.of(tt.key), tt.want)
 		}
@@ -170,18 +164,14 @@ func TestPolicyCheckShowsTagsThatDoNotLowerTheMode(t *testing.T) {
 		"mode                             observe        line 2\n",
 		"rollcall:mode                    at most remediate  cluster tag\n",
 	} {
-		if !strings.Contains(stdout, want) {
-			t.Errorf("lacks %q:\n%s", want, stdout)
-		}
+		expect.That(t, strings.Contains(stdout, want), "lacks %q:\n%s", want, stdout)
 	}
 	_, stdout, _ = rollcall(t, "policy", "check", write(t, "apiVersion: rollcall/v1\n"), "--cluster-mode", "notify")
 	for _, want := range []string{
 		"mode                             observe        default, or what the stack's\n",
 		"rollcall:mode                    at most notify cluster tag\n",
 	} {
-		if !strings.Contains(stdout, want) {
-			t.Errorf("lacks %q:\n%s", want, stdout)
-		}
+		expect.That(t, strings.Contains(stdout, want), "lacks %q:\n%s", want, stdout)
 	}
 }
 
@@ -189,43 +179,31 @@ func TestPolicyCheckSaysWhatItWasAskedFor(t *testing.T) {
 	file := write(t, twoLevels)
 	args := []string{"policy", "check", file, "--cluster", "c", "--cluster-mode", "notify", "--group", "asg/a", "--preset", "gpu"}
 	_, stdout, _ := rollcall(t, args...)
-	if want := "for cluster c, cluster tag rollcall:mode=notify, group asg/a, preset gpu\n"; !strings.Contains(stdout, want) {
-		t.Errorf("lacks %q:\n%s", want, stdout)
-	}
+	want := "for cluster c, cluster tag rollcall:mode=notify, group asg/a, preset gpu\n"
+	expect.That(t, strings.Contains(stdout, want), "lacks %q:\n%s", want, stdout)
 	_, stdout, _ = rollcall(t, append(args, "--output", "json")...)
 	var got effective
 	must.Succeed(t, json.Unmarshal([]byte(stdout), &got))
-	if got.For.Cluster != "c" || got.For.ClusterMode != "notify" || got.For.Group != "asg/a" || got.For.Preset != "gpu" {
-		t.Errorf("%+v", got.For)
-	}
-	if _, stdout, _ = rollcall(t, "policy", "check", file); strings.Contains(stdout, "\nfor ") {
-		t.Errorf("nothing was asked for:\n%s", stdout)
-	}
+	expect.That(t, got.For.Cluster == "c" && got.For.ClusterMode == "notify" && got.For.Group == "asg/a" && got.For.Preset == "gpu", "%+v", got.For)
+	_, stdout, _ = rollcall(t, "policy", "check", file)
+	expect.That(t, !strings.Contains(stdout, "\nfor "), "nothing was asked for:\n%s", stdout)
 }
 
 func TestPolicyCheckReportsAllFaultsOfTheFlags(t *testing.T) {
 	code, stdout, stderr := rollcall(t, "policy", "check", "none.yaml", "--output", "xml", "--group", "training",
 		"--instance-tag", "rollcall:deadline", "--instance-tag", "rollcall:mode=notify", "--instance-tag", "=x")
-	if code != ExitError || stdout != "" {
-		t.Errorf("exit %d, %q", code, stdout)
-	}
+	expect.That(t, code == ExitError && stdout == "", "exit %d, %q", code, stdout)
 	for _, want := range []string{`--output "xml"`, `--group "training"`, `--instance-tag "rollcall:deadline"`, `--instance-tag "rollcall:mode"`, `--instance-tag ""`, "KEY=VALUE", "nodepool/NAME"} {
-		if !strings.Contains(stderr, want) {
-			t.Errorf("standard error lacks %q:\n%s", want, stderr)
-		}
+		expect.That(t, strings.Contains(stderr, want), "standard error lacks %q:\n%s", want, stderr)
 	}
 	for name, valid := range map[string]bool{
 		"none": true, "nodepool/a": true, "nodegroup/a": true, "asg/a b": true,
 		"nodepool/": false, "nodepool": false, "asg/a/b": false, "group/a": false, "None": false,
 	} {
-		if isGroup(name) != valid {
-			t.Errorf("group %q: %v", name, !valid)
-		}
+		expect.That(t, isGroup(name) == valid, "group %q: %v", name, !valid)
 	}
 	code, _, stderr = rollcall(t, "policy", "check", write(t, twoLevels), "--preset", "gpus")
-	if code != ExitError || !strings.Contains(stderr, "--preset gpus") || !strings.Contains(stderr, "gpu, metal, windows") {
-		t.Errorf("exit %d: %s", code, stderr)
-	}
+	expect.That(t, code == ExitError && strings.Contains(stderr, "--preset gpus") && strings.Contains(stderr, "gpu, metal, windows"), "exit %d: %s", code, stderr)
 }
 
 func TestPolicyCheckGivesFaultsAsJSON(t *testing.T) {
@@ -258,13 +236,9 @@ func TestPolicyCheckSaysWhatAParameterHolds(t *testing.T) {
 func TestPolicyWarningsAreShown(t *testing.T) {
 	file := write(t, "apiVersion: rollcall/v1\nladders: {Unknown: [{do: drain}]}\n")
 	_, stdout, _ := rollcall(t, "policy", "check", file)
-	if !strings.Contains(stdout, "warning: line 2: ladders.Unknown[0]: drain is skipped") {
-		t.Errorf("%s", stdout)
-	}
+	expect.That(t, strings.Contains(stdout, "warning: line 2: ladders.Unknown[0]: drain is skipped"), "%s", stdout)
 	_, stdout, _ = rollcall(t, "policy", "check", file, "--output", "json")
 	var got effective
 	must.Succeed(t, json.Unmarshal([]byte(stdout), &got))
-	if len(got.Warnings) != 1 || got.Warnings[0].Line != 2 || got.Warnings[0].Key != "ladders.Unknown[0]" {
-		t.Errorf("%+v", got.Warnings)
-	}
+	expect.That(t, len(got.Warnings) == 1 && got.Warnings[0].Line == 2 && got.Warnings[0].Key == "ladders.Unknown[0]", "%+v", got.Warnings)
 }

@@ -12,6 +12,7 @@ import (
 	"rollcall/shared/evidence/archive"
 	"rollcall/shared/plan/replay"
 	"rollcall/shared/report"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -20,9 +21,7 @@ func seed7(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "seed7"+replay.Extension)
 	code, stdout, stderr := rollcall(t, "simulate", "--seed", "7", "--clusters", "1", "--record", file)
-	if code != ExitOK {
-		t.Fatalf("exit %d: %s%s", code, stdout, stderr)
-	}
+	must.That(t, code == ExitOK, "exit %d: %s%s", code, stdout, stderr)
 	return file
 }
 
@@ -31,9 +30,8 @@ func replayed(t *testing.T, args ...string) report.ReplayDocument {
 	t.Helper()
 	code, stdout, stderr := rollcall(t, append([]string{"replay", "-o", "json"}, args...)...)
 	var d report.ReplayDocument
-	if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitOK || len(d.Policies) != 2 {
-		t.Fatalf("%q: exit %d, %v: %s%s", args, code, err, stdout, stderr)
-	}
+	err := json.Unmarshal([]byte(stdout), &d)
+	must.That(t, err == nil && code == ExitOK && len(d.Policies) == 2, "%q: exit %d, %v: %s%s", args, code, err, stdout, stderr)
 	return d
 }
 
@@ -45,19 +43,14 @@ func TestAReplayComparesPolicies(t *testing.T) {
 	if ran.Name != "as it ran" || raised.Name != "mode remediate" || len(ran.Acts) == 0 || ran.Acts[0].Result != "done" || ran.Notices == 0 || len(ran.Holds) == 0 || ran.MachineHoursLost <= 0 || d.Checks == 0 || !d.From.Before(d.To) {
 		t.Errorf("%+v", d)
 	}
-	if data, err := os.ReadFile(html); err != nil || !strings.Contains(string(data), "machine-hours lost") {
-		t.Errorf("%v: %s", err, data)
-	}
+	data, err := os.ReadFile(html)
+	expect.That(t, err == nil && strings.Contains(string(data), "machine-hours lost"), "%v: %s", err, data)
 	code, stdout, stderr := rollcall(t, "replay", "--from", file)
-	if code != ExitOK || stderr != "" || !strings.Contains(stdout, "machine-hours saved") || !strings.Contains(stdout, "as it ran") {
-		t.Errorf("exit %d: %s%s", code, stdout, stderr)
-	}
+	expect.That(t, code == ExitOK && stderr == "" && strings.Contains(stdout, "machine-hours saved") && strings.Contains(stdout, "as it ran"), "exit %d: %s%s", code, stdout, stderr)
 	policies := home(t, map[string]string{"gentle.yaml": "apiVersion: rollcall/v1\nmode: remediate\nlimits: {actionsPerHour: 0}\n", "idle.yaml": "apiVersion: rollcall/v1\nmode: notify\n"})
 	d = replayed(t, "--from", file, "--policy", filepath.Join(policies, "gentle.yaml"), "--policy", filepath.Join(policies, "idle.yaml"))
 	for _, p := range d.Policies {
-		if len(p.Acts) > 0 || p.MachineHoursSaved != 0 || p.MachineHoursLost < ran.MachineHoursLost {
-			t.Errorf("%s: %+v", p.Name, p)
-		}
+		expect.That(t, len(p.Acts) == 0 && p.MachineHoursSaved == 0 && p.MachineHoursLost >= ran.MachineHoursLost, "%s: %+v", p.Name, p)
 	}
 	if d := replayed(t, "--from", file, "--policy", filepath.Join(policies, "idle.yaml"), "--mode", "remediate"); d.Policies[0].Name != "as it ran" || len(d.Policies[1].Acts) == 0 {
 		t.Errorf("with --mode remediate: %+v", d.Policies[1])
@@ -73,9 +66,7 @@ func TestAReplayOfBundles(t *testing.T) {
 		must.Succeed(t, os.WriteFile(filepath.Join(dir, name, "at.txt"), []byte(at), 0o644))
 	}
 	d := replayed(t, "--from", dir)
-	if d.Checks != 2 || d.To.Sub(d.From).Minutes() != 5 || len(d.Policies[1].Holds) == 0 || len(d.Policies[0].Acts) > 0 {
-		t.Errorf("%+v", d)
-	}
+	expect.That(t, d.Checks == 2 && d.To.Sub(d.From).Minutes() == 5 && len(d.Policies[1].Holds) != 0 && len(d.Policies[0].Acts) == 0, "%+v", d)
 }
 
 // A deployment's bucket has an object for each check.
@@ -103,17 +94,15 @@ func TestAReplayOfADeployment(t *testing.T) {
 		"a cluster": {"--stack", "rollcall", "--days", "100000", "--cluster", checks[0].Cluster().Name},
 		"a bucket":  {"--from", "s3://results/checks/"},
 	} {
-		if d := replayed(t, args...); d.Checks != 4 {
-			t.Errorf("%s: %d checks", name, d.Checks)
-		}
+		d := replayed(t, args...)
+		expect.That(t, d.Checks == 4, "%s: %d checks", name, d.Checks)
 	}
 	for want, args := range map[string][]string{
 		"there is no recorded check: a deployment":            {"--stack", "rollcall", "--days", "1"},
 		"there is no recorded check of cluster elsewhere: a ": {"--stack", "rollcall", "--days", "100000", "--cluster", "elsewhere"},
 	} {
-		if code, stdout, stderr := rollcall(t, append([]string{"replay"}, args...)...); code != ExitError || stdout != "" || !strings.Contains(stderr, want) {
-			t.Errorf("%q: exit %d, %s%s", args, code, stdout, stderr)
-		}
+		code, stdout, stderr := rollcall(t, append([]string{"replay"}, args...)...)
+		expect.That(t, code == ExitError && stdout == "" && strings.Contains(stderr, want), "%q: exit %d, %s%s", args, code, stdout, stderr)
 	}
 }
 
@@ -130,13 +119,11 @@ func TestWhatAReplayCannotBeAsked(t *testing.T) {
 		"it is not a record of checks": {"--from", dir},
 		"no such file or directory":    {"--from", filepath.Join(dir, "none")},
 	} {
-		if code, stdout, stderr := rollcall(t, append([]string{"replay"}, args...)...); code != ExitError || stdout != "" || !strings.Contains(stderr, want) {
-			t.Errorf("%q: exit %d, %s%s", args, code, stdout, stderr)
-		}
+		code, stdout, stderr := rollcall(t, append([]string{"replay"}, args...)...)
+		expect.That(t, code == ExitError && stdout == "" && strings.Contains(stderr, want), "%q: exit %d, %s%s", args, code, stdout, stderr)
 	}
-	if code, _, stderr := rollcall(t, "simulate", "--seeds", "2", "--record", filepath.Join(dir, "x")); code != ExitError || !strings.Contains(stderr, "--record: it takes one seed") {
-		t.Errorf("exit %d: %s", code, stderr)
-	}
+	code, _, stderr := rollcall(t, "simulate", "--seeds", "2", "--record", filepath.Join(dir, "x"))
+	expect.That(t, code == ExitError && strings.Contains(stderr, "--record: it takes one seed"), "exit %d: %s", code, stderr)
 }
 
 // What is read is bounded, and of a folder only regular files are read: a pipe there may never end.
@@ -148,9 +135,8 @@ func TestWhatIsReadIsBounded(t *testing.T) {
 	}
 	dir := t.TempDir()
 	must.Succeed(t, os.Symlink(os.DevNull, filepath.Join(dir, "x.rollcall")))
-	if code, _, stderr := rollcall(t, "replay", "--from", dir); code != ExitError || !strings.Contains(stderr, filepath.Join(dir, "x.rollcall")+": it is no regular file") {
-		t.Errorf("exit %d: %s", code, stderr)
-	}
+	code, _, stderr := rollcall(t, "replay", "--from", dir)
+	expect.That(t, code == ExitError && strings.Contains(stderr, filepath.Join(dir, "x.rollcall")+": it is no regular file"), "exit %d: %s", code, stderr)
 }
 
 // An error quotes what others wrote: names of files and objects, answers of API servers.
@@ -158,11 +144,9 @@ func TestAnErrorMovesNoCursor(t *testing.T) {
 	dir := t.TempDir()
 	must.Succeed(t, os.WriteFile(filepath.Join(dir, "x\x1b[2J\u009b31m\u202e.rollcall"), []byte("x"), 0o600))
 	var stderr bytes.Buffer
-	if err := told(Environment{Stdout: io.Discard, Stderr: &stderr}, dir, nil, map[string]string{"nodes.json": "forbidden\x1b[2J"}); err == nil {
-		t.Error("a bundle without nodes can be used")
-	}
+	err := told(Environment{Stdout: io.Discard, Stderr: &stderr}, dir, nil, map[string]string{"nodes.json": "forbidden\x1b[2J"})
+	expect.That(t, err != nil, "a bundle without nodes can be used")
 	code, _, said := rollcall(t, "replay", "--from", dir)
-	if said += stderr.String(); code != ExitError || !strings.Contains(said, "forbidden\ufffd[2J") || !strings.Contains(said, "x\ufffd[2J\ufffd31m\ufffd.rollcall") {
-		t.Errorf("exit %d: %q", code, said)
-	}
+	said += stderr.String()
+	expect.That(t, code == ExitError && strings.Contains(said, "forbidden\ufffd[2J") && strings.Contains(said, "x\ufffd[2J\ufffd31m\ufffd.rollcall"), "exit %d: %q", code, said)
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"rollcall/shared/report"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // result returns what check prints of a cluster with an AMI that is at fault.
@@ -67,14 +69,11 @@ func TestWhatCannotBeReadIsSaidBesideTheRest(t *testing.T) {
 	dir := home(t, files)
 	for _, form := range []string{"table", "json"} {
 		code, stdout, _ := rollcall(t, "report", "--from", dir, "-o", form)
-		if code != ExitError || !strings.Contains(stdout, "dev/b.json:1: ") || !strings.Contains(stdout, "RootVolumeFull") {
-			t.Errorf("exit %d: %s", code, stdout)
-		}
+		expect.That(t, code == ExitError && strings.Contains(stdout, "dev/b.json:1: ") && strings.Contains(stdout, "RootVolumeFull"), "exit %d: %s", code, stdout)
 	}
 	again := result("111122223333", "dev")
-	if code, _, stderr := rollcall(t, "report", "--from", home(t, map[string]string{"a.json": again + again})); code != ExitFindings || !strings.Contains(stderr, "1 older result is left out") {
-		t.Errorf("exit %d: %s", code, stderr)
-	}
+	code, _, stderr := rollcall(t, "report", "--from", home(t, map[string]string{"a.json": again + again}))
+	expect.That(t, code == ExitFindings && strings.Contains(stderr, "1 older result is left out"), "exit %d: %s", code, stderr)
 }
 
 func TestWhatAReportCannotBeAsked(t *testing.T) {
@@ -91,9 +90,8 @@ func TestWhatAReportCannotBeAsked(t *testing.T) {
 		"it takes a folder, or s3://BUCKET/PREFIX":   {"--from", "s3://"},
 		"no AWS region":                              {"--from", "s3://results/"},
 	} {
-		if code, stdout, stderr := rollcall(t, append([]string{"report"}, args...)...); code != ExitError || stdout != "" || !strings.Contains(stderr, want) {
-			t.Errorf("%q: exit %d, %s%s", args, code, stdout, stderr)
-		}
+		code, stdout, stderr := rollcall(t, append([]string{"report"}, args...)...)
+		expect.That(t, code == ExitError && stdout == "" && strings.Contains(stderr, want), "%q: exit %d, %s%s", args, code, stdout, stderr)
 	}
 }
 
@@ -107,21 +105,16 @@ func TestAReportOfProfiles(t *testing.T) {
 		Clusters []report.Document `json:"clusters"`
 		Unread   []string          `json:"unread"`
 	}
-	if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitError {
-		t.Fatalf("exit %d, %v: %s%s", code, err, stdout, stderr)
-	}
+	err := json.Unmarshal([]byte(stdout), &d)
+	must.That(t, err == nil && code == ExitError, "exit %d, %v: %s%s", code, err, stdout, stderr)
 	if len(d.Clusters) != 6 || len(d.Unread) != 1 || !strings.HasPrefix(d.Unread[0], "profile broken: no AWS credentials for profile broken") {
 		t.Errorf("%d clusters, %q", len(d.Clusters), d.Unread)
 	}
 	for _, key := range []string{"fromprofile", "fromother"} {
-		if !slices.Contains(w.keys, key) {
-			t.Errorf("%s was not used, but %q", key, w.keys)
-		}
+		expect.That(t, slices.Contains(w.keys, key), "%s was not used, but %q", key, w.keys)
 	}
 	code, stdout, stderr = rollcall(t, "report", "--profiles", "broken")
-	if code != ExitError || stdout != "" || !strings.Contains(stderr, "profile broken: ") {
-		t.Errorf("exit %d: %s%s", code, stdout, stderr)
-	}
+	expect.That(t, code == ExitError && stdout == "" && strings.Contains(stderr, "profile broken: "), "exit %d: %s%s", code, stdout, stderr)
 }
 
 // bucket serves objects as S3 does, two to a page, and the stack that has the bucket. https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html
@@ -186,9 +179,8 @@ func TestAReportOfABucket(t *testing.T) {
 			noAWS(t)
 			bucket(t, objects, tt.denied)
 			code, stdout, stderr := rollcall(t, "report", "--from", tt.from)
-			if said := strings.Join(strings.Fields(stdout+stderr), " "); code != tt.code || !strings.Contains(said, tt.want) {
-				t.Errorf("exit %d: %s%s", code, stdout, stderr)
-			}
+			said := strings.Join(strings.Fields(stdout+stderr), " ")
+			expect.That(t, code == tt.code && strings.Contains(said, tt.want), "exit %d: %s%s", code, stdout, stderr)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"rollcall/shared/plan"
 	"rollcall/shared/sim"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -20,32 +21,21 @@ func TestTheSameSeedPrintsTheSame(t *testing.T) {
 	var digests []string
 	for range 2 {
 		code, out, errs := rollcall(t, "simulate", "--seed", "5", "--hours", "6", "--clusters", "1", "--nodes", "8", "--output", "json")
-		if code != ExitOK {
-			t.Fatalf("exit code %d: %s%s", code, out, errs)
-		}
+		must.That(t, code == ExitOK, "exit code %d: %s%s", code, out, errs)
 		var got simulated
-		if err := json.Unmarshal([]byte(out), &got); err != nil {
-			t.Fatalf("%v in %s", err, out)
-		}
-		if got.Seed != 5 || got.Hours != 6 || got.NodeHours < 20 || got.Digest == "" || len(got.Broken) != 0 {
-			t.Errorf("got %+v", got)
-		}
+		err := json.Unmarshal([]byte(out), &got)
+		must.That(t, err == nil, "%v in %s", err, out)
+		expect.That(t, got.Seed == 5 && got.Hours == 6 && got.NodeHours >= 20 && got.Digest != "" && len(got.Broken) == 0, "got %+v", got)
 		digests = append(digests, got.Digest)
 	}
-	if digests[0] != digests[1] {
-		t.Errorf("two runs, two digests: %v", digests)
-	}
+	expect.That(t, digests[0] == digests[1], "two runs, two digests: %v", digests)
 }
 
 func TestSimulateTakesNoNonsense(t *testing.T) {
 	code, out, errs := rollcall(t, "simulate", "--hours", "2", "--clusters", "0", "--nodes", "3", "--faults", "-1", "--shrink", "-2", "--soak", "-5m", "--seeds", "0", "--fault", "flood", "--output", "xml")
-	if code != ExitError || out != "" {
-		t.Errorf("exit code %d, %s", code, out)
-	}
+	expect.That(t, code == ExitError && out == "", "exit code %d, %s", code, out)
 	for _, want := range []string{"--hours 2: it takes 6 to", "--clusters 0:", "--nodes 3: it takes 4 to", "--faults -1:", "--shrink -2:", "--soak -5m0s:", "--seeds 0:", "--fault flood:", `--output "xml"`} {
-		if !strings.Contains(errs, want) {
-			t.Errorf("nothing says %q in\n%s", want, errs)
-		}
+		expect.That(t, strings.Contains(errs, want), "nothing says %q in\n%s", want, errs)
 	}
 }
 
@@ -54,12 +44,10 @@ func TestASoakGoesOnWithTheNextSeeds(t *testing.T) {
 	var out, errs bytes.Buffer
 	clock := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 	env := Environment{Stdout: &out, Stderr: &errs, Now: func() time.Time { clock = clock.Add(10 * time.Second); return clock }}
-	if code := Run(t.Context(), []string{"simulate", "--seed", "40", "--hours", "6", "--clusters", "1", "--nodes", "4", "--faults", "2", "--soak", "1m"}, env); code != ExitOK {
-		t.Fatalf("exit code %d: %s%s", code, out.String(), errs.String())
-	}
-	if n := strings.Count(out.String(), "seed 4"); n < 4 || n > 6 || !strings.Contains(out.String(), "seed 41:") || !strings.Contains(out.String(), " situations, ") {
-		t.Errorf("%d runs:\n%s", n, out.String())
-	}
+	code := Run(t.Context(), []string{"simulate", "--seed", "40", "--hours", "6", "--clusters", "1", "--nodes", "4", "--faults", "2", "--soak", "1m"}, env)
+	must.That(t, code == ExitOK, "exit code %d: %s%s", code, out.String(), errs.String())
+	n := strings.Count(out.String(), "seed 4")
+	expect.That(t, n >= 4 && n <= 6 && strings.Contains(out.String(), "seed 41:") && strings.Contains(out.String(), " situations, "), "%d runs:\n%s", n, out.String())
 }
 
 // Seeds with a given fault are counted at the end, and so are those in which it took
@@ -73,9 +61,7 @@ func TestSeedsWithACertainFaultAreCounted(t *testing.T) {
 	if err := simulate(t.Context(), Environment{Stdout: &out, Now: time.Now}, f); err != nil && !strings.Contains(out.String(), "broke a rule") {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "of seeds 4 to") || !strings.Contains(out.String(), "the situation of bastion arose in") {
-		t.Errorf("got %s", out.String())
-	}
+	expect.That(t, strings.Contains(out.String(), "of seeds 4 to") && strings.Contains(out.String(), "the situation of bastion arose in"), "got %s", out.String())
 }
 
 // The results of seeds do not depend on how many run in parallel: the first seed that
@@ -100,9 +86,7 @@ func TestSeedsComeToTheSameOnAnyNumberOfProcessors(t *testing.T) {
 		runtime.GOMAXPROCS(before)
 		said = append(said, took.ReplaceAllString(out.String(), ""))
 	}
-	if said[0] != said[1] || !strings.Contains(said[0], "BROKEN") {
-		t.Errorf("on one:\n%s\non four:\n%s", said[0], said[1])
-	}
+	expect.That(t, said[0] == said[1] && strings.Contains(said[0], "BROKEN"), "on one:\n%s\non four:\n%s", said[0], said[1])
 }
 
 // A summary is one line, whatever the results of the seeds. All of them run.
@@ -118,9 +102,7 @@ func TestASummaryIsOneLine(t *testing.T) {
 		var out bytes.Buffer
 		f := simulateFlags{seed: 5, seeds: 8, hours: 14, clusters: 1, nodes: 8, output: asTable, summary: true, guards: guards}
 		err := simulate(t.Context(), Environment{Stdout: &out, Now: time.Now}, f)
-		if (err != nil) != (want != "no rule was broken") {
-			t.Errorf("%s: %v", want, err)
-		}
+		expect.That(t, (err != nil) == (want != "no rule was broken"), "%s: %v", want, err)
 		if said := out.String(); strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "seeds 5 to 12, 1 cluster of 8 nodes, 14 h: ") || !strings.Contains(said, want) {
 			t.Errorf("want %q in one line of seeds 5 to 12:\n%s", want, said)
 		}
@@ -147,9 +129,7 @@ func TestABrokenRuleIsShownSmall(t *testing.T) {
 			continue
 		}
 		for _, want := range []string{"BROKEN: cure", "the smallest run that breaks the rule has 1 fault:", "its history:", "violated", "rollcall simulate --seed"} {
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("nothing says %q in\n%s", want, out.String())
-			}
+			expect.That(t, strings.Contains(out.String(), want), "nothing says %q in\n%s", want, out.String())
 		}
 		return
 	}
@@ -158,48 +138,32 @@ func TestABrokenRuleIsShownSmall(t *testing.T) {
 
 func TestTheDemoFitsOneScreen(t *testing.T) {
 	code, out, errs := rollcall(t, "demo")
-	if code != ExitOK || errs != "" {
-		t.Fatalf("exit code %d: %s", code, errs)
-	}
+	must.That(t, code == ExitOK && errs == "", "exit code %d: %s", code, errs)
 	for _, want := range []string{
 		"UserDataMalformedFlags", "UndeclaredStartupTaint", "ArchitectureMismatch", "ControllerRoleMapped", "MemoryPressurePreceded", "ZoneOutage", "UserDataUnparseable", "OwnerGone",
 		"held terminate of 2 (SharedCause)", "rebooted 1, terminated 1", "20h 07m at 01:10", "of sick time saved", "65 notices", "--verbose",
 	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("nothing says %q", want)
-		}
+		expect.That(t, strings.Contains(out, want), "nothing says %q", want)
 	}
 	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
-	if len(lines) > 60 {
-		t.Errorf("%d lines", len(lines))
-	}
+	expect.That(t, len(lines) <= 60, "%d lines", len(lines))
 	for n, line := range lines {
-		if len([]rune(line)) > 100 {
-			t.Errorf("line %d is longer than 100 columns: %s", n+1, line)
-		}
+		expect.That(t, len([]rune(line)) <= 100, "line %d is longer than 100 columns: %s", n+1, line)
 	}
-	if strings.ContainsAny(out, "\x1b✔‖▲") {
-		t.Error("colours or symbols without a terminal")
-	}
+	expect.That(t, !strings.ContainsAny(out, "\x1b✔‖▲"), "colours or symbols without a terminal")
 }
 
 func TestTheWholeDemo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "day.html")
 	code, out, errs := rollcall(t, "demo", "--verbose", "--html", file)
-	if code != ExitOK {
-		t.Fatalf("exit code %d: %s", code, errs)
-	}
+	must.That(t, code == ExitOK, "exit code %d: %s", code, errs)
 	for _, want := range []string{
 		"UserDataMalformedFlags", "UndeclaredStartupTaint", "ArchitectureMismatch", "ControllerRoleMapped", "MemoryPressurePreceded", "ZoneOutage", "UserDataUnparseable", "OwnerGone",
 		"SharedCause", "What was held, and why", "The day in figures", "To fix ControllerRoleMapped:", "rebooted i-", "terminated i-",
 	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("nothing says %q", want)
-		}
+		expect.That(t, strings.Contains(out, want), "nothing says %q", want)
 	}
-	if strings.Contains(out, "\x1b[") {
-		t.Error("colours without a terminal")
-	}
+	expect.That(t, !strings.Contains(out, "\x1b["), "colours without a terminal")
 	for n, line := range strings.Split(out, "\n") {
 		if oneWord := !strings.Contains(strings.TrimSpace(line), " "); !strings.HasPrefix(line, "    |") && !oneWord && len([]rune(line)) > 80 {
 			t.Errorf("line %d is longer than a terminal is wide: %s", n+1, line)
@@ -224,29 +188,23 @@ func TestSimulateTriesAPolicyOfOnesOwn(t *testing.T) {
 		t.Helper()
 		code, out, errs := rollcall(t, append([]string{"simulate", "--seed", "7", "--hours", "14", "--output", "json"}, args...)...)
 		var got simulated
-		if err := json.Unmarshal([]byte(out), &got); code != ExitOK || err != nil {
-			t.Fatalf("%q: exit code %d, %v: %s%s", args, code, err, out, errs)
-		}
+		err := json.Unmarshal([]byte(out), &got)
+		must.That(t, code == ExitOK && err == nil, "%q: exit code %d, %v: %s%s", args, code, err, out, errs)
 		return got.Counts[sim.EventAct]
 	}
 	if n := acts("--policy", observing); n != 0 {
 		t.Errorf("%d acts in mode observe", n)
 	}
 	let := acts("--policy", observing, "--mode", "remediate")
-	if let == 0 {
-		t.Error("no act in mode remediate")
-	}
+	expect.That(t, let != 0, "no act in mode remediate")
 	for name, text := range map[string]string{"no-mode.yaml": "apiVersion: rollcall/v1\n" + day, "policy.json": `{"apiVersion": "rollcall/v1", "conditions": [{"type": "Ready", "status": "Unknown", "tolerate": "20m"}]}`} {
-		if n := acts("--policy", write(name, text)); n != let {
-			t.Errorf("%s: %d acts, want %d", name, n, let)
-		}
+		n := acts("--policy", write(name, text))
+		expect.That(t, n == let, "%s: %d acts, want %d", name, n, let)
 	}
 
 	code, out, errs := rollcall(t, "simulate", "--policy", write("bad.yaml", "apiVersion: rollcall/v1\nlimit: {}\n"), "--mode", "destroy", "--nodes", "1")
 	for _, want := range []string{"--nodes 1:", "--mode: destroy is not a mode", "bad.yaml", "limit"} {
-		if code != ExitError || out != "" || !strings.Contains(errs, want) {
-			t.Errorf("exit code %d, %q lacks %q", code, errs, want)
-		}
+		expect.That(t, code == ExitError && out == "" && strings.Contains(errs, want), "exit code %d, %q lacks %q", code, errs, want)
 	}
 	if _, _, errs := rollcall(t, "simulate", "--mode", "notify"); !strings.Contains(errs, "--policy FILE") {
 		t.Errorf("%q", errs)

@@ -16,6 +16,7 @@ import (
 
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/policy"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -128,15 +129,13 @@ func TestStopAndResumeChangeOneLine(t *testing.T) {
 	if now, printed, err = p.turn(t, true, policy.Remediate); err != nil || !now.Stop || now.Changed || p.puts != 1 || !strings.HasPrefix(printed, "stopped already: nothing was written\n") {
 		t.Errorf("once more: %v, %+v\n%s", err, now, printed)
 	}
-	if now, printed, err = p.turn(t, false, policy.Remediate); err != nil || now.Stop || !now.Acts || !now.Changed || p.puts != 2 || p.value != document {
-		t.Errorf("resumed: %v, %+v\n%s", err, now, p.value)
-	}
+	now, printed, err = p.turn(t, false, policy.Remediate)
+	expect.That(t, err == nil && !now.Stop && now.Acts && now.Changed && p.puts == 2 && p.value == document, "resumed: %v, %+v\n%s", err, now, p.value)
 	if !strings.HasPrefix(printed, "resumed: what was held as Stopped continues") || !strings.Contains(printed, "  stop       false\n") || !strings.Contains(printed, "version    5,") {
 		t.Errorf("printed\n%s", printed)
 	}
-	if now, printed, err = p.turn(t, false, policy.Remediate); err != nil || now.Changed || p.puts != 2 || !strings.HasPrefix(printed, "not stopped: nothing was written\n") {
-		t.Errorf("resumed again: %v, %+v\n%s", err, now, printed)
-	}
+	now, printed, err = p.turn(t, false, policy.Remediate)
+	expect.That(t, err == nil && !now.Changed && p.puts == 2 && strings.HasPrefix(printed, "not stopped: nothing was written\n"), "resumed again: %v, %+v\n%s", err, now, printed)
 }
 
 func TestWhatIsInForceIsPrintedWhateverThePolicyIs(t *testing.T) {
@@ -169,17 +168,13 @@ func TestWhatIsInForceIsPrintedWhateverThePolicyIs(t *testing.T) {
 			t.Errorf("%s: %v, %+v\n%s", name, err, now, p.value)
 		}
 		for _, want := range tt.printed {
-			if !strings.Contains(printed, want) {
-				t.Errorf("%s: printed\n%swhich lacks %q", name, printed, want)
-			}
+			expect.That(t, strings.Contains(printed, want), "%s: printed\n%swhich lacks %q", name, printed, want)
 		}
 		if now, _, err := p.turn(t, true, tt.permitted); err != nil || now.Changed || p.puts != 1 {
 			t.Errorf("%s, stopped again: %v, %+v", name, err, now)
 		}
 		now, printed, err = p.turn(t, false, tt.permitted)
-		if (err == nil) != tt.resumes || now.Acts != tt.acts || tt.resumes == now.Stop {
-			t.Errorf("%s, resumed: %v, %+v\n%s", name, err, now, printed)
-		}
+		expect.That(t, (err == nil) == tt.resumes && now.Acts == tt.acts && tt.resumes != now.Stop, "%s, resumed: %v, %+v\n%s", name, err, now, printed)
 		if !tt.resumes && (p.puts != 1 || !strings.Contains(err.Error(), "\nline ") || !strings.Contains(printed, "nothing was written\n") || !strings.Contains(printed, "  fault ")) {
 			t.Errorf("%s: %d writes, %v\n%s", name, p.puts, err, printed)
 		}
@@ -224,9 +219,7 @@ func TestWhatIsInTheWayIsNamed(t *testing.T) {
 			continue
 		}
 		for _, want := range tt.want {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want %q", name, err, want)
-			}
+			expect.That(t, strings.Contains(err.Error(), want), "%s: %v, want %q", name, err, want)
 		}
 		// What was read is printed, whether or not it could be changed.
 		if (printed != "") != (name != "may not read") || printed != "" && tt.puts == 0 && !strings.HasPrefix(printed, "not stopped: nothing was written\n") {
@@ -245,18 +238,16 @@ func TestWhatIsInTheWayIsNamed(t *testing.T) {
 	}
 	// A concurrent write by a person during the creation is not overwritten.
 	p = &parameters{between: func(p *parameters) { p.value, p.version = "apiVersion: rollcall/v1\n", 1 }}
-	if _, _, err := p.turn(t, true, policy.Remediate); err == nil || p.puts != 0 {
-		t.Errorf("created meanwhile: %v, %d writes", err, p.puts)
-	}
+	_, _, err := p.turn(t, true, policy.Remediate)
+	expect.That(t, err != nil && p.puts == 0, "created meanwhile: %v, %d writes", err, p.puts)
 }
 
 // A stack with the built-in policy reads no parameter, so a stop in one would have no effect.
 func TestAStackWithTheBuiltInPolicyIsNotStoppedByAParameter(t *testing.T) {
 	p := &parameters{}
 	s := policySwitch{api: p, name: config.BuiltIn, region: "eu-west-1", stack: "rollcall", permitted: policy.Remediate}
-	if _, err := s.stop(t.Context()); err == nil || p.puts != 0 || !strings.Contains(err.Error(), "update-event-source-mapping") {
-		t.Errorf("%v, %d writes", err, p.puts)
-	}
+	_, err := s.stop(t.Context())
+	expect.That(t, err != nil && p.puts == 0 && strings.Contains(err.Error(), "update-event-source-mapping"), "%v, %d writes", err, p.puts)
 }
 
 func TestWhatIsInForceAsJSON(t *testing.T) {
@@ -267,13 +258,10 @@ func TestWhatIsInForceAsJSON(t *testing.T) {
 	var got map[string]any
 	must.Succeed(t, json.Unmarshal(b.Bytes(), &got))
 	for key, want := range map[string]any{"parameter": "/rollcall/policy", "region": "eu-west-1", "stack": "rollcall", "version": 4.0, "since": "2026-03-10T12:04:00Z", "stop": true, "mode": "notify", "permitted": "notify", "acts": false, "changed": true} {
-		if got[key] != want {
-			t.Errorf("%s is %v, want %v", key, got[key], want)
-		}
+		expect.Equal(t, got[key], want, "%s", key)
 	}
-	if faults, ok := got["faults"].([]any); !ok || len(faults) != 0 {
-		t.Errorf("faults %v", got["faults"])
-	}
+	faults, ok := got["faults"].([]any)
+	expect.That(t, ok && len(faults) == 0, "faults %v", got["faults"])
 }
 
 func TestFlagsOfStopAndResume(t *testing.T) {
@@ -283,9 +271,8 @@ func TestFlagsOfStopAndResume(t *testing.T) {
 			"--output": {"--output", "xml"}, "AWS_REGION": nil, "AWS_PROFILE": {"--region", "eu-west-1"},
 			"none of the others can be": {"--stack", "a", "--parameter", "/b"}, "unexpected argument": {"now"},
 		} {
-			if code, stdout, stderr := rollcall(t, slices.Concat([]string{command}, args)...); code != ExitError || stdout != "" || !strings.Contains(stderr, want) {
-				t.Errorf("%s %q: exit %d, %q lacks %q", command, args, code, stderr, want)
-			}
+			code, stdout, stderr := rollcall(t, slices.Concat([]string{command}, args)...)
+			expect.That(t, code == ExitError && stdout == "" && strings.Contains(stderr, want), "%s %q: exit %d, %q lacks %q", command, args, code, stderr, want)
 		}
 	}
 }

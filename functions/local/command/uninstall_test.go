@@ -17,6 +17,7 @@ import (
 
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -165,9 +166,8 @@ func TestUninstallListsAndRemovesNothingUnasked(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("listed\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if again := names(a.uninstall(t, false), false); !slices.Equal(again, want) || len(a.calls) > 0 {
-		t.Errorf("a listing changed something: %v", again)
-	}
+	again := names(a.uninstall(t, false), false)
+	expect.That(t, slices.Equal(again, want) && len(a.calls) == 0, "a listing changed something: %v", again)
 }
 
 func TestUninstallRemovesItsOwnAndNothingElse(t *testing.T) {
@@ -176,9 +176,7 @@ func TestUninstallRemovesItsOwnAndNothingElse(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	left := []string{"aws-auth old look for " + inspectRole, "aws-auth old look for " + remediateRole}
-	if got := names(a.uninstall(t, true), false); !slices.Equal(got, left) {
-		t.Errorf("left is %q", got)
-	}
+	expect.List(t, names(a.uninstall(t, true), false), left, "left")
 	prod := a.inside["prod"]
 	if fmt.Sprint(a.entries["prod"]) != "["+otherRole+" arn:aws:iam::111122223333:role/person]" || fmt.Sprint(a.tags) != "map[i-1:[Name] i-2:[Name] i-3:[rollcall:hold]]" || !prod.nodes[1].Unschedulable || len(prod.grants) != 0 {
 		t.Errorf("%v, %v, %+v", a.entries, a.tags, prod)
@@ -190,15 +188,11 @@ func TestUninstallSaysWhatItCouldNotReadOrRemove(t *testing.T) {
 	a := leaving()
 	a.inside["prod"].down, a.denied = errors.New("no answer"), errors.New("denied")
 	got := a.uninstall(t, true)
-	if len(got.Faults) != 5 || !slices.Contains(names(got, false), "accessEntry prod "+inspectRole) || len(a.tags["i-1"]) != 1 {
-		t.Errorf("%+v", got)
-	}
+	expect.That(t, len(got.Faults) == 5 && slices.Contains(names(got, false), "accessEntry prod "+inspectRole) && len(a.tags["i-1"]) == 1, "%+v", got)
 	var b bytes.Buffer
 	got.Stack, got.Region, got.table = "rollcall", "eu-west-1", "table-1"
 	must.Succeed(t, got.print(Environment{Stdout: &b}, asTable))
 	for _, want := range []string{"failed   prod: no answer", "removed  tags i-1", "left     accessEntry prod", "delete-stack --region eu-west-1 --stack-name rollcall", "delete-table --region eu-west-1 --table-name table-1"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("it does not print %q:\n%s", want, b.String())
-		}
+		expect.That(t, strings.Contains(b.String(), want), "it does not print %q:\n%s", want, b.String())
 	}
 }
