@@ -31,26 +31,16 @@ func TestRecordsTheIntentThenActsThenRecordsTheOutcome(t *testing.T) {
 			o := w.order(t)
 			w.terminating = func(context.Context) error {
 				got := w.actions(t)
-				if len(got) != 1 || got[0].ID != o.ID || got[0].Outcome != nil {
-					t.Errorf("at the time of the call the ledger holds %+v, want the open intent", got)
-				}
+				expect.That(t, len(got) == 1 && got[0].ID == o.ID && got[0].Outcome == nil, "at the time of the call the ledger holds %+v, want the open intent", got)
 				return nil
 			}
 			at := now.Add(3 * time.Second)
 			out := w.remediator(t).Act(t.Context(), o, at)
-			if out.Result != Acted || out.Reason != "" || out.Detail != "terminated i-00000000000000001" || !out.News || out.Order.ID != o.ID {
-				t.Errorf("got %+v", out)
-			}
-			if want := sequence(plan.Terminate); !slices.Equal(w.events, want) {
-				t.Errorf("events %v, want %v", w.events, want)
-			}
-			if len(w.calls) != 1 || !slices.Equal(w.calls[0].InstanceIds, []string{string(target)}) {
-				t.Errorf("calls %+v, want one for the target alone", w.calls)
-			}
+			expect.That(t, out.Result == Acted && out.Reason == "" && out.Detail == "terminated i-00000000000000001" && out.News && out.Order.ID == o.ID, "got %+v", out)
+			expect.List(t, w.events, sequence(plan.Terminate), "events")
+			expect.That(t, len(w.calls) == 1 && slices.Equal(w.calls[0].InstanceIds, []string{string(target)}), "calls %+v, want one for the target alone", w.calls)
 			got := w.actions(t)
-			if len(got) != 1 || got[0].Outcome == nil || got[0].Outcome.Result != ledger.Done {
-				t.Fatalf("the ledger holds %+v, want the act and its outcome", got)
-			}
+			must.That(t, len(got) == 1 && got[0].Outcome != nil && got[0].Outcome.Result == ledger.Done, "the ledger holds %+v, want the act and its outcome", got)
 			if a := got[0]; a.ID != o.ID || a.Do != "terminate" || a.Instance != target || a.Group != "asg/w" || a.Kind != o.Kind || a.Node != o.Node || !a.At.Equal(at) {
 				t.Errorf("the intent is %+v", a)
 			}
@@ -107,9 +97,8 @@ func TestTheIntentRecordsWhatOutlivesTheInstance(t *testing.T) {
 		before = w.actions(t)[0]
 		return nil
 	}
-	if out := w.remediator(t).Act(t.Context(), o, now); out.Result != Acted || o.Action != plan.Terminate {
-		t.Fatalf("%+v", out)
-	}
+	out := w.remediator(t).Act(t.Context(), o, now)
+	must.That(t, out.Result == Acted && o.Action == plan.Terminate, "%+v", out)
 	expect.That(t, slices.Equal(before.Outlives, []string{"eni-1", "vol-1"}), "recorded %v", before.Outlives)
 }
 
@@ -125,9 +114,8 @@ func TestASecondDeliveryOfAnOrderDoesNothing(t *testing.T) {
 	}
 	// EC2 is eventually consistent: it may still show the instance running.
 	w.instances[0].State = roll.StateRunning
-	if out := r.Act(t.Context(), o, now.Add(2*time.Second)); out.Result != Refused || out.Reason != plan.AlreadyBegun {
-		t.Errorf("got %s for %s", out.Result, out.Reason)
-	}
+	out := r.Act(t.Context(), o, now.Add(2*time.Second))
+	expect.That(t, out.Result == Refused && out.Reason == plan.AlreadyBegun, "got %s for %s", out.Result, out.Reason)
 	if len(w.calls) != 1 || len(w.actions(t)) != 1 {
 		t.Errorf("%d calls and %d acts, want one each", len(w.calls), len(w.actions(t)))
 	}
@@ -172,9 +160,8 @@ func TestACallThatAWSRefusedFailed(t *testing.T) {
 			if len(got) != 1 || got[0].Outcome == nil || got[0].Outcome.Result != ledger.Failed || got[0].Outcome.Detail != out.Detail {
 				t.Errorf("the ledger holds %+v, want the failure", got)
 			}
-			if spent := (ledger.Budget{Since: now.Add(-plan.Hour)}).Spent(got, ""); spent != 0 {
-				t.Errorf("the failure counts as %d acts, want 0: nothing was destroyed", spent)
-			}
+			spent := (ledger.Budget{Since: now.Add(-plan.Hour)}).Spent(got, "")
+			expect.That(t, spent == 0, "the failure counts as %d acts, want 0: nothing was destroyed", spent)
 		})
 	}
 }
@@ -185,9 +172,8 @@ func TestACallWithCredentialsThatAWSDoesNotAcceptFailed(t *testing.T) {
 		w := silentNode(t)
 		o := w.order(t)
 		w.terminating = func(context.Context) error { return apiError(code, "no") }
-		if out := w.remediator(t).Act(t.Context(), o, now); out.Result != Failed {
-			t.Errorf("%s: got %s, want failed", code, out.Result)
-		}
+		out := w.remediator(t).Act(t.Context(), o, now)
+		expect.That(t, out.Result == Failed, "%s: got %s, want failed", code, out.Result)
 	}
 }
 
@@ -211,18 +197,15 @@ func TestACallThatBrokeOffIsUnclear(t *testing.T) {
 			w.terminating = func(context.Context) error { return err }
 			r := w.remediator(t)
 			out := r.Act(t.Context(), o, now)
-			if out.Result != Unclear || out.Detail == "" || strings.Contains(out.Detail, "11111111-2222") {
-				t.Errorf("got %s: %s", out.Result, out.Detail)
-			}
+			expect.That(t, out.Result == Unclear && out.Detail != "" && !strings.Contains(out.Detail, "11111111-2222"), "got %s: %s", out.Result, out.Detail)
 			expect.That(t, !strings.Contains(out.Detail, "tries again"), "it is never tried again, and a person is told: %s", out.Detail)
 			got := w.actions(t)
 			expect.That(t, len(got) == 1 && got[0].Outcome == nil, "the ledger holds %+v, want the intent left open", got)
 			expect.That(t, !slices.Contains(w.events, "outcome"), "an outcome was recorded: %v", w.events)
 			// There is no further act on it until a check has settled the first one.
 			for _, later := range []time.Duration{time.Second, 5 * time.Minute} {
-				if again := r.Act(t.Context(), o, now.Add(later)); again.Result != Refused || again.Reason != plan.ActionUnresolved {
-					t.Errorf("%s later: %s for %s", later, again.Result, again.Reason)
-				}
+				again := r.Act(t.Context(), o, now.Add(later))
+				expect.That(t, again.Result == Refused && again.Reason == plan.ActionUnresolved, "%s later: %s for %s", later, again.Result, again.Reason)
 			}
 			expect.That(t, len(w.calls) == 1, "%d calls, want 1", len(w.calls))
 		})
@@ -246,9 +229,8 @@ func TestARefusalRightAfterTaggingMeansNotYet(t *testing.T) {
 		t.Errorf("too early: %+v", out)
 	}
 	o.At = at
-	if out := r.Act(t.Context(), o, at); out.Result != Failed || !out.News || strings.HasPrefix(out.Detail, ledger.NotYet) {
-		t.Errorf("refused again: %+v", out)
-	}
+	out := r.Act(t.Context(), o, at)
+	expect.That(t, out.Result == Failed && out.News && !strings.HasPrefix(out.Detail, ledger.NotYet), "refused again: %+v", out)
 }
 
 func TestAFailedActIsTriedAgainLaterAndTheSameFailureIsNoNews(t *testing.T) {
@@ -274,9 +256,8 @@ func TestAFailedActIsTriedAgainLaterAndTheSameFailureIsNoNews(t *testing.T) {
 		t.Error("tried again too early after the second failure")
 	}
 	o.Expires = now.Add(time.Hour)
-	if out := r.Act(t.Context(), o, now.Add(2*plan.RetryAfter)); out.Result != Acted || !out.News {
-		t.Errorf("at last: %+v", out)
-	}
+	out := r.Act(t.Context(), o, now.Add(2*plan.RetryAfter))
+	expect.That(t, out.Result == Acted && out.News, "at last: %+v", out)
 	expect.That(t, len(w.calls) == 3, "%d calls, want 3", len(w.calls))
 }
 
@@ -310,9 +291,8 @@ func TestAnOutcomeThatCannotBeRecordedIsToldAndTheActIsNotRepeated(t *testing.T)
 		t.Errorf("got %s: %s", out.Result, out.Detail)
 	}
 	w.instances[0].State = roll.StateRunning
-	if again := r.Act(t.Context(), o, now.Add(time.Second)); again.Reason != plan.ActionUnresolved || len(w.calls) != 1 {
-		t.Errorf("again: %+v, %d calls", again, len(w.calls))
-	}
+	again := r.Act(t.Context(), o, now.Add(time.Second))
+	expect.That(t, again.Reason == plan.ActionUnresolved && len(w.calls) == 1, "again: %+v, %d calls", again, len(w.calls))
 }
 
 // Two functions receive the same message at once, and EC2 still shows the instance running
@@ -409,9 +389,8 @@ func TestAnotherPlanTakesThePlaceOfThePlan(t *testing.T) {
 		return plan.Plan{Orders: []plan.Order{o}}
 	}})
 	must.Succeed(t, err)
-	if out := r.Act(t.Context(), o, now); out.Result != Acted || len(w.calls) != 1 {
-		t.Errorf("%s: %s", out.Result, out.Detail)
-	}
+	out := r.Act(t.Context(), o, now)
+	expect.That(t, out.Result == Acted && len(w.calls) == 1, "%s: %s", out.Result, out.Detail)
 }
 
 // What remediate reads may come to another incident, as when the notice is not on record yet. The outcome
@@ -420,7 +399,6 @@ func TestTheOutcomeIsOfTheOrdersIncident(t *testing.T) {
 	w := silentNode(t)
 	o := w.order(t)
 	o.Incident = "31500b5705436699"
-	if out := w.remediator(t).Act(t.Context(), o, now.Add(3*time.Second)); out.Result != Acted || out.Order.Incident != o.Incident {
-		t.Errorf("%s, of incident %q, want %q", out.Result, out.Order.Incident, o.Incident)
-	}
+	out := w.remediator(t).Act(t.Context(), o, now.Add(3*time.Second))
+	expect.That(t, out.Result == Acted && out.Order.Incident == o.Incident, "%s, of incident %q, want %q", out.Result, out.Order.Incident, o.Incident)
 }

@@ -55,9 +55,7 @@ func TestADrainTakesSeveralPassesOfOneOrder(t *testing.T) {
 			t.Errorf("minute %d: %s, news %v: %s; want %s: %s", minute, out.Result, out.News, out.Detail, want.result, want.detail)
 		}
 		got := w.actions(t)[earlier:]
-		if len(got) != 1 || (got[0].Outcome == nil) != (want.result == Ongoing) || !got[0].At.Equal(now.Add(time.Second)) {
-			t.Errorf("minute %d: the ledger holds %+v", minute, got)
-		}
+		expect.That(t, len(got) == 1 && (got[0].Outcome == nil) == (want.result == Ongoing) && got[0].At.Equal(now.Add(time.Second)), "minute %d: the ledger holds %+v", minute, got)
 	}
 	expect.That(t, len(slices.Compact(ids)) == 1, "the passes are of orders %v, want one", ids)
 }
@@ -143,9 +141,8 @@ func TestPodsAreKeptByTheClock(t *testing.T) {
 	}
 	clock := now.Add(-30 * time.Second)
 	r.Clock = func() time.Time { return clock }
-	if out := r.Act(t.Context(), o, now.Add(-40*time.Second)); out.Result != Acted || !w.drained[1].Equal(clock) {
-		t.Errorf("%s by the clock: %v, %s", out.Result, w.drained, out.Detail)
-	}
+	out := r.Act(t.Context(), o, now.Add(-40*time.Second))
+	expect.That(t, out.Result == Acted && w.drained[1].Equal(clock), "%s by the clock: %v, %s", out.Result, w.drained, out.Detail)
 }
 
 func TestADrainEndsWithItsTime(t *testing.T) {
@@ -166,17 +163,13 @@ func TestADrainEndsWithItsTime(t *testing.T) {
 	}
 	expect.That(t, out.Result == Failed && out.Reason == plan.DrainUnfinished && out.News, "when its time is over: %+v", out)
 	a, _ := w.state(t).Action(last.ID)
-	if a.Outcome == nil || a.Outcome.Result != ledger.Failed || !strings.HasPrefix(a.Outcome.Detail, ledger.Unfinished) || !a.Interrupted() {
-		t.Errorf("the ledger holds %+v", a)
-	}
+	expect.That(t, a.Outcome != nil && a.Outcome.Result == ledger.Failed && strings.HasPrefix(a.Outcome.Detail, ledger.Unfinished) && a.Interrupted(), "the ledger holds %+v", a)
 	// The instance is kept, and the order does nothing if it is delivered again.
-	if p := w.check(t, now.Add(12*time.Minute)); len(p.Orders) != 0 || len(p.Held) != 1 || p.Held[0].Reason != plan.DrainUnfinished {
-		t.Errorf("orders %+v, held %+v", p.Orders, p.Held)
-	}
+	p := w.check(t, now.Add(12*time.Minute))
+	expect.That(t, len(p.Orders) == 0 && len(p.Held) == 1 && p.Held[0].Reason == plan.DrainUnfinished, "orders %+v, held %+v", p.Orders, p.Held)
 	sent := len(w.sent)
-	if again := r.Act(t.Context(), last, now.Add(12*time.Minute)); again.Reason != plan.DrainUnfinished || again.Result != Refused || len(w.sent) != sent {
-		t.Errorf("again: %+v", again)
-	}
+	again := r.Act(t.Context(), last, now.Add(12*time.Minute))
+	expect.That(t, again.Reason == plan.DrainUnfinished && again.Result == Refused && len(w.sent) == sent, "again: %+v", again)
 }
 
 func (w *world) state(t *testing.T) ledger.State {
@@ -191,9 +184,8 @@ func TestTheTimeOfADrainIsThePolicysForThatInstance(t *testing.T) {
 	w.doc = document("drain: {timeout: 10m}\noverrides: [{match: {group: asg/w}, drain: {timeout: 2m}}]\n")
 	w.pods = []pod{{name: "db-0", kept: "its budget"}}
 	for minute, want := range []Result{Ongoing, Ongoing, Failed} {
-		if out := w.pass(t, now.Add(time.Duration(minute)*time.Minute)); out.Result != want {
-			t.Errorf("minute %d: %s: %s", minute, out.Result, out.Detail)
-		}
+		out := w.pass(t, now.Add(time.Duration(minute)*time.Minute))
+		expect.That(t, out.Result == want, "minute %d: %s: %s", minute, out.Result, out.Detail)
 	}
 }
 
@@ -212,9 +204,8 @@ func TestWhatIsLeftIsSaidInBounds(t *testing.T) {
 	w := cordoned(t)
 	w.pods = []pod{{name: "db-0", kept: strings.Repeat("é", 1000)}}
 	out := w.pass(t, now)
-	if n := len([]rune(out.Detail)); n > 2*blockedRunes || !strings.HasSuffix(out.Detail, "é...)") {
-		t.Errorf("%d characters: %s", n, out.Detail)
-	}
+	n := len([]rune(out.Detail))
+	expect.That(t, n <= 2*blockedRunes && strings.HasSuffix(out.Detail, "é...)"), "%d characters: %s", n, out.Detail)
 }
 
 // Everything is read again between two passes. Each of these stops the drain, and no
@@ -273,12 +264,10 @@ func TestANodeThatComesBackDuringItsDrainIsGivenBack(t *testing.T) {
 	}
 	o := w.orderAt(t, now.Add(2*time.Minute))
 	must.That(t, o.Action == plan.Uncordon, "ordered %s", o.Action)
-	if out := r.Act(t.Context(), o, now.Add(2*time.Minute)); out.Result != Acted || w.nodes[0].Unschedulable || w.nodes[0].CordonedBy != "" {
-		t.Errorf("%s: %s; the node is %+v", out.Result, out.Detail, w.nodes[0])
-	}
-	if p := w.check(t, now.Add(3*time.Minute)); len(p.Orders) != 0 {
-		t.Errorf("then ordered %+v", p.Orders)
-	}
+	out := r.Act(t.Context(), o, now.Add(2*time.Minute))
+	expect.That(t, out.Result == Acted && !w.nodes[0].Unschedulable && w.nodes[0].CordonedBy == "", "%s: %s; the node is %+v", out.Result, out.Detail, w.nodes[0])
+	p := w.check(t, now.Add(3*time.Minute))
+	expect.That(t, len(p.Orders) == 0, "then ordered %+v", p.Orders)
 	expect.That(t, len(w.calls) == 0, "its instance was terminated")
 }
 
@@ -300,9 +289,8 @@ func TestAnExpiredPassIsMadeUpForByTheNext(t *testing.T) {
 	}
 	r.Clock = nil
 	o.At, o.Expires = now.Add(time.Minute), now.Add(time.Minute+plan.OrderLife)
-	if out := r.Act(t.Context(), o, now.Add(time.Minute)); out.Result != Acted {
-		t.Errorf("%+v", out)
-	}
+	out := r.Act(t.Context(), o, now.Add(time.Minute))
+	expect.That(t, out.Result == Acted, "%+v", out)
 }
 
 // After pods were evicted, an error never means that nothing happened.
@@ -318,9 +306,7 @@ func TestATroubleOnALaterPassDoesNotEndTheDrain(t *testing.T) {
 			out := w.pass(t, now.Add(time.Minute))
 			expect.That(t, out.Result == Ongoing && !out.News && out.Detail != "", "got %+v", out)
 			out = w.pass(t, now.Add(11*time.Minute))
-			if out.Result != Failed || out.Reason != plan.DrainUnfinished || !strings.HasPrefix(out.Detail, ledger.Unfinished) {
-				t.Errorf("when its time is over: %+v", out)
-			}
+			expect.That(t, out.Result == Failed && out.Reason == plan.DrainUnfinished && strings.HasPrefix(out.Detail, ledger.Unfinished), "when its time is over: %+v", out)
 		})
 	}
 }
@@ -333,9 +319,8 @@ func TestTheEndOfADrainThatCannotBeRecordedIsFoundByTheNextPass(t *testing.T) {
 		t.Fatalf("%+v", out)
 	}
 	out := w.pass(t, now.Add(time.Minute))
-	if a, _ := w.state(t).Action(o.ID); out.Result != Acted || a.Outcome == nil || a.Outcome.Result != ledger.Done {
-		t.Errorf("%+v; the ledger holds %+v", out, a)
-	}
+	a, _ := w.state(t).Action(o.ID)
+	expect.That(t, out.Result == Acted && a.Outcome != nil && a.Outcome.Result == ledger.Done, "%+v; the ledger holds %+v", out, a)
 }
 
 func TestEvidenceIsKeptOncePerDrain(t *testing.T) {
@@ -352,9 +337,8 @@ func TestEvidenceIsKeptOncePerDrain(t *testing.T) {
 			}
 			return "s3://evidence/x/", nil
 		}
-		if out := r.Act(t.Context(), o, at); out.Result != want {
-			t.Errorf("minute %d: %+v", minute, out)
-		}
+		out := r.Act(t.Context(), o, at)
+		expect.That(t, out.Result == want, "minute %d: %+v", minute, out)
 	}
 	expect.That(t, kept == 1, "kept %d times", kept)
 }
@@ -364,12 +348,10 @@ func TestPodsThatHangInTerminatingHoldNoDrain(t *testing.T) {
 	w := cordoned(t)
 	w.pods = []pod{{name: "web-0", stuck: true}}
 	out := w.pass(t, now)
-	if want := "drained node node-1, but for 1 pod stuck in Terminating, which the end of the instance frees (default/web-0: in Terminating since 11:50:00Z, past its grace period)"; out.Result != Acted || out.Detail != want {
-		t.Errorf("%s: %s", out.Result, out.Detail)
-	}
-	if p := w.check(t, now.Add(time.Minute)); len(p.Orders) != 1 || p.Orders[0].Action != plan.Terminate {
-		t.Errorf("orders %+v, held %+v", p.Orders, p.Held)
-	}
+	want := "drained node node-1, but for 1 pod stuck in Terminating, which the end of the instance frees (default/web-0: in Terminating since 11:50:00Z, past its grace period)"
+	expect.That(t, out.Result == Acted && out.Detail == want, "%s: %s", out.Result, out.Detail)
+	p := w.check(t, now.Add(time.Minute))
+	expect.That(t, len(p.Orders) == 1 && p.Orders[0].Action == plan.Terminate, "orders %+v, held %+v", p.Orders, p.Held)
 }
 
 // A person must decide about the remaining pods, so each is listed with its name and
@@ -379,7 +361,5 @@ func TestAnUnfinishedDrainNamesThePodsThatAreLeft(t *testing.T) {
 	if want := "1 pod evicted just now (a/b: asked to leave), 1 pod still stopping (a/c: has until 12:00 to stop), 1 pod yet to be evicted (a/d: not asked to leave yet), 1 pod not to be evicted (a/e: its budget)"; remaining(d, true) != want {
 		t.Errorf("over: %s", remaining(d, true))
 	}
-	if want := "1 pod evicted just now, 1 pod still stopping, 1 pod yet to be evicted, 1 pod not to be evicted (a/e: its budget)"; remaining(d, false) != want {
-		t.Errorf("on the way: %s", remaining(d, false))
-	}
+	expect.Equal(t, remaining(d, false), "1 pod evicted just now, 1 pod still stopping, 1 pod yet to be evicted, 1 pod not to be evicted (a/e: its budget)", "on the way")
 }

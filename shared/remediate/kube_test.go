@@ -80,12 +80,9 @@ func TestErrorsOfTheKubernetesAPI(t *testing.T) {
 					earlier := len(w.actions(t))
 					w.sending[string(a)] = func(context.Context) error { return err }
 					out := w.remediator(t).Act(t.Context(), o, now)
-					if out.Result != want.result || out.Reason != want.reason || out.Detail == "" {
-						t.Errorf("got %s for %q: %s", out.Result, out.Reason, out.Detail)
-					}
-					if news := c.news && want.result != Ongoing; out.News != news {
-						t.Errorf("news %v, want %v: %s", out.News, news, out.Detail)
-					}
+					expect.That(t, out.Result == want.result && out.Reason == want.reason && out.Detail != "", "got %s for %q: %s", out.Result, out.Reason, out.Detail)
+					news := c.news && want.result != Ongoing
+					expect.That(t, out.News == news, "news %v, want %v: %s", out.News, news, out.Detail)
 					if n := strings.Count(out.Detail, "the next check"); n > 1 || want.result == Unclear && n > 0 {
 						t.Errorf("the advice does not fit: %s", out.Detail)
 					}
@@ -127,10 +124,8 @@ func TestACordonThatBrokeOffIsGoneOnWith(t *testing.T) {
 	next := w.orderAt(t, now.Add(time.Minute))
 	must.That(t, next.ID == o.ID, "the next check orders %s %s", next.Action, next.ID)
 	out := r.Act(t.Context(), next, now.Add(time.Minute))
-	if want := "node node-1 is cordoned, by order " + o.ID; out.Result != Acted || out.Detail != want {
-		t.Errorf("got %s: %s", out.Result, out.Detail)
-	}
-	if got := w.actions(t); len(got) != 1 || got[0].Outcome == nil || got[0].Outcome.Result != ledger.Done {
-		t.Errorf("the ledger holds %+v", got)
-	}
+	want := "node node-1 is cordoned, by order " + o.ID
+	expect.That(t, out.Result == Acted && out.Detail == want, "got %s: %s", out.Result, out.Detail)
+	got := w.actions(t)
+	expect.That(t, len(got) == 1 && got[0].Outcome != nil && got[0].Outcome.Result == ledger.Done, "the ledger holds %+v", got)
 }

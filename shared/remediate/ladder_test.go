@@ -44,9 +44,8 @@ func TestEachActIsOneCallBetweenItsIntentAndItsOutcome(t *testing.T) {
 			w, o := in(t, a)
 			earlier := len(w.actions(t))
 			w.sending[string(a)] = func(context.Context) error {
-				if got := w.actions(t)[earlier:]; len(got) != 1 || got[0].ID != o.ID || got[0].Outcome != nil {
-					t.Errorf("at the time of the call the ledger holds %+v, want the open intent", got)
-				}
+				got := w.actions(t)[earlier:]
+				expect.That(t, len(got) == 1 && got[0].ID == o.ID && got[0].Outcome == nil, "at the time of the call the ledger holds %+v, want the open intent", got)
 				return nil
 			}
 			if a == plan.Cordon {
@@ -55,24 +54,18 @@ func TestEachActIsOneCallBetweenItsIntentAndItsOutcome(t *testing.T) {
 			at := now.Add(3 * time.Second)
 			r := w.remediator(t)
 			out := r.Act(t.Context(), o, at)
-			if out.Result != Acted || out.Reason != "" || out.Detail != want.detail || !out.News || out.Order.ID != o.ID {
-				t.Errorf("got %+v, want %s", out, want.detail)
-			}
-			if events := sequence(a); !slices.Equal(w.events, events) {
-				t.Errorf("events %v, want %v", w.events, events)
-			}
+			expect.That(t, out.Result == Acted && out.Reason == "" && out.Detail == want.detail && out.News && out.Order.ID == o.ID, "got %+v, want %s", out, want.detail)
+			events := sequence(a)
+			expect.That(t, slices.Equal(w.events, events), "events %v, want %v", w.events, events)
 			expect.That(t, slices.Equal(w.sent, []string{want.call}) && len(w.calls) == 0, "sent %q, want %q", w.sent, want.call)
 			got := w.actions(t)[earlier:]
-			if len(got) != 1 || got[0].Outcome == nil || got[0].Outcome.Result != ledger.Done {
-				t.Fatalf("the ledger holds %+v, want the act and its outcome", got)
-			}
+			must.That(t, len(got) == 1 && got[0].Outcome != nil && got[0].Outcome.Result == ledger.Done, "the ledger holds %+v, want the act and its outcome", got)
 			if i := got[0]; i.Do != string(a) || i.Instance != target || i.Group != o.Group || i.Kind != o.Kind || i.Node != o.Node || !i.At.Equal(at) || i.Free != (a == plan.Uncordon) {
 				t.Errorf("the intent is %+v", i)
 			}
 			// Every message may be delivered twice.
-			if again := r.Act(t.Context(), o, at.Add(time.Second)); again.Result != Refused || again.Reason != plan.AlreadyBegun || len(w.sent) != 1 {
-				t.Errorf("a second delivery: %s for %s, sent %q", again.Result, again.Reason, w.sent)
-			}
+			again := r.Act(t.Context(), o, at.Add(time.Second))
+			expect.That(t, again.Result == Refused && again.Reason == plan.AlreadyBegun && len(w.sent) == 1, "a second delivery: %s for %s, sent %q", again.Result, again.Reason, w.sent)
 		})
 	}
 }
@@ -95,27 +88,22 @@ func TestAnUnreadyNodeIsCordonedThenDrainedThenItsInstanceEnds(t *testing.T) {
 	}
 	want := []string{"cordon node-1 uid-1 " + w.nodes[0].CordonedBy, "drain node-1 50", "drain node-1 50"}
 	expect.That(t, slices.Equal(w.sent, want) && len(w.calls) == 1, "sent %q, %d terminations; want %q and one", w.sent, len(w.calls), want)
-	if want := []Result{Acted, Refused, Ongoing, Acted, Acted, Refused}; !slices.Equal(results, want) {
-		t.Errorf("results %v, want %v", results, want)
-	}
-	if spent := (ledger.Budget{Since: now.Add(-plan.Hour)}).Spent(w.actions(t), ""); spent != 1 {
-		t.Errorf("%d instances count against the budget, want 1", spent)
-	}
+	expect.List(t, results, []Result{Acted, Refused, Ongoing, Acted, Acted, Refused}, "results")
+	spent := (ledger.Budget{Since: now.Add(-plan.Hour)}).Spent(w.actions(t), "")
+	expect.That(t, spent == 1, "%d instances count against the budget, want 1", spent)
 }
 
 func TestTheCordonOfSomebodyElseIsLeftToThem(t *testing.T) {
 	w, o := in(t, plan.Cordon)
 	w.nodes[0].Unschedulable = true
 	out := w.remediator(t).Act(t.Context(), o, now)
-	if want := "node node-1 was cordoned already, and not by Rollcall, which will not uncordon it either"; out.Result != Acted || out.Detail != want {
-		t.Errorf("got %s: %s", out.Result, out.Detail)
-	}
+	want := "node node-1 was cordoned already, and not by Rollcall, which will not uncordon it either"
+	expect.That(t, out.Result == Acted && out.Detail == want, "got %s: %s", out.Result, out.Detail)
 	expect.That(t, len(w.sent) == 0 && w.nodes[0].CordonedBy == "", "sent %q, the node says that %q cordoned it", w.sent, w.nodes[0].CordonedBy)
 	// The node becomes Ready, and nothing follows: there is nothing to undo.
 	w.nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now}
-	if p := w.check(t, now.Add(time.Minute)); len(p.Orders) != 0 {
-		t.Errorf("orders %+v", p.Orders)
-	}
+	p := w.check(t, now.Add(time.Minute))
+	expect.That(t, len(p.Orders) == 0, "orders %+v", p.Orders)
 }
 
 // The order's tag limits what IAM permits, and is a veto for the other acts: removing it
@@ -293,9 +281,8 @@ func TestThePolicyIsReadBeforeTheLookAndAfterIt(t *testing.T) {
 			return w.policySource(ctx)
 		}
 		w.refused(t, r.Act(t.Context(), o, now), plan.PolicyUnreadable, 0)
-		if looked := slices.Contains(w.events, "look"); looked != (fails == 2) {
-			t.Errorf("read %d fails: %v", fails, w.events)
-		}
+		looked := slices.Contains(w.events, "look")
+		expect.That(t, looked == (fails == 2), "read %d fails: %v", fails, w.events)
 	}
 }
 
@@ -356,9 +343,8 @@ func TestInstancesOfNoGroupDoNotWaitForEachOther(t *testing.T) {
 	w.check(t, now.Add(-10*time.Minute))
 	o := w.order(t)
 	w.begin(t, ledger.Action{ID: "another", Do: "terminate", Instance: other, Group: roll.GroupNone, Kind: roll.Unknown, At: now}, &ledger.Outcome{Result: ledger.Done, At: now})
-	if out := w.remediator(t).Act(t.Context(), o, now); out.Result != Acted {
-		t.Errorf("got %s for %s: %s", out.Result, out.Reason, out.Detail)
-	}
+	out := w.remediator(t).Act(t.Context(), o, now)
+	expect.That(t, out.Result == Acted, "got %s for %s: %s", out.Result, out.Reason, out.Detail)
 }
 
 // A node that became Ready need not wait for acts on others of its group.
@@ -368,9 +354,8 @@ func TestToGiveBackWaitsForNobody(t *testing.T) {
 		w.spend(t, n, now)
 	}
 	w.begin(t, ledger.Action{ID: "another", Do: "drain", Instance: other, Group: "asg/w", Kind: roll.NotReady, At: now}, nil)
-	if out := w.remediator(t).Act(t.Context(), o, now.Add(time.Second)); out.Result != Acted {
-		t.Errorf("got %s for %s: %s", out.Result, out.Reason, out.Detail)
-	}
+	out := w.remediator(t).Act(t.Context(), o, now.Add(time.Second))
+	expect.That(t, out.Result == Acted, "got %s for %s: %s", out.Result, out.Reason, out.Detail)
 }
 
 // The clock of the acting function may be behind the minute of the order's check.
@@ -399,14 +384,11 @@ func TestEvidenceIsKeptBeforeTheIntentIsRecorded(t *testing.T) {
 			r := w.remediator(t)
 			w.keeping = func(got plan.Order, seen Seen) (string, error) {
 				expect.That(t, got.ID == o.ID, "the evidence is of order %s, want %s", got.ID, o.ID)
-				if seen.Snapshot == nil || len(seen.Assessment.Findings) == 0 || len(seen.Plan.Orders) != 1 {
-					t.Errorf("the evidence lacks what the order rests on: %+v", seen)
-				}
+				expect.That(t, seen.Snapshot != nil && len(seen.Assessment.Findings) != 0 && len(seen.Plan.Orders) == 1, "the evidence lacks what the order rests on: %+v", seen)
 				return "s3://evidence/x/", nil
 			}
-			if out := r.Act(t.Context(), o, now); out.Result != Acted {
-				t.Fatalf("%+v", out)
-			}
+			out := r.Act(t.Context(), o, now)
+			must.That(t, out.Result == Acted, "%+v", out)
 			want := sequence(a)
 			expect.That(t, slices.Equal(w.events, want), "events %v, want %v", w.events, want)
 		})
@@ -420,9 +402,7 @@ func TestRefusesWhenTheEvidenceIsNotKept(t *testing.T) {
 	w.keeping = func(plan.Order, Seen) (string, error) { return "", errors.New("s3:PutObject was denied") }
 	out := r.Act(t.Context(), o, now)
 	w.refused(t, out, plan.EvidenceNotStored, 0)
-	if want := "what i-00000000000000001 can still show could not be kept, so nothing was done: s3:PutObject was denied"; out.Detail != want {
-		t.Errorf("detail %q, want %q", out.Detail, want)
-	}
+	expect.Equal(t, out.Detail, "what i-00000000000000001 can still show could not be kept, so nothing was done: s3:PutObject was denied", "detail")
 }
 
 // The wait of the next step counts from the act, not from when its order was received.
@@ -433,13 +413,10 @@ func TestAnActIsDatedWhenItIsDone(t *testing.T) {
 	at := now
 	r.Clock = func() time.Time { return at }
 	w.diagnosing = func() { at = now.Add(2 * time.Minute) }
-	if out := r.Act(t.Context(), o, now); out.Result != Acted {
-		t.Fatalf("%+v", out)
-	}
+	out := r.Act(t.Context(), o, now)
+	must.That(t, out.Result == Acted, "%+v", out)
 	a := w.actions(t)[0]
-	if !a.At.Equal(at) || a.Outcome == nil || !a.Outcome.At.Equal(at) {
-		t.Errorf("the act is of %s, its outcome %+v, want both of %s", a.At, a.Outcome, at)
-	}
+	expect.That(t, a.At.Equal(at) && a.Outcome != nil && a.Outcome.At.Equal(at), "the act is of %s, its outcome %+v, want both of %s", a.At, a.Outcome, at)
 }
 
 func TestAnOrderThatExpiresWhileTheEvidenceIsKeptIsRefused(t *testing.T) {
@@ -501,17 +478,15 @@ func TestTheCauseFoundBeforeTheActDecides(t *testing.T) {
 		o := w.order(t)
 		must.That(t, o.Action == plan.Reboot, "the order is to %s", o.Action)
 		w.diagnoses = map[roll.FindingKey]roll.Diagnosis{key: {Causes: []roll.Cause{{Code: code, Confidence: roll.Decisive, Cure: tt.cure}}}}
-		if out := w.remediator(t).Act(t.Context(), o, now); out.Result != Refused || out.Reason != tt.reason || len(w.sent) > 0 {
-			t.Errorf("%s: %+v", code, out)
-		}
+		out := w.remediator(t).Act(t.Context(), o, now)
+		expect.That(t, out.Result == Refused && out.Reason == tt.reason && len(w.sent) == 0, "%s: %+v", code, out)
 	}
 }
 
 func TestRefusesToActWithoutAPlaceForEvidence(t *testing.T) {
 	w := silentNode(t)
-	if _, err := New(Options{Targets: w, EC2: w, Ledger: w.ledger, Policy: w.policySource, Permitted: w.permitted}); err == nil || !strings.Contains(err.Error(), "--evidence") {
-		t.Errorf("got %v", err)
-	}
+	_, err := New(Options{Targets: w, EC2: w, Ledger: w.ledger, Policy: w.policySource, Permitted: w.permitted})
+	expect.That(t, err != nil && strings.Contains(err.Error(), "--evidence"), "got %v", err)
 	o := w.order(t)
 	r := w.remediator(t)
 	r.Why = func(context.Context, *roll.Snapshot, []roll.Finding, ledger.State) (map[roll.FindingKey]roll.Diagnosis, Keep) {
@@ -541,12 +516,9 @@ func TestAfterACrash(t *testing.T) {
 					w.refused(t, out, plan.ActionUnresolved, earlier+1)
 					return
 				}
-				if out.Result != Acted || slices.Contains(w.events, "intent") {
-					t.Errorf("got %s for %s (%s); events %v", out.Result, out.Reason, out.Detail, w.events)
-				}
-				if got := w.actions(t)[earlier:]; len(got) != 1 || got[0].Outcome == nil || got[0].Outcome.Result != ledger.Done {
-					t.Errorf("the ledger holds %+v, want the one act, done", got)
-				}
+				expect.That(t, out.Result == Acted && !slices.Contains(w.events, "intent"), "got %s for %s (%s); events %v", out.Result, out.Reason, out.Detail, w.events)
+				got := w.actions(t)[earlier:]
+				expect.That(t, len(got) == 1 && got[0].Outcome != nil && got[0].Outcome.Result == ledger.Done, "the ledger holds %+v, want the one act, done", got)
 				if again := len(w.sent); done && a == plan.Cordon && again != 0 {
 					t.Errorf("cordoned again: %q", w.sent)
 				}

@@ -9,6 +9,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 const endsSilent = "ladders: {Unknown: [{do: tag}, {do: terminate}]}\n"
@@ -39,9 +40,8 @@ func TestWhatASilentNodeRunsIsReadAgain(t *testing.T) {
 		w.doc = document(endsSilent)
 		o := w.order(t)
 		w.runs(change)
-		if out := w.remediator(t).Act(t.Context(), o, now); out.Result != Refused || out.Reason != reason || len(w.sent) != 0 {
-			t.Errorf("%s: %s, %s: %s; sent %v", reason, out.Result, out.Reason, out.Detail, w.sent)
-		}
+		out := w.remediator(t).Act(t.Context(), o, now)
+		expect.That(t, out.Result == Refused && out.Reason == reason && len(w.sent) == 0, "%s: %s, %s: %s; sent %v", reason, out.Result, out.Reason, out.Detail, w.sent)
 	}
 }
 
@@ -63,9 +63,8 @@ func TestANodeIsMarkedOnceItsInstanceIsTerminated(t *testing.T) {
 	ending := func(t *testing.T) *world {
 		w := silent(t)
 		w.doc = document(endsSilent + "silentNode: {outOfServiceTaint: true}\n")
-		if out := w.remediator(t).Act(t.Context(), w.order(t), now); out.Result != Acted {
-			t.Fatalf("%+v", out)
-		}
+		out := w.remediator(t).Act(t.Context(), w.order(t), now)
+		must.That(t, out.Result == Acted, "%+v", out)
 		w.instances[0].State = roll.StateTerminated
 		return w
 	}
@@ -105,7 +104,6 @@ func TestANodeIsMarkedOnceItsInstanceIsTerminated(t *testing.T) {
 	o := given(t, w)
 	r := w.remediator(t)
 	r.Act(t.Context(), o, at)
-	if again := r.Act(t.Context(), o, at); again.Result != Refused || again.Reason != plan.AlreadyBegun {
-		t.Errorf("a second delivery: %+v", again)
-	}
+	again := r.Act(t.Context(), o, at)
+	expect.That(t, again.Result == Refused && again.Reason == plan.AlreadyBegun, "a second delivery: %+v", again)
 }

@@ -20,16 +20,12 @@ import (
 // nothing was sent or recorded.
 func (w *world) refused(t *testing.T, out Outcome, reason plan.Reason, intents int) {
 	t.Helper()
-	if n := len(w.calls); n != 0 || len(w.sent) != 0 {
-		t.Errorf("TerminateInstances was called %d times, other calls %v, want none", n, w.sent)
-	}
-	if out.Result != Refused || out.Reason != reason {
-		t.Errorf("got %s for %q (%s), want refused for %q", out.Result, out.Reason, out.Detail, reason)
-	}
+	n := len(w.calls)
+	expect.That(t, n == 0 && len(w.sent) == 0, "TerminateInstances was called %d times, other calls %v, want none", n, w.sent)
+	expect.That(t, out.Result == Refused && out.Reason == reason, "got %s for %q (%s), want refused for %q", out.Result, out.Reason, out.Detail, reason)
 	expect.That(t, out.Detail != "", "the refusal says nothing to a person")
-	if got := len(w.actions(t)); got != intents {
-		t.Errorf("the ledger holds %d acts, want %d", got, intents)
-	}
+	got := len(w.actions(t))
+	expect.That(t, got == intents, "the ledger holds %d acts, want %d", got, intents)
 }
 
 // In each case one thing happens between the order and the act.
@@ -413,9 +409,8 @@ func TestAnOrderEndsWithItsExpiry(t *testing.T) {
 			continue
 		}
 		w.refused(t, out, plan.OrderExpired, 0)
-		if want := "the order of 2026-03-02T12:00:00Z expired at 2026-03-02T12:10:00Z; if the trouble lasts, a check will order again"; out.Detail != want {
-			t.Errorf("detail\n got %s\nwant %s", out.Detail, want)
-		}
+		want := "the order of 2026-03-02T12:00:00Z expired at 2026-03-02T12:10:00Z; if the trouble lasts, a check will order again"
+		expect.That(t, out.Detail == want, "detail\n got %s\nwant %s", out.Detail, want)
 		expect.That(t, len(w.events) == 0, "an expired order is not worth a look: %v", w.events)
 	}
 }
@@ -428,9 +423,8 @@ func TestAnOrderThatExpiresDuringTheLookIsRefused(t *testing.T) {
 	r.Clock = func() time.Time { return o.Expires }
 	w.refused(t, r.Act(t.Context(), o, o.Expires.Add(-time.Second)), plan.OrderExpired, 0)
 	r.Clock = func() time.Time { return o.Expires.Add(-time.Nanosecond) }
-	if out := r.Act(t.Context(), o, o.Expires.Add(-time.Second)); out.Result != Acted {
-		t.Errorf("in time: %s for %s", out.Result, out.Reason)
-	}
+	out := r.Act(t.Context(), o, o.Expires.Add(-time.Second))
+	expect.That(t, out.Result == Acted, "in time: %s for %s", out.Result, out.Reason)
 }
 
 func TestRefusesATargetThatCannotBeReadWhole(t *testing.T) {
@@ -454,9 +448,7 @@ func TestRefusesWhenTheHourIsSpentInBetween(t *testing.T) {
 	}
 	out := w.remediator(t).Act(t.Context(), o, now)
 	w.refused(t, out, plan.ActionsPerHour, 5)
-	if want := "5 in the last hour in the cluster, limits.actionsPerHour is 5"; out.Detail != want {
-		t.Errorf("detail %q, want %q", out.Detail, want)
-	}
+	expect.Equal(t, out.Detail, "5 in the last hour in the cluster, limits.actionsPerHour is 5", "detail")
 }
 
 func TestFourActsOfTheLastHourAndOneBeforeItLeaveRoomForOne(t *testing.T) {
@@ -466,9 +458,8 @@ func TestFourActsOfTheLastHourAndOneBeforeItLeaveRoomForOne(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		w.spend(t, n, now.Add(-plan.Hour+time.Second))
 	}
-	if out := w.remediator(t).Act(t.Context(), o, now); out.Result != Acted {
-		t.Errorf("got %s: %s", out.Result, out.Detail)
-	}
+	out := w.remediator(t).Act(t.Context(), o, now)
+	expect.That(t, out.Result == Acted, "got %s: %s", out.Result, out.Detail)
 }
 
 // spend records acts on another group.
@@ -561,14 +552,10 @@ func TestRefusesWhatCannotBeRecorded(t *testing.T) {
 	o := w.order(t)
 	out := w.remediatorWith(t, &loudLedger{Ledger: w.ledger, world: w, beginErr: errDisk}).Act(t.Context(), o, now)
 	w.refused(t, out, plan.NotRecorded, 0)
-	if want := "the intent could not be recorded, so nothing was done: no space left on device"; out.Detail != want {
-		t.Errorf("detail %q, want %q", out.Detail, want)
-	}
+	expect.Equal(t, out.Detail, "the intent could not be recorded, so nothing was done: no space left on device", "detail")
 	out = w.remediatorWith(t, &loudLedger{Ledger: w.ledger, world: w, readErr: errDisk}).Act(t.Context(), o, now)
 	w.refused(t, out, plan.NotRecorded, 0)
-	if want := "the ledger could not be read: no space left on device"; out.Detail != want {
-		t.Errorf("detail %q, want %q", out.Detail, want)
-	}
+	expect.Equal(t, out.Detail, "the ledger could not be read: no space left on device", "detail")
 }
 
 func TestRefusesWhenTheContextIsOver(t *testing.T) {

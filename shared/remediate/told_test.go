@@ -65,9 +65,8 @@ func TestARefusalOfAnotherOrderIsNews(t *testing.T) {
 	first := r.Act(t.Context(), o, now)
 	must.Succeed(t, r.Told(t.Context(), first, now))
 	o.ID = "0000000000000000"
-	if out := r.Act(t.Context(), o, now); out.Result != Refused || !out.News {
-		t.Errorf("%s for %s, news %v", out.Result, out.Reason, out.News)
-	}
+	out := r.Act(t.Context(), o, now)
+	expect.That(t, out.Result == Refused && out.News, "%s for %s, news %v", out.Result, out.Reason, out.News)
 }
 
 // Reporting once too often is better than never.
@@ -78,9 +77,8 @@ func TestARefusalIsNewsWhenTheLedgerCannotTell(t *testing.T) {
 	r := w.remediatorWith(t, loud)
 	must.Succeed(t, r.Told(t.Context(), out, now))
 	expect.That(t, r.told(t.Context(), out), "what was told is forgotten")
-	if loud.readErr = errDisk; r.told(t.Context(), out) {
-		t.Error("without a ledger nobody knows that it was told")
-	}
+	loud.readErr = errDisk
+	expect.That(t, !r.told(t.Context(), out), "without a ledger nobody knows that it was told")
 }
 
 // An order that was begun is recorded as an act; its report need not be recorded.
@@ -88,13 +86,11 @@ func TestOnlyRefusalsAreRememberedAsTold(t *testing.T) {
 	w := silentNode(t)
 	o := w.order(t)
 	for _, result := range []Result{Acted, Failed, Sent, Ongoing, Unclear} {
-		if said := (Outcome{Order: o, Result: result}).Said(now); !said.Empty() {
-			t.Errorf("%s: %+v", result, said)
-		}
+		said := (Outcome{Order: o, Result: result}).Said(now)
+		expect.That(t, said.Empty(), "%s: %+v", result, said)
 		l := &loudLedger{Ledger: w.ledger, world: w}
-		if err := w.remediatorWith(t, l).Told(t.Context(), Outcome{Order: o, Result: result}, now); err != nil {
-			t.Errorf("%s: %v", result, err)
-		}
+		err := w.remediatorWith(t, l).Told(t.Context(), Outcome{Order: o, Result: result}, now)
+		expect.That(t, err == nil, "%s: %v", result, err)
 	}
 	want := ledger.Changes{
 		Put: ledger.State{

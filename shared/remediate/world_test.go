@@ -130,9 +130,8 @@ func cordoned(t *testing.T) *world {
 	t.Helper()
 	w := unready(t)
 	o := w.orderAt(t, now.Add(-2*time.Minute))
-	if out := w.remediator(t).Act(t.Context(), o, o.At); o.Action != plan.Cordon || out.Result != Acted {
-		t.Fatalf("%s: %+v", o.Action, out)
-	}
+	out := w.remediator(t).Act(t.Context(), o, o.At)
+	must.That(t, o.Action == plan.Cordon && out.Result == Acted, "%s: %+v", o.Action, out)
 	w.sent = nil
 	return w
 }
