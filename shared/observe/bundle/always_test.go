@@ -13,6 +13,7 @@ import (
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/kube"
+	"rollcall/tests/harness/expect"
 )
 
 // A field that the tools always print is missing only if somebody removed it. That does not mean
@@ -120,8 +121,7 @@ func TestRefusesWhatMustBeThereWhole(t *testing.T) {
 	} {
 		fsys := least(t)
 		fsys[data[0]] = &fstest.MapFile{Data: []byte(data[1])}
-		if _, err := OpenFS(fsys); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", data[1], err, want)
-		}
+		_, err := OpenFS(fsys)
+		expect.That(t, err != nil && strings.HasPrefix(err.Error(), want), "%s: %v, want %s", data[1], err, want)
 	}
 }

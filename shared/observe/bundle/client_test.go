@@ -19,6 +19,7 @@ import (
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/kube"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -47,24 +48,19 @@ func TestInstancesAreChosenAsEC2Does(t *testing.T) {
 		}
 		var got []string
 		for _, r := range out.Reservations {
-			if aws.ToString(r.OwnerId) != "111122223333" {
-				t.Errorf("%s: the owner is %v", name, r.OwnerId)
-			}
+			expect.That(t, aws.ToString(r.OwnerId) == "111122223333", "%s: the owner is %v", name, r.OwnerId)
 			for _, i := range r.Instances {
 				got = append(got, *i.InstanceId)
 			}
 		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s: got %v, want %s", name, got, c.want)
-		}
+		expect.That(t, strings.Join(got, " ") == c.want, "%s: got %v, want %s", name, got, c.want)
 	}
 	if _, err := e.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{Filters: filter("dns-name", "x")}); err == nil {
 		t.Error("a filter that is not known chose something")
 	}
 	_, err := e.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{"i-0f100000000000001", "i-0aa", "i-0bb"}})
-	if ids := awserr.InvalidInstanceIDs(err); strings.Join(ids, " ") != "i-0aa i-0bb" {
-		t.Errorf("unknown are %v of %v", ids, err)
-	}
+	ids := awserr.InvalidInstanceIDs(err)
+	expect.That(t, strings.Join(ids, " ") == "i-0aa i-0bb", "unknown are %v of %v", ids, err)
 }
 
 func TestStatusChecks(t *testing.T) {
@@ -80,24 +76,16 @@ func TestStatusChecks(t *testing.T) {
 		}
 		return got
 	}
-	if got := ids(ec2.DescribeInstanceStatusInput{Filters: filter("instance-status.status", "impaired")}); got != "i-0f200000000000001 " {
-		t.Errorf("impaired are %s", got)
-	}
-	if got := ids(ec2.DescribeInstanceStatusInput{}); got != "i-0f100000000000001 i-0f200000000000001 " {
-		t.Errorf("running are %s", got)
-	}
-	if got := ids(ec2.DescribeInstanceStatusInput{InstanceIds: []string{"i-0f300000000000001"}, IncludeAllInstances: aws.Bool(true)}); got != "i-0f300000000000001 " {
-		t.Errorf("the stopped one is %s", got)
-	}
+	expect.Equal(t, ids(ec2.DescribeInstanceStatusInput{Filters: filter("instance-status.status", "impaired")}), "i-0f200000000000001 ", "impaired")
+	expect.Equal(t, ids(ec2.DescribeInstanceStatusInput{}), "i-0f100000000000001 i-0f200000000000001 ", "running")
+	expect.Equal(t, ids(ec2.DescribeInstanceStatusInput{InstanceIds: []string{"i-0f300000000000001"}, IncludeAllInstances: aws.Bool(true)}), "i-0f300000000000001 ", "the stopped one")
 
 	fsys["instance-status.json"] = &fstest.MapFile{Data: []byte(`{"InstanceStatuses": [{"InstanceId": "i-0f100000000000001", "InstanceState": {"Name": "running"}, "InstanceStatus": {"Status": "ok"}, "SystemStatus": {"Status": "ok"}}]}`)}
 	e = of(opened(t, fsys)).ec2
 	if got := ids(ec2.DescribeInstanceStatusInput{InstanceIds: []string{"i-0f100000000000001", "i-0f200000000000001"}}); got != "i-0f200000000000001 is not in instance-status.json of the bundle" {
 		t.Errorf("a status that was not captured is %s", got)
 	}
-	if got := ids(ec2.DescribeInstanceStatusInput{InstanceIds: []string{"i-0f300000000000001"}}); got != "" {
-		t.Errorf("what is stopped has no status; got %s", got)
-	}
+	expect.Equal(t, ids(ec2.DescribeInstanceStatusInput{InstanceIds: []string{"i-0f300000000000001"}}), "", "the stopped one, which has no status")
 }
 
 // A file in base64 may be what the CLI prints, or user data that was encoded twice. The launch
@@ -110,9 +98,7 @@ func TestTheTemplateTellsThatUserDataWasEncodedTwice(t *testing.T) {
 		fsys["user-data/i-0f100000000000001.txt"] = &fstest.MapFile{Data: []byte(encode(script))}
 		fsys[fileTemplates] = &fstest.MapFile{Data: []byte(`{"LaunchTemplateVersions":[{"LaunchTemplateId":"lt-1","VersionNumber":1,"LaunchTemplateData":{"UserData":"` + template + `"}}]}`)}
 		out, err := of(opened(t, fsys)).ec2.DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String("i-0f100000000000001"), Attribute: types.InstanceAttributeNameUserData})
-		if err != nil || aws.ToString(out.UserData.Value) != encode(want) {
-			t.Errorf("%s: %v, %v", template, out, err)
-		}
+		expect.That(t, err == nil && aws.ToString(out.UserData.Value) == encode(want), "%s: %v, %v", template, out, err)
 	}
 }
 
@@ -141,9 +127,7 @@ func TestUserDataInAnyForm(t *testing.T) {
 			continue
 		}
 		got, err := base64.StdEncoding.DecodeString(aws.ToString(out.UserData.Value))
-		if err != nil || string(got) != c.want {
-			t.Errorf("%s: got %q, %v", name, got, err)
-		}
+		expect.That(t, err == nil && string(got) == c.want, "%s: got %q, %v", name, got, err)
 	}
 }
 
@@ -183,12 +167,8 @@ func TestAMissingFileIsAnErrorAndNoAnswer(t *testing.T) {
 		"policy-versions.json":              call(i.GetPolicyVersion(ctx, &iam.GetPolicyVersionInput{PolicyArn: aws.String("x"), VersionId: aws.String("v1")})),
 		"role-policies.json":                call(i.ListRolePolicies(ctx, &iam.ListRolePoliciesInput{RoleName: aws.String("x")})),
 	} {
-		if got := awserr.Describe(err, "some:Call", "arn:aws:iam::111122223333:role/me"); got != file+" is not in the bundle" {
-			t.Errorf("%s: described as %q", file, got)
-		}
-		if awserr.IsNotFound(err) || awserr.IsDenied(err) || awserr.IsThrottled(err) || awserr.IsTimeout(err) {
-			t.Errorf("%s: the error is taken for another: %v", file, err)
-		}
+		expect.Equal(t, awserr.Describe(err, "some:Call", "arn:aws:iam::111122223333:role/me"), file+" is not in the bundle", "%s: described as", file)
+		expect.That(t, !awserr.IsNotFound(err) && !awserr.IsDenied(err) && !awserr.IsThrottled(err) && !awserr.IsTimeout(err), "%s: the error is taken for another: %v", file, err)
 	}
 }
 
@@ -208,9 +188,8 @@ func TestWhatAFileDoesNotNameIsNotTakenForAbsent(t *testing.T) {
 		"version 9 of the launch template lt-0a1 is not in launch-template-versions.json of the bundle":                       call(e.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String("lt-0a1"), Versions: []string{"3", "9"}})),
 		"the access entry of arn:aws:iam::111122223333:role/admin beyond its ARN is not in access-entries.json of the bundle": call(of(b).eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{PrincipalArn: aws.String("arn:aws:iam::111122223333:role/admin")})),
 	} {
-		if _, ok := errors.AsType[*awserr.NotCaptured](err); !ok || awserr.Describe(err, "", "") != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		_, ok := errors.AsType[*awserr.NotCaptured](err)
+		expect.That(t, ok && awserr.Describe(err, "", "") == want, "got %v, want %s", err, want)
 	}
 }
 
@@ -229,9 +208,7 @@ func TestOneThingByItselfIsNoListing(t *testing.T) {
 		"the node pool":  call(k.Read(t.Context(), kube.ANodePool("default"))),
 		"the endpoint":   call(of(b).ec2.DescribeVpcEndpoints(t.Context(), &ec2.DescribeVpcEndpointsInput{VpcEndpointIds: []string{"vpce-1"}})),
 	} {
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.That(t, err == nil, "%s: %v", name, err)
 	}
 	for name, err := range map[string]error{
 		"another node group": call(of(b).eks.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{NodegroupName: aws.String("gone")})),
@@ -239,9 +216,8 @@ func TestOneThingByItselfIsNoListing(t *testing.T) {
 		"all NodeClaims":     call(k.Read(t.Context(), kube.NodeClaimsOf("default"))),
 		"all endpoints":      call(of(b).ec2.DescribeVpcEndpoints(t.Context(), &ec2.DescribeVpcEndpointsInput{Filters: filter("vpc-id", "vpc-1")})),
 	} {
-		if _, ok := errors.AsType[*awserr.NotCaptured](err); !ok {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, ok := errors.AsType[*awserr.NotCaptured](err)
+		expect.That(t, ok, "%s: %v", name, err)
 	}
 }
 
@@ -254,9 +230,7 @@ func TestWhatListingsLackDoesNotExist(t *testing.T) {
 		"node group":   call(k.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{NodegroupName: aws.String("gone")})),
 		"access entry": call(k.DescribeAccessEntry(t.Context(), &eks.DescribeAccessEntryInput{PrincipalArn: aws.String("arn:aws:iam::111122223333:role/none")})),
 	} {
-		if !awserr.IsNotFound(err) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.That(t, awserr.IsNotFound(err), "%s: %v", name, err)
 	}
 }
 
@@ -283,18 +257,13 @@ func TestNetworkIsChosenByFilters(t *testing.T) {
 func TestVPCsUseTheOnlyDHCPOptions(t *testing.T) {
 	fsys := small(t)
 	out, err := of(opened(t, fsys)).ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{VpcIds: []string{"vpc-0d1"}})
-	if err != nil || len(out.Vpcs) != 1 || aws.ToString(out.Vpcs[0].DhcpOptionsId) != "dopt-0a1" {
-		t.Errorf("got %+v, %v", out, err)
-	}
+	expect.That(t, err == nil && len(out.Vpcs) == 1 && aws.ToString(out.Vpcs[0].DhcpOptionsId) == "dopt-0a1", "got %+v, %v", out, err)
 	fsys["dhcp-options.json"] = &fstest.MapFile{Data: []byte(`{"DhcpOptions": [{"DhcpOptionsId": "dopt-1"}, {"DhcpOptionsId": "dopt-2"}]}`)}
-	if _, err = of(opened(t, fsys)).ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{}); awserr.Describe(err, "", "") != "vpcs.json is not in the bundle" {
-		t.Errorf("of two sets one was guessed: %v", err)
-	}
+	_, err = of(opened(t, fsys)).ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
+	expect.That(t, awserr.Describe(err, "", "") == "vpcs.json is not in the bundle", "of two sets one was guessed: %v", err)
 	fsys["vpcs.json"] = &fstest.MapFile{Data: []byte(`{"Vpcs": [{"VpcId": "vpc-0d1", "DhcpOptionsId": "default"}]}`)}
 	out, err = of(opened(t, fsys)).ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{VpcIds: []string{"vpc-0d1"}})
-	if err != nil || aws.ToString(out.Vpcs[0].DhcpOptionsId) != "default" {
-		t.Errorf("got %+v, %v", out, err)
-	}
+	expect.That(t, err == nil && aws.ToString(out.Vpcs[0].DhcpOptionsId) == "default", "got %+v, %v", out, err)
 }
 
 func TestEKSAnswers(t *testing.T) {
@@ -306,25 +275,15 @@ func TestEKSAnswers(t *testing.T) {
 		t.Errorf("got %+v", c)
 	}
 	entries, err := k.ListAccessEntries(t.Context(), &eks.ListAccessEntriesInput{})
-	if err != nil || len(entries.AccessEntries) != 2 {
-		t.Errorf("got %+v, %v", entries, err)
-	}
+	expect.That(t, err == nil && len(entries.AccessEntries) == 2, "got %+v, %v", entries, err)
 	entry, err := k.DescribeAccessEntry(t.Context(), &eks.DescribeAccessEntryInput{PrincipalArn: aws.String("arn:aws:iam::111122223333:role/demo-node")})
-	if err != nil || aws.ToString(entry.AccessEntry.Type) != "EC2_LINUX" || entry.AccessEntry.CreatedAt.IsZero() {
-		t.Errorf("got %+v, %v", entry, err)
-	}
+	expect.That(t, err == nil && aws.ToString(entry.AccessEntry.Type) == "EC2_LINUX" && !entry.AccessEntry.CreatedAt.IsZero(), "got %+v, %v", entry, err)
 	policies, err := k.ListAssociatedAccessPolicies(t.Context(), &eks.ListAssociatedAccessPoliciesInput{PrincipalArn: entry.AccessEntry.PrincipalArn})
-	if err != nil || len(policies.AssociatedAccessPolicies) != 1 || policies.AssociatedAccessPolicies[0].AccessScope.Type != "cluster" {
-		t.Errorf("got %+v, %v", policies, err)
-	}
+	expect.That(t, err == nil && len(policies.AssociatedAccessPolicies) == 1 && policies.AssociatedAccessPolicies[0].AccessScope.Type == "cluster", "got %+v, %v", policies, err)
 	names, err := k.ListNodegroups(t.Context(), &eks.ListNodegroupsInput{})
-	if err != nil || len(names.Nodegroups) != 1 || names.Nodegroups[0] != "workers" {
-		t.Errorf("got %+v, %v", names, err)
-	}
+	expect.That(t, err == nil && len(names.Nodegroups) == 1 && names.Nodegroups[0] == "workers", "got %+v, %v", names, err)
 	group, err := k.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{NodegroupName: aws.String("workers")})
-	if err != nil || group.Nodegroup.Health.Issues[0].Code != "NodeCreationFailure" || !*group.Nodegroup.NodeRepairConfig.Enabled {
-		t.Errorf("got %+v, %v", group, err)
-	}
+	expect.That(t, err == nil && group.Nodegroup.Health.Issues[0].Code == "NodeCreationFailure" && *group.Nodegroup.NodeRepairConfig.Enabled, "got %+v, %v", group, err)
 }
 
 func TestTrustPolicyIsAsIAMGivesIt(t *testing.T) {
@@ -333,18 +292,14 @@ func TestTrustPolicyIsAsIAMGivesIt(t *testing.T) {
 	escaped := aws.ToString(out.Role.AssumeRolePolicyDocument)
 	for _, unescape := range []func(string) (string, error){url.QueryUnescape, url.PathUnescape} {
 		said, err := unescape(escaped)
-		if err != nil || !json.Valid([]byte(said)) || !strings.Contains(said, `"Service":"ec2.amazonaws.com"`) || strings.ContainsAny(escaped, "{ ") {
-			t.Errorf("got %s, %v", said, err)
-		}
+		expect.That(t, err == nil && json.Valid([]byte(said)) && strings.Contains(said, `"Service":"ec2.amazonaws.com"`) && !strings.ContainsAny(escaped, "{ "), "got %s, %v", said, err)
 	}
 }
 
 func TestScalingActivitiesComeNewestFirst(t *testing.T) {
 	a := of(opened(t, small(t))).asg
 	out, err := a.DescribeScalingActivities(t.Context(), &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String("workers"), MaxRecords: aws.Int32(20)})
-	if err != nil || len(out.Activities) != 2 || *out.Activities[0].ActivityId != "a2" {
-		t.Errorf("got %+v, %v", out, err)
-	}
+	expect.That(t, err == nil && len(out.Activities) == 2 && *out.Activities[0].ActivityId == "a2", "got %+v, %v", out, err)
 }
 
 // No handwritten file of a bundle can show these.
@@ -352,9 +307,7 @@ func TestWhatNoFileCanShowIsTakenToBeOff(t *testing.T) {
 	fsys := least(t)
 	in := &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String("i-0f100000000000001"), Attribute: types.InstanceAttributeNameDisableApiTermination}
 	out, err := of(opened(t, fsys)).ec2.DescribeInstanceAttribute(t.Context(), in)
-	if err != nil || out.DisableApiTermination == nil || *out.DisableApiTermination.Value {
-		t.Errorf("got %+v, %v", out, err)
-	}
+	expect.That(t, err == nil && out.DisableApiTermination != nil && !*out.DisableApiTermination.Value, "got %+v, %v", out, err)
 	fsys["instance-attributes.json"] = &fstest.MapFile{Data: []byte(`{"i-0f100000000000001": {"DisableApiTermination": {"Value": true}}}`)}
 	fsys["zonal-shifts.json"] = &fstest.MapFile{Data: []byte(`{"zonalShifts": [{"appliedStatus": "APPLIED", "awayFrom": "euw1-az1", "expiryTime": 1772500000.0}], "autoshifts": []}`)}
 	b := opened(t, fsys)
@@ -394,8 +347,7 @@ func TestAutoScalingGroupsTellOfTheirInstances(t *testing.T) {
 		"a list without their states": {group(strings.Replace(standby, `"LifecycleState": "Standby", `, "", 1)), []string{"i-0f100000000000001"}},
 		"without their protection":    {group(strings.Replace(standby, `, "ProtectedFromScaleIn": true`, "", 1)), []string{"i-0f100000000000001"}},
 	} {
-		if _, err := ask(c.groups, c.ids...); !errors.As(err, new(*awserr.NotCaptured)) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := ask(c.groups, c.ids...)
+		expect.That(t, errors.As(err, new(*awserr.NotCaptured)), "%s: %v", name, err)
 	}
 }

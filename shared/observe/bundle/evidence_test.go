@@ -13,6 +13,7 @@ import (
 	"rollcall/shared/observe"
 	"rollcall/shared/observe/collect"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -23,9 +24,7 @@ func gather(t *testing.T, c clients, remembered map[string]evidence.Remembered) 
 	o := observe.New(observe.Options{AWS: c.aws, Kube: c.kube, PageInterval: time.Nanosecond})
 	s := o.Snapshot(t.Context(), "demo", captured, roll.Watch{})
 	o.Details(t.Context(), s, []roll.Question{{Instance: "i-0f100000000000001", UserData: true, NodeClaim: true}})
-	if !s.Whole() {
-		t.Fatalf("gaps: %+v", s.Gaps)
-	}
+	must.That(t, s.Whole(), "gaps: %+v", s.Gaps)
 	findings := []roll.Finding{
 		{Kind: roll.Unregistered, Instance: "i-0f100000000000001", Owner: roll.OwnerKarpenter, Group: "nodepool/default", Stage: roll.Overdue},
 		{Kind: roll.Unknown, Instance: "i-0f200000000000001", Node: node, Owner: roll.OwnerKarpenter, Group: "nodepool/default", Stage: roll.Overdue},
@@ -52,9 +51,8 @@ func TestEvidenceOfARecordingIsThatOfItsSource(t *testing.T) {
 	again := opened(t, asFS(written(t, r)))
 	remembered, _ = again.Remembered()
 	got := gather(t, of(again), remembered)
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.Transformer("policy", fields)); diff != "" {
-		t.Errorf("the evidence differs: %s", diff)
-	}
+	diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.Transformer("policy", fields))
+	expect.That(t, diff == "", "the evidence differs: %s", diff)
 	i := got.Instances["i-0f100000000000001"]
 	if !i.Config.Known() || !i.UserData.Known() || !i.Status.Known() || !got.Cluster.AwsAuth.Known() || !got.Cluster.AccessEntries.Known() || !got.Roles["demo-node"].Known() || !got.Nodes[node].Lease.Known() {
 		t.Errorf("too little was read: %+v", got)
@@ -82,11 +80,7 @@ func TestEvidenceOfThreeFilesIsUnreadAndNeverAbsent(t *testing.T) {
 		"lease": got.Nodes[node].Lease.State, "events": got.Nodes[node].Events.State, "pods": got.Nodes[node].Pods.State,
 		"NodeClaims": got.Groups["nodepool/default"].NodeClaims.State, "node pool": got.Groups["nodepool/default"].NodePool.State,
 	} {
-		if state != evidence.Unreadable {
-			t.Errorf("%s is %v", name, state)
-		}
+		expect.Equal(t, state, evidence.Unreadable, "%s", name)
 	}
-	if !got.Cluster.Config.Known() || !i.Config.Known() || !got.Nodes[node].Object.Known() {
-		t.Errorf("what the three files hold was not read: %+v", got)
-	}
+	expect.That(t, got.Cluster.Config.Known() && i.Config.Known() && got.Nodes[node].Object.Known(), "what the three files hold was not read: %+v", got)
 }

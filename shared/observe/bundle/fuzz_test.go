@@ -5,6 +5,8 @@ import (
 	"testing/fstest"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"rollcall/tests/harness/expect"
 )
 
 // fuzzFile opens a bundle in which one file has any content.
@@ -22,9 +24,7 @@ func fuzzFile(f *testing.F, file string) {
 		fsys[file] = &fstest.MapFile{Data: data}
 		b, err := OpenFS(fsys)
 		if err != nil {
-			if err.Error() == "" {
-				t.Error("an error without words")
-			}
+			expect.That(t, err.Error() != "", "an error without words")
 			return
 		}
 		if _, err := of(b).ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{}); err != nil {

@@ -16,6 +16,7 @@ import (
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/observe/collect"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // agent is SSM with one command that printed a text.
@@ -47,23 +48,19 @@ func TestHostLogsAreWrittenWithoutSecretsAndReadAgain(t *testing.T) {
 		if _, err := client.GetCommandInvocation(t.Context(), &ssm.GetCommandInvocationInput{InstanceId: aws.String(id), CommandId: aws.String("c")}); err != nil {
 			t.Fatal(err)
 		}
-		if kept := fmt.Sprintf("%s", tableOf[[]byte](r.c, folderHostLogs).rows); leaks([]byte(kept)) || strings.Contains(kept, keyLine) {
-			t.Errorf("the recorder holds %s", kept)
-		}
+		kept := fmt.Sprintf("%s", tableOf[[]byte](r.c, folderHostLogs).rows)
+		expect.That(t, !leaks([]byte(kept)) && !strings.Contains(kept, keyLine), "the recorder holds %s", kept)
 		return written(t, r)
 	}
 	file := documentName(folderHostLogs, id)
 	for name, other := range map[string]*agent{
 		"another command": {plantedLogs, "", types.CommandInvocationStatusSuccess}, "one that failed": {plantedLogs, hostlog.Comment, types.CommandInvocationStatusFailed},
 	} {
-		if _, ok := record(other)[file]; ok {
-			t.Errorf("%s was recorded", name)
-		}
+		_, ok := record(other)[file]
+		expect.That(t, !ok, "%s was recorded", name)
 	}
 	text := record(&agent{plantedLogs, hostlog.Comment, types.CommandInvocationStatusSuccess})[file]
-	if leaks(text) || strings.Contains(string(text), keyLine) || strings.Count(string(text), "\n") != strings.Count(plantedLogs, "\n") {
-		t.Errorf("written:\n%s", text)
-	}
+	expect.That(t, !leaks(text) && !strings.Contains(string(text), keyLine) && strings.Count(string(text), "\n") == strings.Count(plantedLogs, "\n"), "written:\n%s", text)
 	fsys := small(t)
 	fsys[file] = asFS(map[string][]byte{file: text})[file]
 	b := opened(t, fsys)
@@ -79,15 +76,11 @@ func TestHostLogsAreWrittenWithoutSecretsAndReadAgain(t *testing.T) {
 	if !logs.Known() || fmt.Sprint(logs.Value) != fmt.Sprint(want) || len(want.Disks) != 1 || len(want.Console.Found) != 1 || leaks([]byte(fmt.Sprintf("%+v", logs))) {
 		t.Errorf("read %+v, want %+v", logs, want)
 	}
-	if other := e.Instances["i-0f200000000000001"].HostLogs; other.State != evidence.Unreadable || !strings.Contains(other.Why, "is not in the bundle") {
-		t.Errorf("without a file: %+v", other)
-	}
+	other := e.Instances["i-0f200000000000001"].HostLogs
+	expect.That(t, other.State == evidence.Unreadable && strings.Contains(other.Why, "is not in the bundle"), "without a file: %+v", other)
 	for why := range e.Unread {
-		if strings.Contains(why, "host-logs") {
-			t.Errorf("an act may be held for %q", why)
-		}
+		expect.That(t, !strings.Contains(why, "host-logs"), "an act may be held for %q", why)
 	}
-	if plain := opened(t, small(t)); plain.HasHostLogs() {
-		t.Error("it has logs without the folder")
-	}
+	plain := opened(t, small(t))
+	expect.That(t, !plain.HasHostLogs(), "it has logs without the folder")
 }

@@ -12,6 +12,7 @@ import (
 	"rollcall/shared/kube"
 	"rollcall/shared/observe"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -76,14 +77,11 @@ func TestAnswersEveryQuestionOfADiagnosis(t *testing.T) {
 			t.Errorf("%v: %v", q.Question, err)
 			continue
 		}
-		if got := names(t, answer); got != q.want {
-			t.Errorf("%v: got %s, want %s", q.Question, got, q.want)
-		}
+		expect.Equal(t, names(t, answer), q.want, "%v", q.Question)
 	}
 	for _, q := range []kube.Question{kube.ANode("none"), kube.LeaseOf("none"), kube.ANodePool("none")} {
-		if _, err := c.Read(t.Context(), q); !errors.Is(err, kube.ErrGone) {
-			t.Errorf("%v: %v", q, err)
-		}
+		_, err := c.Read(t.Context(), q)
+		expect.That(t, errors.Is(err, kube.ErrGone), "%v: %v", q, err)
 	}
 }
 
@@ -96,27 +94,22 @@ func TestAMissingFileIsNotAnEmptyList(t *testing.T) {
 	} {
 		_, err := c.Read(t.Context(), q)
 		kind, said := kube.Fault(roll.Cluster{ID: roll.ClusterID{Name: "demo"}}, err, "")
-		if !errors.Is(err, kube.ErrNotCaptured) || kind != roll.GapFailed || !strings.HasSuffix(said, ": "+file+" is not in the bundle") {
-			t.Errorf("%v: %v: %s", q, err, said)
-		}
+		expect.That(t, errors.Is(err, kube.ErrNotCaptured) && kind == roll.GapFailed && strings.HasSuffix(said, ": "+file+" is not in the bundle"), "%v: %v: %s", q, err, said)
 	}
 }
 
 func TestAConfigMapThatIsNotThereIsGone(t *testing.T) {
 	fsys := least(t)
 	fsys["aws-auth.json"] = &fstest.MapFile{Data: []byte(`{"kind": "List", "items": []}`)}
-	if _, err := client(t, opened(t, fsys)).Read(t.Context(), kube.AwsAuth()); !errors.Is(err, kube.ErrGone) {
-		t.Errorf("got %v", err)
-	}
+	_, err := client(t, opened(t, fsys)).Read(t.Context(), kube.AwsAuth())
+	expect.That(t, errors.Is(err, kube.ErrGone), "got %v", err)
 }
 
 func TestAnOlderKarpenterIsNotTakenForNone(t *testing.T) {
 	fsys := least(t)
 	fsys["nodeclaims.json"] = &fstest.MapFile{Data: []byte(`{"kind": "List", "items": [{"apiVersion": "karpenter.sh/v1beta1", "kind": "NodeClaim", "metadata": {"name": "a", "creationTimestamp": "2026-03-02T11:19:40Z", "labels": {"karpenter.sh/nodepool": "default"}}}]}`)}
 	_, err := client(t, opened(t, fsys)).Read(t.Context(), kube.NodeClaimsOf("default"))
-	if err == nil || errors.Is(err, kube.ErrNoNodeClaims) || !strings.Contains(err.Error(), "older than 1.0") {
-		t.Errorf("got %v", err)
-	}
+	expect.That(t, err != nil && !errors.Is(err, kube.ErrNoNodeClaims) && strings.Contains(err.Error(), "older than 1.0"), "got %v", err)
 }
 
 func TestListsOfManyPages(t *testing.T) {
@@ -128,16 +121,12 @@ func TestListsOfManyPages(t *testing.T) {
 	fsys["nodes.json"] = &fstest.MapFile{Data: []byte(`{"apiVersion": "v1", "kind": "NodeList", "items": [` + strings.Join(items, ",") + `]}`)}
 	seen := map[string]bool{}
 	err := client(t, opened(t, fsys)).Nodes(t.Context(), roll.Watch{}, func(n roll.Node) { seen[n.Name] = true }, func() {})
-	if err != nil || len(seen) != len(items) {
-		t.Errorf("%d of %d nodes, %v", len(seen), len(items), err)
-	}
+	expect.That(t, err == nil && len(seen) == len(items), "%d of %d nodes, %v", len(seen), len(items), err)
 }
 
 func TestABundleCannotBeChanged(t *testing.T) {
 	err := client(t, opened(t, small(t))).DeleteNode(t.Context(), node, "5b6f6c6e-0000-4000-8000-000000000002")
-	if err == nil || !strings.Contains(err.Error(), "a bundle cannot be changed") {
-		t.Errorf("got %v", err)
-	}
+	expect.That(t, err != nil && strings.Contains(err.Error(), "a bundle cannot be changed"), "got %v", err)
 }
 
 func look(t *testing.T, b *Bundle) *roll.Snapshot {
@@ -150,39 +139,25 @@ func look(t *testing.T, b *Bundle) *roll.Snapshot {
 
 func TestObservedLikeAnAccount(t *testing.T) {
 	s := look(t, opened(t, small(t)))
-	if len(s.Gaps) > 0 || !s.Whole() {
-		t.Fatalf("gaps: %+v", s.Gaps)
-	}
-	if len(s.Instances) != 2 || len(s.Nodes) != 1 || s.Nodes[0].Instance != "i-0f200000000000001" || s.StatusRead != roll.Yes || len(s.Impaired) != 1 {
-		t.Errorf("got %+v", s)
-	}
+	must.That(t, len(s.Gaps) == 0 && s.Whole(), "gaps: %+v", s.Gaps)
+	expect.That(t, len(s.Instances) == 2 && len(s.Nodes) == 1 && s.Nodes[0].Instance == "i-0f200000000000001" && s.StatusRead == roll.Yes && len(s.Impaired) == 1, "got %+v", s)
 	d := s.Details["i-0f100000000000001"]
-	if d.Bootstraps != roll.Yes || d.TerminationProtected != roll.No || d.HasNodeClaim != roll.Yes || d.LifecycleRead != roll.No {
-		t.Errorf("got %+v", d)
-	}
+	expect.That(t, d.Bootstraps == roll.Yes && d.TerminationProtected == roll.No && d.HasNodeClaim == roll.Yes && d.LifecycleRead == roll.No, "got %+v", d)
 }
 
 // With three files, what the others would show is unread, and the observation itself is complete.
 func TestThreeFilesMakeAWholeSnapshot(t *testing.T) {
 	s := look(t, opened(t, least(t)))
-	if !s.Whole() || len(s.Instances) != 2 || len(s.Nodes) != 1 {
-		t.Fatalf("got %+v", s)
-	}
-	if s.StatusRead != roll.Unreadable {
-		t.Error("status checks that are not there were taken for passed")
-	}
+	must.That(t, s.Whole() && len(s.Instances) == 2 && len(s.Nodes) == 1, "got %+v", s)
+	expect.That(t, s.StatusRead == roll.Unreadable, "status checks that are not there were taken for passed")
 	d := s.Details["i-0f100000000000001"]
-	if d.Bootstraps != roll.Unreadable || d.HasNodeClaim != roll.Unreadable || d.LifecycleRead != roll.Unreadable {
-		t.Errorf("got %+v", d)
-	}
+	expect.That(t, d.Bootstraps == roll.Unreadable && d.HasNodeClaim == roll.Unreadable && d.LifecycleRead == roll.Unreadable, "got %+v", d)
 	for _, file := range []string{"instance-status.json", "auto-scaling-instances.json", "nodeclaims.json", "user-data/i-0f100000000000001.txt"} {
 		found := false
 		for _, g := range s.Gaps {
 			found = found || g.Scope == roll.ScopeDetail && g.Kind == roll.GapFailed && strings.HasSuffix(g.Detail, file+" is not in the bundle")
 		}
-		if !found {
-			t.Errorf("no gap tells of %s: %+v", file, s.Gaps)
-		}
+		expect.That(t, found, "no gap tells of %s: %+v", file, s.Gaps)
 	}
 }
 
@@ -190,9 +165,7 @@ func TestANodeOfAnInstanceThatIsNotThere(t *testing.T) {
 	fsys := least(t)
 	fsys["instances.json"] = &fstest.MapFile{Data: []byte(`{"Reservations": []}`)}
 	s := look(t, opened(t, fsys))
-	if !s.NotFound["i-0f200000000000001"] || !s.Whole() {
-		t.Errorf("got %+v", s)
-	}
+	expect.That(t, s.NotFound["i-0f200000000000001"] && s.Whole(), "got %+v", s)
 }
 
 // kubectl get --raw prints the API server's message instead of the nodes.
@@ -201,16 +174,13 @@ func TestAnAPIServerThatDoesNotAnswer(t *testing.T) {
 		fsys := least(t)
 		fsys["nodes.json"] = &fstest.MapFile{Data: fmt.Appendf(nil, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": %q, "code": %d}`, reasons[code], code)}
 		s := look(t, opened(t, fsys))
-		if s.Whole() || len(s.Nodes) > 0 || len(s.Gaps) == 0 || s.Gaps[0].Scope != roll.ScopeNodes || s.Gaps[0].Kind != kind {
-			t.Errorf("%d: got %+v", code, s.Gaps)
-		}
+		expect.That(t, !s.Whole() && len(s.Nodes) == 0 && len(s.Gaps) != 0 && s.Gaps[0].Scope == roll.ScopeNodes && s.Gaps[0].Kind == kind, "%d: got %+v", code, s.Gaps)
 	}
 }
 
 func TestAnEndedContextEndsTheRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := client(t, opened(t, small(t))).Read(ctx, kube.AwsAuth()); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	_, err := client(t, opened(t, small(t))).Read(ctx, kube.AwsAuth())
+	expect.That(t, errors.Is(err, context.Canceled), "got %v", err)
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -59,17 +59,15 @@ func TestOpensAHandMadeBundle(t *testing.T) {
 	if at, ok := b.At(); !ok || !at.Equal(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)) {
 		t.Errorf("At is %v, %v", at, ok)
 	}
-	if id := b.ClusterID(); id.Name != "demo" || id.Region != "eu-west-1" || id.Account != "111122223333" {
-		t.Errorf("the cluster is %+v", id)
-	}
+	id := b.ClusterID()
+	expect.That(t, id.Name == "demo" && id.Region == "eu-west-1" && id.Account == "111122223333", "the cluster is %+v", id)
 	if len(b.Ignored()) > 0 {
 		t.Errorf("ignored %v", b.Ignored())
 	}
 	nodes, ok := b.Remembered()
 	r := nodes["ip-10-0-1-6.eu-west-1.compute.internal"]
-	if c, found := r.Condition("MemoryPressure"); !ok || !found || c.Status != "True" || c.Since.Minute() != 50 || len(r.ReadyFlips) != 1 || r.At.IsZero() {
-		t.Errorf("remembered %+v", nodes)
-	}
+	c, found := r.Condition("MemoryPressure")
+	expect.That(t, ok && found && c.Status == "True" && c.Since.Minute() == 50 && len(r.ReadyFlips) == 1 && !r.At.IsZero(), "remembered %+v", nodes)
 }
 
 func TestThreeFilesAreEnough(t *testing.T) {
@@ -77,9 +75,8 @@ func TestThreeFilesAreEnough(t *testing.T) {
 	if _, ok := b.At(); ok {
 		t.Error("nobody told the time")
 	}
-	if _, ok := b.Remembered(); ok {
-		t.Error("nothing was remembered")
-	}
+	_, ok := b.Remembered()
+	expect.That(t, !ok, "nothing was remembered")
 }
 
 func TestTellsAllThatIsWrongAtOnce(t *testing.T) {
@@ -96,12 +93,9 @@ func TestTellsAllThatIsWrongAtOnce(t *testing.T) {
 		`instances.json: there is no such file, and it must be there: write it with: aws ec2 describe-instances --output json`,
 		`nodes.json:2:1: the JSON breaks off: the file is not whole, so write it again with: kubectl get nodes -o json`,
 	}, "\n")
-	if err == nil || err.Error() != want {
-		t.Errorf("got\n%v\nwant\n%s", err, want)
-	}
-	if _, ok := errors.AsType[Faults](err); !ok {
-		t.Errorf("the error is a %T", err)
-	}
+	expect.That(t, err != nil && err.Error() == want, "got\n%v\nwant\n%s", err, want)
+	_, ok := errors.AsType[Faults](err)
+	expect.That(t, ok, "the error is a %T", err)
 }
 
 func TestSaysWhatIsWrongWithAFile(t *testing.T) {
@@ -139,9 +133,7 @@ func TestSaysWhatIsWrongWithAFile(t *testing.T) {
 			fsys := least(t)
 			fsys[c.file] = &fstest.MapFile{Data: []byte(c.data)}
 			_, err := OpenFS(fsys)
-			if err == nil || err.Error() != c.want {
-				t.Errorf("got\n%v\nwant\n%s", err, c.want)
-			}
+			expect.That(t, err != nil && err.Error() == c.want, "got\n%v\nwant\n%s", err, c.want)
 		})
 	}
 }
@@ -150,18 +142,14 @@ func TestANodeThatCannotBeReadIsTold(t *testing.T) {
 	fsys := least(t)
 	fsys["nodes.json"] = &fstest.MapFile{Data: []byte("{\"kind\": \"List\", \"items\": [\n{\"kind\": \"Node\", \"metadata\": {\"name\": \"a\", \"creationTimestamp\": \"2026-03-02T11:19:40Z\"}, \"status\": {\"conditions\": [{\"type\": \"Ready\", \"status\": \"True\", \"lastTransitionTime\": \"2026-03-02T11:19:40Z\"}]}},\n{\"kind\": \"Node\", \"metadata\": {\"name\": \"b\", \"creationTimestamp\": \"soon\"}, \"status\": {\"conditions\": [{\"type\": \"Ready\", \"status\": \"True\", \"lastTransitionTime\": \"2026-03-02T11:19:40Z\"}]}}]}")}
 	_, err := OpenFS(fsys)
-	if err == nil || !strings.HasPrefix(err.Error(), "nodes.json:3:1: the Node b cannot be read: ") {
-		t.Errorf("got %v", err)
-	}
+	expect.That(t, err != nil && strings.HasPrefix(err.Error(), "nodes.json:3:1: the Node b cannot be read: "), "got %v", err)
 }
 
 func TestManyFaultsOfOneFileAreBounded(t *testing.T) {
 	fsys := least(t)
 	fsys["subnets.json"] = &fstest.MapFile{Data: []byte(`{"Subnets": [` + strings.Repeat(`{"SubnetId": 5.5, "VpcId": []},`, 20) + `{}]}`)}
 	_, err := OpenFS(fsys)
-	if err == nil || strings.Count(err.Error(), "\n") != maxFaults-1 || !strings.HasSuffix(err.Error(), "(and 16 more faults in the file)") {
-		t.Errorf("got %v", err)
-	}
+	expect.That(t, err != nil && strings.Count(err.Error(), "\n") == maxFaults-1 && strings.HasSuffix(err.Error(), "(and 16 more faults in the file)"), "got %v", err)
 }
 
 func TestAcceptsTheFormsThatFilesReallyHave(t *testing.T) {
@@ -198,9 +186,8 @@ func TestAcceptsTheFormsThatFilesReallyHave(t *testing.T) {
 					t.Errorf("got %+v", b.c.instances().rows)
 				}
 			case "nodes.json":
-				if rows := b.c.objects(fileNodes).rows; len(rows) != 1 || rows[0].Metadata.Name != "n1" || rows[0].Kind != "Node" || readNodes(rows) != nil {
-					t.Errorf("got %+v", rows)
-				}
+				rows := b.c.objects(fileNodes).rows
+				expect.That(t, len(rows) == 1 && rows[0].Metadata.Name == "n1" && rows[0].Kind == "Node" && readNodes(rows) == nil, "got %+v", rows)
 			}
 		})
 	}
@@ -229,9 +216,8 @@ func TestReadsTimesOfBothVersionsOfTheCLI(t *testing.T) {
 	} {
 		fsys := least(t)
 		fsys["instances.json"] = &fstest.MapFile{Data: []byte(`[{"InstanceId": "i-1", "State": {"Name": "running"}, "LaunchTime": ` + written + `}]`)}
-		if got := opened(t, fsys).c.instances().rows[0].LaunchTime; got == nil || !got.Equal(at) {
-			t.Errorf("%s is read as %v, not %v", written, got, at)
-		}
+		got := opened(t, fsys).c.instances().rows[0].LaunchTime
+		expect.That(t, got != nil && got.Equal(at), "%s is read as %v, not %v", written, got, at)
 	}
 }
 
@@ -240,9 +226,8 @@ func TestAnEmptyFileIsNotReadAndNotNothing(t *testing.T) {
 	fsys["nodeclaims.json"] = &fstest.MapFile{}
 	fsys["subnets.json"] = &fstest.MapFile{Data: []byte("\n")}
 	b := opened(t, fsys)
-	if err := tableOf[types.Subnet](b.c, fileSubnets).missing(); err == nil || err.Error() != "subnets.json is empty in the bundle" {
-		t.Errorf("got %v", err)
-	}
+	err := tableOf[types.Subnet](b.c, fileSubnets).missing()
+	expect.That(t, err != nil && err.Error() == "subnets.json is empty in the bundle", "got %v", err)
 }
 
 func TestTellsFilesThatNoBundleHas(t *testing.T) {
@@ -250,9 +235,7 @@ func TestTellsFilesThatNoBundleHas(t *testing.T) {
 	fsys["instance_status.json"] = &fstest.MapFile{Data: []byte("{}")}
 	fsys["user-data/notes.md"] = &fstest.MapFile{Data: []byte("x")}
 	fsys[".DS_Store"] = &fstest.MapFile{}
-	if got := opened(t, fsys).Ignored(); !slices.Equal(got, []string{"instance_status.json", "user-data/notes.md"}) {
-		t.Errorf("ignored %v", got)
-	}
+	expect.List(t, opened(t, fsys).Ignored(), []string{"instance_status.json", "user-data/notes.md"}, "ignored")
 }
 
 func TestOpenNamesTheDirectory(t *testing.T) {
@@ -265,9 +248,8 @@ func TestOpenNamesTheDirectory(t *testing.T) {
 	}
 	file := filepath.Join(dir, "file")
 	must.Succeed(t, os.WriteFile(file, nil, 0o600))
-	if _, err := Open(file); err == nil || err.Error() != "open the bundle "+file+": it is a file, and a bundle is a directory" {
-		t.Errorf("got %v", err)
-	}
+	_, err := Open(file)
+	expect.That(t, err != nil && err.Error() == "open the bundle "+file+": it is a file, and a bundle is a directory", "got %v", err)
 }
 
 // A file that is not regular is rejected before it is opened: a pipe would never answer.
@@ -279,9 +261,7 @@ func TestRefusesWhatIsNoRegularFile(t *testing.T) {
 			fsys := least(t)
 			fsys[name] = &fstest.MapFile{Mode: mode}
 			_, err := OpenFS(fsys)
-			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "no regular file but "+what) {
-				t.Errorf("%s is %s: %v", name, what, err)
-			}
+			expect.That(t, err != nil && strings.Contains(err.Error(), name) && strings.Contains(err.Error(), "no regular file but "+what), "%s is %s: %v", name, what, err)
 		}
 	}
 	dir := t.TempDir()
@@ -291,9 +271,8 @@ func TestRefusesWhatIsNoRegularFile(t *testing.T) {
 		t.Errorf("a link to a device: %v", err)
 	}
 	must.Succeed(t, errors.Join(os.Remove(filepath.Join(dir, fileRoles)), os.Symlink(fileNodes, filepath.Join(dir, fileRoles))))
-	if _, err := Open(dir); err == nil || strings.Contains(err.Error(), "regular") {
-		t.Errorf("a link to a file is read: %v", err)
-	}
+	_, err := Open(dir)
+	expect.That(t, err != nil && !strings.Contains(err.Error(), "regular"), "a link to a file is read: %v", err)
 }
 
 // A file of any size would be read into memory as a whole.
@@ -302,7 +281,6 @@ func TestRefusesAFileThatIsTooLarge(t *testing.T) {
 	must.Succeed(t, os.CopyFS(dir, small(t)))
 	must.Succeed(t, os.Truncate(filepath.Join(dir, fileNodes), maxFile+1)) // it takes no space on the disk
 	_, err := Open(dir)
-	if want := fmt.Sprintf("%s: it cannot be read: it has %d bytes, and at most %d are read", fileNodes, int64(maxFile)+1, int64(maxFile)); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %s", err, want)
-	}
+	want := fmt.Sprintf("%s: it cannot be read: it has %d bytes, and at most %d are read", fileNodes, int64(maxFile)+1, int64(maxFile))
+	expect.That(t, err != nil && strings.Contains(err.Error(), want), "%v, want %s", err, want)
 }

@@ -9,6 +9,7 @@ import (
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/kube"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -23,24 +24,19 @@ func TestAPartStandsBeforeTheRest(t *testing.T) {
 	both := client(t, rest).Behind(client(t, part))
 	for _, name := range []string{"of-the-part", "of-the-rest"} {
 		answer, err := both.Read(t.Context(), kube.ANodePool(name))
-		if err != nil || names(t, answer) != "NodePool/"+name {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.That(t, err == nil && names(t, answer) == "NodePool/"+name, "%s: %v", name, err)
 	}
 	for _, q := range []kube.Question{kube.ANodePool("other"), kube.AllNodePools(), kube.AwsAuth()} {
-		if _, err := both.Read(t.Context(), q); !errors.Is(err, kube.ErrNotCaptured) {
-			t.Errorf("%s: %v", q, err)
-		}
+		_, err := both.Read(t.Context(), q)
+		expect.That(t, errors.Is(err, kube.ErrNotCaptured), "%s: %v", q, err)
 	}
 	_, err = eks.NewFromConfig(part.AWS()).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("payments")})
-	if _, ok := errors.AsType[*awserr.NotCaptured](err); !ok {
-		t.Errorf("the cluster: %v", err)
-	}
+	_, ok := errors.AsType[*awserr.NotCaptured](err)
+	expect.That(t, ok, "the cluster: %v", err)
 }
 
 func TestFaultsOfAPartAreReported(t *testing.T) {
 	_, err := OpenPart(map[string][]byte{fileNodePools: []byte(`[{"kind": "NodePool"}]`), fileTemplates: []byte(`{`)})
-	if faults, ok := errors.AsType[Faults](err); !ok || len(faults) != 2 {
-		t.Errorf("got %v", err)
-	}
+	faults, ok := errors.AsType[Faults](err)
+	expect.That(t, ok && len(faults) == 2, "got %v", err)
 }

@@ -34,6 +34,7 @@ import (
 	"rollcall/shared/kube"
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -156,9 +157,8 @@ func TestARecordingAnswersAsItsSourceDid(t *testing.T) {
 	r.Remember(nodes)
 	want := of(source).recorded(r).askAll(t)
 	files := written(t, r)
-	if lacks := r.Lacks(); len(lacks) > 0 {
-		t.Errorf("lacks %v", lacks)
-	}
+	lacks := r.Lacks()
+	expect.That(t, len(lacks) == 0, "lacks %v", lacks)
 	again := opened(t, asFS(files))
 	if at, ok := again.At(); !ok || !at.Equal(captured) {
 		t.Errorf("the time is %v", at)
@@ -170,17 +170,12 @@ func TestARecordingAnswersAsItsSourceDid(t *testing.T) {
 	second.Remember(nodes)
 	got := of(again).recorded(second).askAll(t)
 	for name := range want {
-		if diff := cmp.Diff(plainly(t, want[name]), plainly(t, got[name])); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		expect.Same(t, plainly(t, got[name]), plainly(t, want[name]), "%s", name)
 	}
-	if diff := cmp.Diff(texts(files), texts(written(t, second))); diff != "" {
-		t.Errorf("a recording of the recording differs: %s", diff)
-	}
+	expect.Same(t, texts(written(t, second)), texts(files), "a recording of the recording")
 	for i := range specs {
-		if _, ok := files[specs[i].name]; !ok {
-			t.Errorf("%s was not written", specs[i].name)
-		}
+		_, ok := files[specs[i].name]
+		expect.That(t, ok, "%s was not written", specs[i].name)
 	}
 }
 
@@ -247,9 +242,8 @@ func TestFilesHaveTheShapesOfTheCLI(t *testing.T) {
 		"user-data/i-0f100000000000001.txt": "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n",
 		"dhcp-options.json":                 "{\n    \"DhcpOptions\": [\n        {\n            \"DhcpConfigurations\": [\n                {\n                    \"Key\": \"domain-name-servers\",\n                    \"Values\": [\n                        {\n                            \"Value\": \"AmazonProvidedDNS\"\n                        }\n                    ]\n                }\n            ],\n            \"DhcpOptionsId\": \"dopt-0a1\"\n        }\n    ]\n}\n",
 	} {
-		if got, ok := files[file]; !ok || string(got) != want {
-			t.Errorf("%s: got\n%s", file, got)
-		}
+		got, ok := files[file]
+		expect.That(t, ok && string(got) == want, "%s: got\n%s", file, got)
 	}
 	for file, parts := range map[string][]string{
 		"cluster.json":        {`"createdAt": "2026-01-05T08:30:00.123Z"`, `"serviceIpv4Cidr": "10.100.0.0/16"`, `"rollcall:mode": "notify"`, `"authenticationMode": "API_AND_CONFIG_MAP"`},
@@ -261,14 +255,10 @@ func TestFilesHaveTheShapesOfTheCLI(t *testing.T) {
 		"nodegroups.json":     {`"a/b": "c"`},
 	} {
 		for _, part := range parts {
-			if !strings.Contains(string(files[file]), part) {
-				t.Errorf("%s lacks %s:\n%s", file, part, files[file])
-			}
+			expect.That(t, strings.Contains(string(files[file]), part), "%s lacks %s:\n%s", file, part, files[file])
 		}
 	}
-	if strings.Contains(string(files["cluster.json"]), "ResultMetadata") || strings.Contains(string(files["cluster.json"]), "null") {
-		t.Errorf("got %s", files["cluster.json"])
-	}
+	expect.That(t, !strings.Contains(string(files["cluster.json"]), "ResultMetadata") && !strings.Contains(string(files["cluster.json"]), "null"), "got %s", files["cluster.json"])
 }
 
 // stub returns configured EC2 answers, or fails.
@@ -324,9 +314,8 @@ func TestWhatKeepsANodeIsWritten(t *testing.T) {
 		must.Succeed(t, err)
 		var by string
 		err = client.Nodes(t.Context(), roll.Watch{}, func(n roll.Node) { by = n.NotToDisrupt }, func() {})
-		if want := key + "=" + value; err != nil || by != want {
-			t.Errorf("%s: kept by %q, %v", want, by, err)
-		}
+		want := key + "=" + value
+		expect.That(t, err == nil && by == want, "%s: kept by %q, %v", want, by, err)
 	}
 }
 
@@ -377,19 +366,13 @@ func TestNoSecretIsWritten(t *testing.T) {
 		must.Succeed(t, errors.Join(calls...))
 		files := written(t, r)
 		for _, file := range []string{"instances.json", "launch-template-versions.json", "user-data/i-0f100000000000001.txt", "console/i-0f100000000000001.txt", "nodes.json", "k8s-events.json", "ec2nodeclasses.json", "pods.json", "nodeclaims.json", "ledger.json"} {
-			if len(files[file]) == 0 {
-				t.Errorf("%s: %s was not written", name, file)
-			}
+			expect.That(t, len(files[file]) != 0, "%s: %s was not written", name, file)
 		}
 		for file, text := range files {
-			if leaks(text) {
-				t.Errorf("%s: %s holds the secret:\n%s", name, file, text)
-			}
+			expect.That(t, !leaks(text), "%s: %s holds the secret:\n%s", name, file, text)
 		}
 		clean, _, ok := unzip(files["user-data/i-0f100000000000001.txt"])
-		if !ok || !strings.Contains(string(clean), "/etc/eks/bootstrap.sh demo") {
-			t.Errorf("%s: too much is gone: %s", name, clean)
-		}
+		expect.That(t, ok && strings.Contains(string(clean), "/etc/eks/bootstrap.sh demo"), "%s: too much is gone: %s", name, clean)
 	}
 }
 
@@ -482,9 +465,7 @@ func TestNoTextOfAnAnswerIsLeftOut(t *testing.T) {
 	r := NewRecorder(captured)
 	r.c = c
 	for file, text := range written(t, r) {
-		if strings.Contains(string(text), secret) {
-			t.Errorf("%s holds the secret:\n%s", file, text)
-		}
+		expect.That(t, !strings.Contains(string(text), secret), "%s holds the secret:\n%s", file, text)
 		if strings.HasSuffix(file, ".json") && !strings.Contains(string(text), "[redacted: ") {
 			t.Errorf("%s holds nothing that was redacted, so nothing was tried:\n%s", file, text)
 		}
@@ -510,9 +491,8 @@ func TestWhatFailedTearsItsFile(t *testing.T) {
 		t.Fatal("the first answer was not kept")
 	}
 	s.err = denied
-	if _, err := e.DescribeVpcEndpoints(t.Context(), &ec2.DescribeVpcEndpointsInput{Filters: filter("vpc-id", "vpc-2")}); err == nil {
-		t.Fatal("the error was lost")
-	}
+	_, err := e.DescribeVpcEndpoints(t.Context(), &ec2.DescribeVpcEndpointsInput{Filters: filter("vpc-id", "vpc-2")})
+	must.That(t, err != nil, "the error was lost")
 	r.note(kube.PodsOf("a"), nil, nil)
 	r.note(kube.PodsOf("b"), nil, errors.New("forbidden"))
 	r.note(kube.AllNodes(), nil, nil)
@@ -524,12 +504,10 @@ func TestWhatFailedTearsItsFile(t *testing.T) {
 	if _, ok := files["pods.json"]; ok {
 		t.Error("the pods of one node were written as those of all")
 	}
-	if _, ok := files["nodes.json"]; !ok {
-		t.Error("the list of all nodes was thrown away")
-	}
-	if lacks := r.Lacks(); len(lacks) != 2 || !strings.Contains(lacks["vpc-endpoints.json"], "denied") || lacks["pods.json"] != "list pods of node b: forbidden" {
-		t.Errorf("lacks %v", lacks)
-	}
+	_, ok := files["nodes.json"]
+	expect.That(t, ok, "the list of all nodes was thrown away")
+	lacks := r.Lacks()
+	expect.That(t, len(lacks) == 2 && strings.Contains(lacks["vpc-endpoints.json"], "denied") && lacks["pods.json"] == "list pods of node b: forbidden", "lacks %v", lacks)
 }
 
 // A cluster whose API server does not answer is worth a bundle: it reports the same again.
@@ -540,9 +518,7 @@ func TestARecordingOfNodesThatFailedFailsAgain(t *testing.T) {
 		r := NewRecorder(captured)
 		of(opened(t, fsys)).recorded(r).askAll(t)
 		s := look(t, opened(t, asFS(written(t, r))))
-		if s.Whole() || len(s.Gaps) == 0 || s.Gaps[0].Kind != kind {
-			t.Errorf("%d: got %+v", code, s.Gaps)
-		}
+		expect.That(t, !s.Whole() && len(s.Gaps) != 0 && s.Gaps[0].Kind == kind, "%d: got %+v", code, s.Gaps)
 	}
 }
 
@@ -553,15 +529,13 @@ func TestAccessEntriesAreWrittenOnlyIfAllWereListed(t *testing.T) {
 	if _, err := k.DescribeAccessEntry(t.Context(), &eks.DescribeAccessEntryInput{PrincipalArn: aws.String("arn:aws:iam::111122223333:role/demo-node")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := written(t, r)["access-entries.json"]; ok {
-		t.Error("one entry was written as all of them")
-	}
+	_, ok := written(t, r)["access-entries.json"]
+	expect.That(t, !ok, "one entry was written as all of them")
 	if _, err := k.ListAccessEntries(t.Context(), &eks.ListAccessEntriesInput{}); err != nil {
 		t.Fatal(err)
 	}
-	if text := string(written(t, r)["access-entries.json"]); !strings.Contains(text, `"type": "EC2_LINUX"`) || !strings.Contains(text, "role/admin") {
-		t.Errorf("got %s", text)
-	}
+	text := string(written(t, r)["access-entries.json"])
+	expect.That(t, strings.Contains(text, `"type": "EC2_LINUX"`) && strings.Contains(text, "role/admin"), "got %s", text)
 }
 
 func TestThatAClusterHasNoAccessEntriesIsWritten(t *testing.T) {
@@ -571,9 +545,8 @@ func TestThatAClusterHasNoAccessEntriesIsWritten(t *testing.T) {
 	if _, err := of(opened(t, fsys)).recorded(r).eks.ListAccessEntries(t.Context(), &eks.ListAccessEntriesInput{}); err != nil {
 		t.Fatal(err)
 	}
-	if text, ok := written(t, r)["access-entries.json"]; !ok || !strings.Contains(string(text), `"accessEntries": []`) {
-		t.Errorf("got %s", text)
-	}
+	text, ok := written(t, r)["access-entries.json"]
+	expect.That(t, ok && strings.Contains(string(text), `"accessEntries": []`), "got %s", text)
 }
 
 func TestUserDataThatNotesMakeTooLongStaysReadable(t *testing.T) {
@@ -581,9 +554,7 @@ func TestUserDataThatNotesMakeTooLongStaysReadable(t *testing.T) {
 	script := []byte("#!/bin/bash\n" + strings.Repeat(line, (16<<10-12)/len(line)))
 	clean, ok := scrubbed(script)
 	plain, zipped, _ := unzip(clean)
-	if !ok || !zipped || len(clean) > 16<<10 || len(plain) <= 16<<10 {
-		t.Errorf("%d bytes became %d, zipped %v, which hold %d", len(script), len(clean), zipped, len(plain))
-	}
+	expect.That(t, ok && zipped && len(clean) <= 16<<10 && len(plain) > 16<<10, "%d bytes became %d, zipped %v, which hold %d", len(script), len(clean), zipped, len(plain))
 	if _, ok := scrubbed([]byte("\x1f\x8bbroken")); ok {
 		t.Error("gzip that cannot be undone was passed on")
 	}
@@ -595,24 +566,18 @@ func TestWritesPrivately(t *testing.T) {
 	must.Succeed(t, Write(dir, files))
 	for name, mode := range map[string]os.FileMode{".": 0o700, "at.txt": 0o600, "user-data": 0o700, "user-data/i-0f100000000000001.txt": 0o600} {
 		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil || info.Mode().Perm() != mode {
-			t.Errorf("%s: %v, %v", name, info, err)
-		}
+		expect.That(t, err == nil && info.Mode().Perm() == mode, "%s: %v, %v", name, info, err)
 	}
-	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
-		t.Errorf("left behind: %v", entries)
-	}
-	if err := Write(dir, files); err == nil || !strings.HasSuffix(err.Error(), "there is something in it already (at.txt): name another directory, or empty this one") {
-		t.Errorf("written over: %v", err)
-	}
+	entries, _ := os.ReadDir(dir)
+	expect.That(t, len(entries) == 2, "left behind: %v", entries)
+	err := Write(dir, files)
+	expect.That(t, err != nil && strings.HasSuffix(err.Error(), "there is something in it already (at.txt): name another directory, or empty this one"), "written over: %v", err)
 }
 
 func TestWritesNothingOutsideOfTheDirectory(t *testing.T) {
 	parent := t.TempDir()
-	if err := Write(filepath.Join(parent, "bundle"), map[string][]byte{"../out.txt": []byte("x")}); err == nil {
-		t.Error("a name led out of the directory")
-	}
-	if entries, _ := os.ReadDir(parent); slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != "bundle" }) {
-		t.Errorf("written: %v", entries)
-	}
+	err := Write(filepath.Join(parent, "bundle"), map[string][]byte{"../out.txt": []byte("x")})
+	expect.That(t, err != nil, "a name led out of the directory")
+	entries, _ := os.ReadDir(parent)
+	expect.That(t, !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != "bundle" }), "written: %v", entries)
 }

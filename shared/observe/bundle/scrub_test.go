@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rollcall/shared/evidence/redact"
+	"rollcall/tests/harness/expect"
 )
 
 // Values of AWS and Kubernetes that look like secrets but are not. A diagnosis needs them.
@@ -38,8 +39,6 @@ func TestWhatIsNoSecretStays(t *testing.T) {
 		"kubernetes.io/service-name":     "token-reviewer",
 		"node.kubernetes.io/exclude-for": "token",
 	} {
-		if got := redact.Named(name, v); got != v {
-			t.Errorf("%s: %s became %s", name, v, got)
-		}
+		expect.Equal(t, redact.Named(name, v), v, "%s: %s became", name, v)
 	}
 }
