@@ -17,6 +17,8 @@ import (
 	"rollcall/shared/report"
 	"rollcall/shared/report/emit"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 var (
@@ -111,14 +113,10 @@ func (w *world) expect(t *testing.T, after time.Duration, want ...string) []emit
 	_, events := w.check(after)
 	valid(t, events)
 	want = append(want, "CheckCompleted")
-	if got := gists(events); !slices.Equal(got, want) {
-		t.Errorf("%s after noon: got %q, want %q", after, got, want)
-	}
+	expect.List(t, gists(events), want, "%s after noon", after)
 	_, again := w.check(after + 20*time.Second)
 	valid(t, again)
-	if got := gists(again); !slices.Equal(got, []string{"CheckCompleted"}) {
-		t.Errorf("%s after noon, once more: got %q", after, got)
-	}
+	expect.List(t, gists(again), []string{"CheckCompleted"}, "%s after noon, once more", after)
 	return events
 }
 
@@ -129,16 +127,10 @@ func TestNothingHappensInAHealthyCluster(t *testing.T) {
 		Mode: "remediate", Complete: true, Nodes: 4, Ready: 4,
 	}
 	got, ok := events[0].Detail.(emit.Completed)
-	if !ok || got.Held == nil || got.Outcomes == nil {
-		t.Fatalf("%+v", events[0])
-	}
-	if len(got.Registration) != 1 || got.Registration[0].Group != "asg/w" || got.Registration[0].Count != 4 {
-		t.Errorf("registration %+v", got.Registration)
-	}
+	must.That(t, ok && got.Held != nil && got.Outcomes != nil, "%+v", events[0])
+	expect.That(t, len(got.Registration) == 1 && got.Registration[0].Group == "asg/w" && got.Registration[0].Count == 4, "registration %+v", got.Registration)
 	got.Held, got.Outcomes, got.Registration, got.Next = nil, nil, nil, time.Time{}
-	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	expect.That(t, fmt.Sprintf("%+v", got) == fmt.Sprintf("%+v", want), "got %+v, want %+v", got, want)
 }
 
 func TestAFindingOpensEscalatesAndIsResolvedOnceEach(t *testing.T) {
@@ -207,16 +199,12 @@ func TestAHeldActIsToldOnce(t *testing.T) {
 	w.snapshot.Details[instance(1)] = roll.Detail{TerminationProtected: roll.Yes, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService", LeaseRead: roll.No}
 	events := w.expect(t, 31*time.Minute, "FindingOpened Unknown overdue", "ActionHeld reboot held TerminationProtected")
 	a, ok := events[1].Detail.(emit.Action)
-	if !ok || a.Instance != string(instance(1)) || a.Node != "node-1" || a.Owner != "autoscaling-group" || a.Order != "" || a.Detail == "" || !a.Since.Equal(noon) {
-		t.Errorf("%+v", a)
-	}
+	expect.That(t, ok && a.Instance == string(instance(1)) && a.Node == "node-1" && a.Owner == "autoscaling-group" && a.Order == "" && a.Detail != "" && a.Since.Equal(noon), "%+v", a)
 	w.expect(t, 50*time.Minute)
 	w.snapshot.Instances[0].Hold = "true" // another reason is news
 	w.expect(t, 55*time.Minute, "ActionHeld reboot held InstanceHeld")
 	c, _ := w.check(56 * time.Minute)
-	if len(c.Plan.Held) != 1 {
-		t.Errorf("held %+v: the check has nothing to repeat", c.Plan.Held)
-	}
+	expect.That(t, len(c.Plan.Held) == 1, "held %+v: the check has nothing to repeat", c.Plan.Held)
 }
 
 // An act that is alternately refused and held causes one event, when it is refused.
@@ -234,13 +222,10 @@ func TestWhatWaversIsNotToldInEveryCheck(t *testing.T) {
 			key := ledger.RefusalKey{Order: o.ID, Reason: string(plan.InstanceHeld)}
 			w.state.Apply(ledger.Changes{Put: ledger.State{Refusals: map[ledger.RefusalKey]ledger.Refusal{key: {Instance: o.Instance, Kind: o.Kind, Do: string(o.Action), At: w.snapshot.At}}}})
 		}
-		if got := gists(events); !slices.Equal(got, []string{"CheckCompleted"}) || held != (len(c.Plan.Held) == 1) {
-			t.Errorf("minute %d: held %+v, events %q", minute, c.Plan.Held, got)
-		}
+		got := gists(events)
+		expect.That(t, slices.Equal(got, []string{"CheckCompleted"}) && held == (len(c.Plan.Held) == 1), "minute %d: held %+v, events %q", minute, c.Plan.Held, got)
 	}
-	if orders != 8 {
-		t.Errorf("%d orders", orders)
-	}
+	expect.That(t, orders == 8, "%d orders", orders)
 }
 
 func TestPassingReasonsAndModesAreCountedOnly(t *testing.T) {
@@ -250,9 +235,8 @@ func TestPassingReasonsAndModesAreCountedOnly(t *testing.T) {
 		w.turn(1, roll.ConditionUnknown, 0)
 		w.expect(t, 31*time.Minute, "FindingOpened Unknown overdue")
 		events := w.expect(t, 60*time.Minute)
-		if c, ok := events[0].Detail.(emit.Completed); !ok || !maps.Equal(c.Held, map[string]int{string(reason): 1}) || c.Findings.Overdue != 1 || c.Orders != 0 {
-			t.Errorf("%s: %+v", mode, c)
-		}
+		c, ok := events[0].Detail.(emit.Completed)
+		expect.That(t, ok && maps.Equal(c.Held, map[string]int{string(reason): 1}) && c.Findings.Overdue == 1 && c.Orders == 0, "%s: %+v", mode, c)
 	}
 }
 
@@ -264,9 +248,8 @@ func TestObserveTellsOfFindingsAndNotOfHeldActs(t *testing.T) {
 	w.snapshot.Instances[0].Hold = "true"
 	w.expect(t, 31*time.Minute, "FindingOpened Unknown overdue")
 	events := w.expect(t, 45*time.Minute)
-	if c, ok := events[0].Detail.(emit.Completed); !ok || c.Held["InstanceHeld"] != 1 {
-		t.Errorf("%+v", c)
-	}
+	c, ok := events[0].Detail.(emit.Completed)
+	expect.That(t, ok && c.Held["InstanceHeld"] == 1, "%+v", c)
 }
 
 // A partial check concludes nothing, so it opens and resolves nothing.
@@ -278,9 +261,8 @@ func TestAPartialCheckOnlySaysThatItWasMade(t *testing.T) {
 	w.snapshot.Nodes = nil
 	w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapClusterUnreachable, Call: "list nodes", Detail: "the API server did not answer"}}
 	events := w.expect(t, 45*time.Minute)
-	if c, ok := events[0].Detail.(emit.Completed); !ok || c.Complete || c.Notes != 1 {
-		t.Errorf("%+v", c)
-	}
+	c, ok := events[0].Detail.(emit.Completed)
+	expect.That(t, ok && !c.Complete && c.Notes == 1, "%+v", c)
 	w.snapshot.Nodes, w.snapshot.Gaps = nodes, nil
 	w.turn(1, roll.ConditionTrue, 46*time.Minute)
 	w.expect(t, 47*time.Minute, "FindingResolved Unknown cleared")
@@ -291,9 +273,8 @@ func TestAClusterThatCannotBeDescribedHasNoAccount(t *testing.T) {
 	w.snapshot.Cluster = roll.Cluster{ID: roll.ClusterID{Name: "demo"}}
 	w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapDenied, Call: "eks:DescribeCluster", Detail: "denied"}}
 	events := w.expect(t, 0)
-	if c, ok := events[0].Detail.(emit.Completed); !ok || c.Complete || c.Account != "" {
-		t.Errorf("%+v", events)
-	}
+	c, ok := events[0].Detail.(emit.Completed)
+	expect.That(t, ok && !c.Complete && c.Account == "", "%+v", events)
 }
 
 func order() plan.Order {
@@ -326,9 +307,7 @@ func TestEveryOutcomeHasItsEvent(t *testing.T) {
 	for _, tt := range tests {
 		got := emit.FromOutcome(cluster, tt.outcome, noon.Add(42*time.Minute))
 		valid(t, got)
-		if !slices.Equal(gists(got), tt.want) {
-			t.Errorf("%s %s: got %q, want %q", tt.outcome.Result, tt.outcome.Reason, gists(got), tt.want)
-		}
+		expect.List(t, gists(got), tt.want, "%s %s", tt.outcome.Result, tt.outcome.Reason)
 		for _, e := range got {
 			if a, ok := e.Detail.(emit.Action); !ok || a.Order != order().ID || a.Instance != string(instance(1)) || a.Detail != "so it went" || !a.At.Equal(noon.Add(42*time.Minute)) || a.Account != cluster.Account {
 				t.Errorf("%+v", e)
@@ -336,12 +315,9 @@ func TestEveryOutcomeHasItsEvent(t *testing.T) {
 		}
 		_, events := healthy(3).check(0, tt.outcome)
 		valid(t, events)
-		if want := append(tt.want, "CheckCompleted"); !slices.Equal(gists(events), want) {
-			t.Errorf("in a check: got %q, want %q", gists(events), want)
-		}
-		if c, ok := events[len(events)-1].Detail.(emit.Completed); !ok || c.Outcomes[string(tt.outcome.Result)] != 1 {
-			t.Errorf("%+v", c)
-		}
+		expect.List(t, gists(events), append(tt.want, "CheckCompleted"), "in a check")
+		c, ok := events[len(events)-1].Detail.(emit.Completed)
+		expect.That(t, ok && c.Outcomes[string(tt.outcome.Result)] == 1, "%+v", c)
 	}
 }
 
@@ -355,12 +331,9 @@ func TestAnActThatACrashLeftOpenIsToldWhenItIsSettled(t *testing.T) {
 		}
 		_, events := w.check(time.Minute)
 		valid(t, events)
-		if got := gists(events); !slices.Equal(got, []string{want, "CheckCompleted"}) {
-			t.Errorf("%s: %q", result, got)
-		}
-		if a, ok := events[0].Detail.(emit.Action); !ok || a.Order != order().ID || a.Instance != string(instance(9)) || a.Detail != "seen" {
-			t.Errorf("%+v", a)
-		}
+		expect.List(t, gists(events), []string{want, "CheckCompleted"}, "%s", result)
+		a, ok := events[0].Detail.(emit.Action)
+		expect.That(t, ok && a.Order == order().ID && a.Instance == string(instance(9)) && a.Detail == "seen", "%+v", a)
 	}
 }
 
@@ -387,9 +360,7 @@ func TestADrainThatRanOutOfTimeSaysSo(t *testing.T) {
 	o.Order.Action = plan.Drain
 	got := emit.FromOutcome(cluster, o, noon)
 	valid(t, got)
-	if !slices.Equal(gists(got), []string{"ActionFailed drain failed DrainUnfinished"}) {
-		t.Errorf("%q", gists(got))
-	}
+	expect.List(t, gists(got), []string{"ActionFailed drain failed DrainUnfinished"}, "gists(got)")
 }
 
 // A drain that was not continued may have run out of time, or may have lost its reason. That
@@ -405,9 +376,7 @@ func TestADrainThatIsSettledByALook(t *testing.T) {
 		w.resolved = []plan.Resolution{{ActionID: order().ID, Moot: moot, Outcome: ledger.Outcome{Result: ledger.Failed, At: noon, Detail: detail}}}
 		_, events := w.check(time.Minute)
 		valid(t, events)
-		if got := gists(events); !slices.Equal(got, []string{want, "CheckCompleted"}) {
-			t.Errorf("moot %v: %q", moot, got)
-		}
+		expect.List(t, gists(events), []string{want, "CheckCompleted"}, "moot %v", moot)
 	}
 }
 
@@ -458,9 +427,7 @@ func TestRegistrationTimesAreBounded(t *testing.T) {
 	events := emit.FromCheck(w.state, c)
 	valid(t, events)
 	got, ok := events[len(events)-1].Detail.(emit.Completed)
-	if !ok || len(got.Registration) != 100 || got.Registration[0].P99 != 149 || got.Registration[99].P99 != 50 {
-		t.Errorf("%d groups: %+v", len(got.Registration), got.Registration)
-	}
+	expect.That(t, ok && len(got.Registration) == 100 && got.Registration[0].P99 == 149 && got.Registration[99].P99 == 50, "%d groups: %+v", len(got.Registration), got.Registration)
 }
 
 // What could not be sent is not remembered and is sent again: twice rather than never.
@@ -484,9 +451,7 @@ func TestEventsNameTheCauseAndTheEvidence(t *testing.T) {
 	w.snapshot.Nodes = w.snapshot.Nodes[1:]
 	w.snapshot.Instances[0].Launched = noon.Add(-6 * time.Minute)
 	c, _ := w.check(0)
-	if len(c.Assessment.Findings) != 1 || len(c.Plan.Changes.Put.Findings) != 1 {
-		t.Fatalf("findings %+v", c.Assessment.Findings)
-	}
+	must.That(t, len(c.Assessment.Findings) == 1 && len(c.Plan.Changes.Put.Findings) == 1, "findings %+v", c.Assessment.Findings)
 	c.Diagnoses = map[roll.FindingKey]roll.Diagnosis{c.Assessment.Findings[0].Key(): {Causes: []roll.Cause{
 		{Code: "LaunchTemplateDrift", Confidence: roll.Suggestive, Summary: "perhaps"}, {Code: "NodeRoleNotMapped", Confidence: roll.Decisive, Summary: "the role is not mapped"},
 	}}}
@@ -497,9 +462,7 @@ func TestEventsNameTheCauseAndTheEvidence(t *testing.T) {
 	events := emit.FromCheck(ledger.State{}, c)
 	valid(t, events)
 	f, ok := events[0].Detail.(emit.Finding)
-	if !ok || f.Cause != "NodeRoleNotMapped" || f.Why != "the role is not mapped" || f.Evidence != where {
-		t.Errorf("%+v", events[0])
-	}
+	expect.That(t, ok && f.Cause == "NodeRoleNotMapped" && f.Why == "the role is not mapped" && f.Evidence == where, "%+v", events[0])
 	o := remediate.Outcome{Order: plan.Order{Instance: "i-00000001", Kind: roll.Unknown, Group: "asg/w", Owner: roll.OwnerAutoScalingGroup, Action: plan.Terminate, ID: "00000000feed0027"}, Result: remediate.Acted, Detail: "terminated", Cause: "KernelPanic", Evidence: where}
 	events = emit.FromOutcome(c.Snapshot.Cluster.ID, o, noon)
 	valid(t, events)
@@ -519,18 +482,14 @@ func TestAnActThatIsHeldQuietlyIsAnEvent(t *testing.T) {
 	w.snapshot.Instances[3].Hold = "true"
 	w.turn(4, roll.ConditionFalse, -30*time.Minute)
 	c, events := w.check(time.Minute)
-	if len(c.Plan.Notices) != 0 {
-		t.Errorf("people are told %+v", c.Plan.Notices)
-	}
+	expect.That(t, len(c.Plan.Notices) == 0, "people are told %+v", c.Plan.Notices)
 	var held []string
 	for _, e := range events {
 		if a, ok := e.Detail.(emit.Action); ok && e.DetailType == emit.ActionHeld {
 			held = append(held, a.Instance)
 		}
 	}
-	if !slices.Equal(held, []string{string(instance(4))}) {
-		t.Errorf("held: %q", held)
-	}
+	expect.List(t, held, []string{string(instance(4))}, "held")
 	if _, events = w.check(2 * time.Minute); len(events) != 1 {
 		t.Errorf("told again: %q", gists(events))
 	}

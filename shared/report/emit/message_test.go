@@ -13,6 +13,8 @@ import (
 	"rollcall/shared/report"
 	"rollcall/shared/report/emit"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // hostile is a possible name of a node, reason or pod.
@@ -45,9 +47,7 @@ func TestNothingLeavesTheTexts(t *testing.T) {
 		_, later := w.check(33 * time.Minute)
 		events = append(events, later...)
 		valid(t, events)
-		if !strings.Contains(f.Text, "(!channel)") || !strings.Contains(f.Title, "'") {
-			t.Errorf("%q\n%q", f.Title, f.Text)
-		}
+		expect.That(t, strings.Contains(f.Text, "(!channel)") && strings.Contains(f.Title, "'"), "%q\n%q", f.Title, f.Text)
 		w.turn(1, roll.ConditionUnknown, 0)
 	}
 }
@@ -71,9 +71,7 @@ func TestTextsAndEventsAreBounded(t *testing.T) {
 		t.Errorf("%d causes, why %q, title %q", len(f.Causes), f.Why, f.Title)
 	}
 	data, err := json.Marshal(f)
-	if err != nil || len(data) > 150_000 {
-		t.Errorf("%d bytes, %v", len(data), err)
-	}
+	expect.That(t, err == nil && len(data) <= 150_000, "%d bytes, %v", len(data), err)
 }
 
 // All events of one finding have the same id, and a later finding has another.
@@ -84,9 +82,7 @@ func TestOneTroubleHasOneID(t *testing.T) {
 	opened := only(t, w.expect(t, 6*time.Minute, "FindingOpened Unregistered warned"), "FindingOpened Unregistered warned").Detail.(emit.Finding)
 	c, events := w.check(15 * time.Minute)
 	escalated := only(t, events, "FindingEscalated Unregistered overdue").Detail.(emit.Finding)
-	if len(c.Plan.Orders) != 1 {
-		t.Fatalf("held %+v", c.Plan.Held)
-	}
+	must.That(t, len(c.Plan.Orders) == 1, "held %+v", c.Plan.Held)
 	o := c.Plan.Orders[0]
 	if escalated.Ordered == nil || *escalated.Ordered != (emit.Ordered{Action: "terminate", Order: o.ID}) || !strings.Contains(escalated.Text, "has ordered: terminate") {
 		t.Errorf("%+v", escalated)
@@ -103,13 +99,9 @@ func TestOneTroubleHasOneID(t *testing.T) {
 	settled := only(t, events, "ActionTaken terminate acted").Detail.(emit.Action)
 	resolved := only(t, events, "FindingResolved Unregistered gone").Detail.(emit.Resolved)
 	for what, id := range map[string]string{"escalated": escalated.Finding, "taken": taken.Finding, "taken elsewhere": again.Finding, "settled": settled.Finding, "resolved": resolved.Finding} {
-		if id == "" || id != opened.Finding {
-			t.Errorf("%s is of %q, opened was %q", what, id, opened.Finding)
-		}
+		expect.That(t, id != "" && id == opened.Finding, "%s is of %q, opened was %q", what, id, opened.Finding)
 	}
-	if !slices.Equal(resolved.Acts, []string{"terminate"}) || resolved.Lasted != 18*60 || !settled.Since.Equal(noon) {
-		t.Errorf("%+v\n%+v", resolved, settled)
-	}
+	expect.That(t, slices.Equal(resolved.Acts, []string{"terminate"}) && resolved.Lasted == 18*60 && settled.Since.Equal(noon), "%+v\n%+v", resolved, settled)
 
 	other := healthy(4)
 	other.snapshot.Nodes = other.snapshot.Nodes[:3]
@@ -123,9 +115,7 @@ func TestOneTroubleHasOneID(t *testing.T) {
 		change()
 		_, events := other.check(6 * time.Minute)
 		id := only(t, events, "FindingOpened Unregistered warned").Detail.(emit.Finding).Finding
-		if ids[id] {
-			t.Errorf("another trouble has the id %s again", id)
-		}
+		expect.That(t, !ids[id], "another trouble has the id %s again", id)
 		ids[id] = true
 	}
 }
@@ -148,22 +138,16 @@ func TestWhatFollowsIsSaid(t *testing.T) {
 	_, events = w.check(6 * time.Minute)
 	e := only(t, events, "FindingOpened Unregistered warned")
 	f = e.Detail.(emit.Finding)
-	if f.Severity != report.SeverityWarning || !strings.Contains(f.Text, "Next, if nothing changes: terminate at 2026-03-10 12:15:00Z.") {
-		t.Errorf("%+v", f.Message)
-	}
-	if want := []string{"arn:aws:ec2:eu-west-1:111122223333:instance/" + string(instance(4)), "arn:aws:eks:eu-west-1:111122223333:cluster/demo"}; !slices.Equal(e.Resources, want) {
-		t.Errorf("resources %q", e.Resources)
-	}
-	if done := only(t, events, "CheckCompleted"); !slices.Equal(done.Resources, []string{"arn:aws:eks:eu-west-1:111122223333:cluster/demo"}) {
-		t.Errorf("resources %q", done.Resources)
-	}
+	expect.That(t, f.Severity == report.SeverityWarning && strings.Contains(f.Text, "Next, if nothing changes: terminate at 2026-03-10 12:15:00Z."), "%+v", f.Message)
+	expect.List(t, e.Resources, []string{"arn:aws:ec2:eu-west-1:111122223333:instance/" + string(instance(4)), "arn:aws:eks:eu-west-1:111122223333:cluster/demo"}, "resources")
+	done := only(t, events, "CheckCompleted")
+	expect.That(t, slices.Equal(done.Resources, []string{"arn:aws:eks:eu-west-1:111122223333:cluster/demo"}), "resources %q", done.Resources)
 	w.snapshot.Cluster.ID.Region, w.state = "us-iso-east-1", ledger.State{}
 	_, events = w.check(6 * time.Minute)
 	valid(t, events)
 	e = only(t, events, "FindingOpened Unregistered warned")
-	if f = e.Detail.(emit.Finding); f.Console != "" || !strings.HasPrefix(e.Resources[0], "arn:aws-iso:ec2:us-iso-east-1:") {
-		t.Errorf("%q %q", f.Console, e.Resources)
-	}
+	f = e.Detail.(emit.Finding)
+	expect.That(t, f.Console == "" && strings.HasPrefix(e.Resources[0], "arn:aws-iso:ec2:us-iso-east-1:"), "%q %q", f.Console, e.Resources)
 }
 
 func TestACompletedCheckSumsUp(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"rollcall/shared/remediate"
 	"rollcall/shared/report/emit"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -105,9 +106,7 @@ func unregistered(t *testing.T) map[string]emit.Event {
 	c, events := w.check(15*time.Minute + 5*time.Second)
 	valid(t, events)
 	out["finding-escalated"] = only(t, events, "FindingEscalated Unregistered overdue")
-	if len(c.Plan.Orders) != 1 {
-		t.Fatalf("orders %+v, held %+v", c.Plan.Orders, c.Plan.Held)
-	}
+	must.That(t, len(c.Plan.Orders) == 1, "orders %+v, held %+v", c.Plan.Orders, c.Plan.Held)
 	order, at := c.Plan.Orders[0], noon.Add(15*time.Minute+12*time.Second)
 	outcome := remediate.Outcome{Order: order, Result: remediate.Acted, Detail: "terminated " + string(order.Instance), Cause: "NodeRoleNotMapped", Evidence: kept(t, w.state.Findings[key], order.ID), News: true}
 	out["action-taken"] = only(t, emit.FromOutcome(cluster, outcome, at), "ActionTaken terminate acted")
@@ -157,9 +156,8 @@ func approved(t *testing.T) map[string]emit.Event {
 	out := map[string]emit.Event{}
 	w := demo()
 	var err error
-	if w.policy, err = policy.Parse([]byte("apiVersion: rollcall/v1\nladders: {Unknown: [{do: notify}, {approve: {for: 2h}}, {do: terminate}]}\n")); err != nil {
-		t.Fatal(err)
-	}
+	w.policy, err = policy.Parse([]byte("apiVersion: rollcall/v1\nladders: {Unknown: [{do: notify}, {approve: {for: 2h}}, {do: terminate}]}\n"))
+	must.Succeed(t, err)
 	w.turn(6, roll.ConditionUnknown, 0)
 	w.snapshot.Nodes[5].Ready.Reason = "NodeStatusUnknown"
 	w.check(time.Minute)
@@ -170,9 +168,7 @@ func approved(t *testing.T) map[string]emit.Event {
 	w.state.Apply(ledger.Changes{Put: ledger.State{Approvals: map[string]ledger.Approval{c.Plan.Held[0].Question.Order: who}}})
 	c, events = w.check(41 * time.Minute)
 	valid(t, events)
-	if len(c.Plan.Orders) != 1 {
-		t.Fatalf("orders %+v, held %+v", c.Plan.Orders, c.Plan.Held)
-	}
+	must.That(t, len(c.Plan.Orders) == 1, "orders %+v, held %+v", c.Plan.Orders, c.Plan.Held)
 	outcome := remediate.Outcome{Order: c.Plan.Orders[0], Result: remediate.Acted, Detail: "terminated " + string(w.instance(6)), News: true}
 	out["action-taken-approved"] = only(t, emit.FromOutcome(cluster, outcome, noon.Add(42*time.Minute)), "ActionTaken terminate acted")
 	return out
@@ -328,13 +324,9 @@ func TestSamplesAreWhatIsEmitted(t *testing.T) {
 		}
 	}
 	files, err := os.ReadDir(sampleFolder)
-	if err != nil || len(files) != len(all) {
-		t.Errorf("%d files for %d samples: %v", len(files), len(all), err)
-	}
+	expect.That(t, err == nil && len(files) == len(all), "%d files for %d samples: %v", len(files), len(all), err)
 	for _, detailType := range detailTypes {
-		if !told[detailType] {
-			t.Errorf("there is no sample of %s", detailType)
-		}
+		expect.That(t, told[detailType], "there is no sample of %s", detailType)
 	}
 }
 
@@ -434,9 +426,7 @@ func TestSchemaDemandsWhatIsAlwaysThereAndNothingElse(t *testing.T) {
 			value := p.in[p.name]
 			delete(p.in, p.name)
 			err := load(t).event.Validate(e)
-			if may := mayMiss(detailType, p); may != (err == nil) {
-				t.Errorf("%s without %s: passes %v, may be missing %v", file, p.path, err == nil, may)
-			}
+			expect.Equal(t, mayMiss(detailType, p), err == nil, "%s without %s: passes %v, may be missing", file, p.path, err == nil)
 			p.in[p.name] = value
 		}
 	}
@@ -460,9 +450,7 @@ func TestSchemaRefusesOtherValues(t *testing.T) {
 					continue
 				}
 				p.in[p.name] = wrong
-				if load(t).event.Validate(e) == nil {
-					t.Errorf("%s passes with %v for %s", file, wrong, p.path)
-				}
+				expect.That(t, load(t).event.Validate(e) != nil, "%s passes with %v for %s", file, wrong, p.path)
 			}
 			p.in[p.name] = value
 		}
@@ -482,12 +470,9 @@ func TestAFieldMoreIsRefusedByTestsOnly(t *testing.T) {
 		}
 		for _, o := range objects {
 			o["surprise"] = "yes"
-			if err := load(t).event.Validate(e); err != nil {
-				t.Errorf("%s: %v", file, err)
-			}
-			if load(t).strict.Validate(e) == nil {
-				t.Errorf("%s: a field that the schema does not know passes", file)
-			}
+			err := load(t).event.Validate(e)
+			expect.That(t, err == nil, "%s: %v", file, err)
+			expect.That(t, load(t).strict.Validate(e) != nil, "%s: a field that the schema does not know passes", file)
 			delete(o, "surprise")
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"rollcall/shared/report"
 	"rollcall/shared/report/emit"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/harness/plantest"
 )
@@ -203,9 +204,8 @@ func TestSchemaAndTypesNameTheSameFields(t *testing.T) {
 		emit.FindingOpened: emit.Finding{}, emit.FindingEscalated: emit.Finding{}, emit.FindingResolved: emit.Resolved{},
 		emit.ActionTaken: emit.Action{}, emit.ActionHeld: emit.Action{}, emit.ActionFailed: emit.Action{}, emit.CheckCompleted: emit.Completed{},
 	} {
-		if got, want := properties(s, definition(detailType)), jsonFields(reflect.TypeOf(v)); !slices.Equal(got, want) {
-			t.Errorf("%s: the schema has %q, the type %q", detailType, got, want)
-		}
+		got, want := properties(s, definition(detailType)), jsonFields(reflect.TypeOf(v))
+		expect.That(t, slices.Equal(got, want), "%s: the schema has %q, the type %q", detailType, got, want)
 	}
 }
 
@@ -225,9 +225,7 @@ func TestSchemaKnowsEveryWord(t *testing.T) {
 		t.Helper()
 		slices.Sort(got)
 		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: the schema has %q, want %q", name, got, want)
-		}
+		expect.List(t, got, want, "%s: the schema has", name)
 	}
 	same("detail-type", words("properties", "detail-type", "enum"), detailTypes)
 	same("kind", words("$defs", "kind", "enum"), texts(roll.Kinds()))
@@ -277,13 +275,9 @@ func TestSchemaRefusesWhatNobodyEmits(t *testing.T) {
 	} {
 		a := action
 		change(&a)
-		if s.event.Validate(received(t, emit.ActionTaken, a)) == nil {
-			t.Errorf("%s passes", name)
-		}
+		expect.That(t, s.event.Validate(received(t, emit.ActionTaken, a)) != nil, "%s passes", name)
 	}
-	if s.event.Validate(received(t, "Finding Closed", action)) == nil || s.event.Validate(received(t, emit.CheckCompleted, action)) == nil {
-		t.Error("another detail-type passes")
-	}
+	expect.That(t, s.event.Validate(received(t, "Finding Closed", action)) != nil && s.event.Validate(received(t, emit.CheckCompleted, action)) != nil, "another detail-type passes")
 }
 
 // bare returns the properties below a schema that have no description: neither their own nor
@@ -336,9 +330,8 @@ func TestSchemasSayWhatEachPropertyMeans(t *testing.T) {
 		"if": {"properties": {"a": {}}}, "$defs": {"d": {"description": "D."}, "e": {}}}`))
 	got := bare(example, example, "")
 	slices.Sort(got)
-	if want := []string{"/properties/a", "/properties/a/items/properties/c"}; !slices.Equal(got, want) {
-		t.Fatalf("without description are %q, want %q", got, want)
-	}
+	want := []string{"/properties/a", "/properties/a/items/properties/c"}
+	must.That(t, slices.Equal(got, want), "without description are %q, want %q", got, want)
 	for _, file := range []string{schemaFile, "../../../events/notice.schema.json"} {
 		data := must.Read(t, file)
 		document := parsed(t, data)

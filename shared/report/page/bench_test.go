@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/expect"
 )
 
 // large has 10 clusters with 60 lanes of 40 marks each.
@@ -30,9 +32,8 @@ func large() Document {
 }
 
 func TestALargePageHasAFewMegabytes(t *testing.T) {
-	if n := len(render(t, large())); n > 9<<20 {
-		t.Errorf("%d MB", n>>20)
-	}
+	n := len(render(t, large()))
+	expect.That(t, n <= 9<<20, "%d MB", n>>20)
 }
 
 func BenchmarkRender(b *testing.B) {

@@ -10,6 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
+
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // hostile are texts with a meaning in HTML, SVG, CSS, an attribute or a URL.
@@ -131,9 +134,8 @@ func TestWhateverATextSaysStaysText(t *testing.T) {
 		t.Run(s, func(t *testing.T) {
 			harmless := skeleton(parse(t, render(t, filled(strings.Repeat("x", len(s))))))
 			root := parse(t, render(t, filled(s)))
-			if diff := cmp.Diff(harmless, skeleton(root)); diff != "" {
-				t.Errorf("the text changed the page (-harmless +hostile)\n%s", diff)
-			}
+			diff := cmp.Diff(harmless, skeleton(root))
+			expect.That(t, diff == "", "the text changed the page (-harmless +hostile)\n%s", diff)
 			for _, e := range elements(root) {
 				for _, a := range e.Attr {
 					if a.Key != "title" && strings.Contains(a.Val, "alert") {
@@ -154,9 +156,7 @@ func TestEveryTextIsOnThePage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			page := words(elements(parse(t, render(t, d)), "body")[0])
 			for _, s := range texts(d) {
-				if !strings.Contains(page, strings.TrimRight(s, "\n")) {
-					t.Errorf("%q is not on the page", s)
-				}
+				expect.That(t, strings.Contains(page, strings.TrimRight(s, "\n")), "%q is not on the page", s)
 			}
 		})
 	}
@@ -165,14 +165,10 @@ func TestEveryTextIsOnThePage(t *testing.T) {
 func TestWhatMisleadsIsReplaced(t *testing.T) {
 	for _, s := range []string{"\x1b[2J", "\x00", "\r", "\u0085", "\u202e", "\u2066", "\u200f", "\u200b", "\ufeff", "\xff", "\x7f"} {
 		page := string(render(t, filled("a"+s+"b")))
-		if !strings.Contains(page, "a\ufffd") || strings.Contains(page, "a"+s) {
-			t.Errorf("%q is on the page", s)
-		}
+		expect.That(t, strings.Contains(page, "a\ufffd") && !strings.Contains(page, "a"+s), "%q is on the page", s)
 	}
 	for _, s := range []string{"Grüße", "日本語", "👩\u200d💻", "a\tb", "a\nb", "…"} {
-		if !strings.Contains(string(render(t, filled(s))), s) {
-			t.Errorf("%q is not on the page", s)
-		}
+		expect.That(t, strings.Contains(string(render(t, filled(s))), s), "%q is not on the page", s)
 	}
 }
 
@@ -180,9 +176,7 @@ func TestTheSameDocumentGivesTheSameBytes(t *testing.T) {
 	for name, d := range every() {
 		first := render(t, d)
 		for range 5 {
-			if !slices.Equal(first, render(t, d)) {
-				t.Fatalf("%s is not the same twice", name)
-			}
+			must.That(t, slices.Equal(first, render(t, d)), "%s is not the same twice", name)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"rollcall/tests/harness/expect"
 )
 
 func TestSpread(t *testing.T) {
@@ -44,20 +46,14 @@ func TestTicks(t *testing.T) {
 		{midnight, 30 * 24 * hour, "2 Mar", "30 Mar", 5},
 	} {
 		got := axis{c.from, c.from.Add(c.length)}.ticks()
-		if len(got) != c.n || got[0].Label != c.first || got[len(got)-1].Label != c.last {
-			t.Errorf("%v from %v: %v", c.length, c.from, got)
-		}
-		if len(got) > mostTicks {
-			t.Errorf("%v has %d ticks", c.length, len(got))
-		}
+		expect.That(t, len(got) == c.n && got[0].Label == c.first && got[len(got)-1].Label == c.last, "%v from %v: %v", c.length, c.from, got)
+		expect.That(t, len(got) <= mostTicks, "%v has %d ticks", c.length, len(got))
 	}
 }
 
 func TestTook(t *testing.T) {
 	for d, want := range map[time.Duration]string{0: "0s", 48 * time.Second: "48s", 72 * time.Second: "1m12s", 2 * minute: "2m", hour: "1h", hour + 5*minute: "1h5m", hour + time.Second: "1h0m1s", 24 * hour: "24h", 10*minute + 400*time.Millisecond: "10m"} {
-		if got := took(d); got != want {
-			t.Errorf("%v is %q, want %q", d, got, want)
-		}
+		expect.Equal(t, took(d), want, "%v", d)
 	}
 }
 
@@ -76,9 +72,8 @@ func TestTheCurveHasAGapWhereNobodyCouldTell(t *testing.T) {
 		Line:  "M0 0H20V20H40M50 10H100",
 		All:   "M0 0H20V0H40M50 10H100",
 	}
-	if diff := cmp.Diff(want, got); diff != "" || most != 4 {
-		t.Errorf("at the top %d\n%s", most, diff)
-	}
+	diff := cmp.Diff(want, got)
+	expect.That(t, diff == "" && most == 4, "at the top %d\n%s", most, diff)
 }
 
 func TestMarksOfOneKindInShortSuccessionAreDrawnAsOne(t *testing.T) {
@@ -104,9 +99,7 @@ func TestMarksOfOneKindInShortSuccessionAreDrawnAsOne(t *testing.T) {
 		for _, run := range succession(a, c.marks) {
 			got = append(got, len(run))
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		expect.Same(t, got, c.want, "%s", name)
 	}
 }
 
@@ -122,18 +115,14 @@ func TestBandsThatWouldCoverEachOthersNamesStandInRows(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %d %s", b.Label, (b.LabelY-c.Top)/heightBand, b.Anchor))
 	}
 	want := []string{"a zone is down 0 start", "the API server is down 1 start", "a deployment 0 start", "a zonal shift 0 end"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, got, want, "bands")
 }
 
 func TestTheDeadlineStandsAmongTheBuckets(t *testing.T) {
 	buckets := []Bucket{{minute, 1}, {2 * minute, 3}, {4 * minute, 0}, {0, 1}}
 	for deadline, want := range map[time.Duration]string{0: "", minute: "75", 90 * time.Second: "112.5", 4 * minute: "225", 5 * minute: ""} {
 		d := distribute("g", Group{Registration: &Registration{Deadline: deadline, Buckets: buckets}})
-		if d.Deadline != want {
-			t.Errorf("a deadline of %v stands at %q, want %q", deadline, d.Deadline, want)
-		}
+		expect.Equal(t, d.Deadline, want, "a deadline of %v stands at", deadline)
 	}
 }
 
@@ -143,7 +132,5 @@ func TestLanesOfOneGroupShareAHeading(t *testing.T) {
 	for _, r := range c.Rows {
 		got = append(got, r.Class+" "+r.Label+r.Link)
 	}
-	if diff := cmp.Diff([]string{"axis UTC", "head a", "lane i-1", "lane i-2c1-f1", "lane i-3", "head a", "lane i-4"}, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, got, []string{"axis UTC", "head a", "lane i-1", "lane i-2c1-f1", "lane i-3", "head a", "lane i-4"}, "lines")
 }

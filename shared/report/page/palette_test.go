@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // pair is a colour on another, and the least contrast that it needs: 4.5 for text, 3 for
@@ -42,9 +45,7 @@ var pairs = []pair{
 func luminance(t *testing.T, hex string) float64 {
 	t.Helper()
 	n, err := strconv.ParseUint(strings.TrimPrefix(hex, "#"), 16, 32)
-	if err != nil || len(hex) != 7 {
-		t.Fatalf("%q is no colour", hex)
-	}
+	must.That(t, err == nil && len(hex) == 7, "%q is no colour", hex)
 	linear := func(c uint64) float64 {
 		s := float64(c) / 255
 		if s <= 0.04045 {
@@ -68,17 +69,13 @@ func TestContrast(t *testing.T) {
 	}
 	find := func(name string) colour {
 		i := slices.IndexFunc(palette, func(c colour) bool { return c.name == name })
-		if i < 0 {
-			t.Fatalf("there is no colour %q", name)
-		}
+		must.That(t, i >= 0, "there is no colour %q", name)
 		return palette[i]
 	}
 	for _, p := range pairs {
 		front, back := find(p.front), find(p.back)
 		for scheme, c := range map[string]float64{"light": contrast(t, front.light, back.light), "dark": contrast(t, front.dark, back.dark)} {
-			if c < p.least {
-				t.Errorf("%s: %s on %s is %.2f, less than %v", scheme, p.front, p.back, c, p.least)
-			}
+			expect.That(t, c >= p.least, "%s: %s on %s is %.2f, less than %v", scheme, p.front, p.back, c, p.least)
 		}
 	}
 }
@@ -94,13 +91,9 @@ func TestEveryColourIsOfThePalette(t *testing.T) {
 			used[n[1]] = true
 		}
 		rest := strings.TrimSpace(names.ReplaceAllString(value, ""))
-		if !slices.Contains([]string{"", "none", "inherit", "1px solid", "2px solid", "3px solid"}, rest) {
-			t.Errorf("%s:%s has a colour of its own", m[1], value)
-		}
+		expect.That(t, slices.Contains([]string{"", "none", "inherit", "1px solid", "2px solid", "3px solid"}, rest), "%s:%s has a colour of its own", m[1], value)
 	}
-	if m := regexp.MustCompile(`#[0-9a-fA-F]{3,8}\b|rgba?\(|hsla?\(`).FindString(rules); m != "" {
-		t.Errorf("page.css has the colour %s", m)
-	}
+	expect.Equal(t, regexp.MustCompile(`#[0-9a-fA-F]{3,8}\b|rgba?\(|hsla?\(`).FindString(rules), "", "page.css has the colour")
 	for _, c := range palette {
 		if !used[c.name] && !strings.Contains(rules, fmt.Sprintf("var(--%s)", c.name)) {
 			t.Errorf("%s is not used", c.name)

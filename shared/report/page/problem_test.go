@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestFindingsWithOneCauseAreOneProblemWithOneFix(t *testing.T) {
@@ -33,7 +32,5 @@ func TestFindingsWithOneCauseAreOneProblemWithOneFix(t *testing.T) {
 		"c1-p3 Unknown: 2 instances  for  in [], 0 fixes",
 		"c1-p4 ConditionFailed (KernelReady): i-3  for  in [], 0 fixes",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, got, want, "problems")
 }

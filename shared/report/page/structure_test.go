@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -76,9 +77,7 @@ func TestNothingIsLoadedAndNothingElseRuns(t *testing.T) {
 	}
 	eachPage(t, func(t *testing.T, _ []byte, root *html.Node) {
 		for _, e := range elements(root) {
-			if !slices.Contains(allowed, e.Data) {
-				t.Errorf("<%s> is on the page", e.Data)
-			}
+			expect.That(t, slices.Contains(allowed, e.Data), "<%s> is on the page", e.Data)
 			for _, a := range e.Attr {
 				switch {
 				case strings.HasPrefix(a.Key, "on"), a.Key == "src", a.Key == "style", a.Key == "srcset", a.Key == "action":
@@ -105,9 +104,7 @@ func TestThePagesOfSamplesNameNoResource(t *testing.T) {
 func TestThePolicyAllowsTheStyleSheetAndTheSearchAlone(t *testing.T) {
 	eachPage(t, func(t *testing.T, _ []byte, root *html.Node) {
 		styles := elements(root, "style")
-		if len(styles) != 1 {
-			t.Fatalf("%d style sheets", len(styles))
-		}
+		must.That(t, len(styles) == 1, "%d style sheets", len(styles))
 		sum := sha256.Sum256([]byte(words(styles[0])))
 		for _, s := range elements(root, "script") {
 			if words(s) != search || len(elements(root, "script")) != 1 {
@@ -118,9 +115,8 @@ func TestThePolicyAllowsTheStyleSheetAndTheSearchAlone(t *testing.T) {
 		want := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(mine[:]) + "'; base-uri 'none'; form-action 'none'"
 		for i, m := range elements(root, "meta") {
 			if v, _ := attribute(m, "http-equiv"); v == "Content-Security-Policy" {
-				if got, _ := attribute(m, "content"); got != want {
-					t.Errorf("policy %q, want %q", got, want)
-				}
+				got, _ := attribute(m, "content")
+				expect.That(t, got == want, "policy %q, want %q", got, want)
 				return
 			} else if i > 4 {
 				break
@@ -135,9 +131,7 @@ func TestLinksLeadSomewhereAndNamesAreUnique(t *testing.T) {
 		ids := map[string]bool{}
 		for _, e := range elements(root) {
 			if id, ok := attribute(e, "id"); ok {
-				if ids[id] {
-					t.Errorf("id %q twice", id)
-				}
+				expect.That(t, !ids[id], "id %q twice", id)
 				ids[id] = true
 			}
 		}
@@ -162,9 +156,7 @@ func TestHeadingsAreInOrder(t *testing.T) {
 			if level == 1 && last > 0 {
 				t.Error("a second <h1>")
 			}
-			if strings.TrimSpace(words(h)) == "" {
-				t.Errorf("an empty <%s>", h.Data)
-			}
+			expect.That(t, strings.TrimSpace(words(h)) != "", "an empty <%s>", h.Data)
 			last = level
 		}
 	})
@@ -172,13 +164,11 @@ func TestHeadingsAreInOrder(t *testing.T) {
 
 func TestPartsSayWhatTheyAre(t *testing.T) {
 	eachPage(t, func(t *testing.T, _ []byte, root *html.Node) {
-		if l, _ := attribute(elements(root, "html")[0], "lang"); l != "en" {
-			t.Errorf("lang %q", l)
-		}
+		l, _ := attribute(elements(root, "html")[0], "lang")
+		expect.That(t, l == "en", "lang %q", l)
 		for _, landmark := range []string{"header", "main"} {
-			if n := len(elements(root, landmark)); n != 1 {
-				t.Errorf("%d <%s>", n, landmark)
-			}
+			n := len(elements(root, landmark))
+			expect.That(t, n == 1, "%d <%s>", n, landmark)
 		}
 		for _, e := range elements(root, "table") {
 			if c := elements(e, "caption"); len(c) != 1 || strings.TrimSpace(words(c[0])) == "" {
