@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -187,17 +186,11 @@ func TestRead(t *testing.T) {
 			var found []string
 			for _, f := range got.Found {
 				found = append(found, brief(f))
-				if f.Excerpt == "" {
-					t.Errorf("no excerpt: %+v", f)
-				}
+				expect.That(t, f.Excerpt != "", "no excerpt: %+v", f)
 			}
-			if diff := cmp.Diff(tc.found, found); diff != "" {
-				t.Errorf("found, -want +got:\n%s", diff)
-			}
+			expect.Same(t, found, tc.found, "found")
 			got.Found = nil
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			expect.Same(t, got, tc.want, "the signs")
 		})
 	}
 }
@@ -206,17 +199,11 @@ func TestLatestIsOfTheLastLineWithTheSign(t *testing.T) {
 	const killed = "[%s] Out of memory: Killed process 4711 (%s) total-vm:1kB\n"
 	text := "[    0.000000] Linux version 6.12.68\n" + fmt.Sprintf(killed, "   81.200000", "java") + fmt.Sprintf(killed, "10000.500000", "node") + fmt.Sprintf(killed, "20000.250000", "java")
 	found := Read(text).Found
-	if len(found) != 2 {
-		t.Fatalf("got %d findings, want one of each program", len(found))
-	}
+	must.That(t, len(found) == 2, "got %d findings, want one of each program", len(found))
 	for _, f := range found {
-		if f.Latest != 20000*time.Second+250*time.Millisecond {
-			t.Errorf("%s: got %s", f.Detail, f.Latest)
-		}
+		expect.Equal(t, f.Latest, 20000*time.Second+250*time.Millisecond, "%s", f.Detail)
 	}
 	for _, f := range Read(text + "Out of memory: Killed process 4711 (java) total-vm:1kB\n").Found {
-		if f.Latest != 0 {
-			t.Errorf("%s: got %s for a line without a timestamp", f.Detail, f.Latest)
-		}
+		expect.That(t, f.Latest == 0, "%s: got %s for a line without a timestamp", f.Detail, f.Latest)
 	}
 }

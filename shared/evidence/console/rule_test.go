@@ -3,6 +3,8 @@ package console
 import (
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/expect"
 )
 
 // said is one line with its expected signs: "Sign: detail" each, nothing if there are none.
@@ -173,9 +175,7 @@ func TestSigns(t *testing.T) {
 	for _, tc := range said {
 		var got []string
 		for _, f := range Read("\n" + tc.line + "\n").Found {
-			if f.Line != 2 {
-				t.Errorf("%q: line %d", tc.line, f.Line)
-			}
+			expect.Equal(t, f.Line, 2, "%q: line", tc.line)
 			s := string(f.Sign)
 			if f.Detail != "" {
 				s += ": " + f.Detail
@@ -186,9 +186,7 @@ func TestSigns(t *testing.T) {
 		if tc.want == "" {
 			want = nil
 		}
-		if !sameSet(got, want) {
-			t.Errorf("%q\nsays %q\nwant %q", tc.line, got, want)
-		}
+		expect.That(t, sameSet(got, want), "%q\nsays %q\nwant %q", tc.line, got, want)
 	}
 }
 
@@ -211,9 +209,7 @@ func TestNoRuleIsDead(t *testing.T) {
 		}
 	}
 	for i, ok := range told {
-		if !ok {
-			t.Errorf("no line for rule %d: %s, %q", i, rules[i].sign, rules[i].needle)
-		}
+		expect.That(t, ok, "no line for rule %d: %s, %q", i, rules[i].sign, rules[i].needle)
 	}
 }
 

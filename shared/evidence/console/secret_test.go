@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // carriers are lines that are signs and may contain a secret, in forms that package redact promises
@@ -44,13 +46,9 @@ func TestNoSecretIsInAnExcerptOrADetail(t *testing.T) {
 		// A key block, whose lines are secret because of the first. Its body is a sign.
 		lines = append(lines, "-----BEGIN RSA PRIVATE KEY-----", "[FAILED] Failed to start "+secret+".", "-----END RSA PRIVATE KEY-----")
 		got := Read(strings.Join(lines, "\n"))
-		if len(got.Found) < len(carriers)/2 {
-			t.Fatalf("only %d signs", len(got.Found))
-		}
+		must.That(t, len(got.Found) >= len(carriers)/2, "only %d signs", len(got.Found))
 		for _, f := range got.Found {
-			if strings.Contains(f.Excerpt, secret) || strings.Contains(f.Detail, secret) {
-				t.Fatalf("%s in %+v", secret, f)
-			}
+			must.That(t, !strings.Contains(f.Excerpt, secret) && !strings.Contains(f.Detail, secret), "%s in %+v", secret, f)
 		}
 	}
 }

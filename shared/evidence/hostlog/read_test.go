@@ -14,6 +14,7 @@ import (
 
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/hostlog"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -64,9 +65,8 @@ func TestDisks(t *testing.T) {
 		if got := slices.ContainsFunc(log.Disks, hostlog.Disk.Full); !ok || got != tt.full {
 			t.Errorf("%s: full %v, want %v: %+v", tt.name, got, tt.full, log.Disks)
 		}
-		if got := slices.ContainsFunc(log.Disks, hostlog.Disk.OutOfInodes); got != tt.out {
-			t.Errorf("%s: out of inodes %v, want %v: %+v", tt.name, got, tt.out, log.Disks)
-		}
+		got := slices.ContainsFunc(log.Disks, hostlog.Disk.OutOfInodes)
+		expect.That(t, got == tt.out, "%s: out of inodes %v, want %v: %+v", tt.name, got, tt.out, log.Disks)
 		if tt.name == "space" && (len(log.Disks) != 1 || log.Disks[0].Size/gib != 19 || log.Disks[0].Mount != "/") {
 			t.Errorf("%+v", log.Disks)
 		}
@@ -81,19 +81,15 @@ func TestALogCannotPretendToBeAnotherSection(t *testing.T) {
 		"/dev/nvme0n1p1 20959212 20959212 0 100% /\n" +
 		fmt.Sprintf("      "+mark+mark, "kubelet", "host logs of 2020-01-01T00:00:00Z") +
 		"[FAILED] Failed to start kubelet.service - Kubernetes Kubelet.\n")
-	if len(log.Disks) != 0 || log.At.Year() != 2026 {
-		t.Errorf("%+v", log)
-	}
-	if f, ok := log.Console.First(console.KubeletFailed); !ok || f.From != "cloud-init" {
-		t.Errorf("%+v", log.Console.Found)
-	}
+	expect.That(t, len(log.Disks) == 0 && log.At.Year() == 2026, "%+v", log)
+	f, ok := log.Console.First(console.KubeletFailed)
+	expect.That(t, ok && f.From == "cloud-init", "%+v", log.Console.Found)
 }
 
 func TestOtherTextHasNoLogs(t *testing.T) {
 	for _, text := range []string{"", "sh: syntax error\n", "\n==== rollcall: host logs of 2026-03-10T11:58:02Z ====\n\n==== rollcall: no systemd ====\n"} {
-		if _, ok := hostlog.Read(text); ok {
-			t.Errorf("%q has logs", text)
-		}
+		_, ok := hostlog.Read(text)
+		expect.That(t, !ok, "%q has logs", text)
 	}
 }
 
@@ -115,12 +111,9 @@ func TestNoSecretIsInWhatIsRead(t *testing.T) {
 			text += fmt.Sprintf(c, secret) + "\n"
 		}
 		log, _ := hostlog.Read(text)
-		if len(log.Console.Found) < 4 {
-			t.Fatalf("%+v", log)
-		}
-		if all := fmt.Sprintf("%+v", log); strings.Contains(all, secret) {
-			t.Fatalf("%s in %s", secret, all)
-		}
+		must.That(t, len(log.Console.Found) >= 4, "%+v", log)
+		all := fmt.Sprintf("%+v", log)
+		must.That(t, !strings.Contains(all, secret), "%s in %s", secret, all)
 	}
 }
 
@@ -135,9 +128,7 @@ func TestTheScriptFitsIntoWhatSSMReturns(t *testing.T) {
 		t.Log("this host has no systemd, so the script's condition is left out")
 	}
 	script := strings.Replace(hostlog.Script, "[ ! -d /run/systemd/system ]", "false", 1)
-	if script == hostlog.Script {
-		t.Fatal("the script has another condition")
-	}
+	must.That(t, script != hostlog.Script, "the script has another condition")
 	run := func(programs map[string]string) string {
 		dir := t.TempDir()
 		for name, body := range programs {
@@ -155,16 +146,13 @@ func TestTheScriptFitsIntoWhatSSMReturns(t *testing.T) {
 	} {
 		out := run(programs)
 		log, ok := hostlog.Read(out)
-		if n := utf8.RuneCountInString(out); n >= hostlog.MaxChars || !ok || log.At.IsZero() {
-			t.Errorf("%s: %d characters, %v, of %s", name, n, ok, log.At)
-		}
+		n := utf8.RuneCountInString(out)
+		expect.That(t, n < hostlog.MaxChars && ok && !log.At.IsZero(), "%s: %d characters, %v, of %s", name, n, ok, log.At)
 		if name != "much" {
 			continue
 		}
 		for _, want := range []string{"line 3000 of -q -b --no-pager -o short -k --since=-3h\n", "line 3000 of -q -b --no-pager -o short --since=-3h -u kubelet -u snap.kubelet-eks.daemon\n"} {
-			if !strings.Contains(out, want) {
-				t.Errorf("the end %q is missing", want)
-			}
+			expect.That(t, strings.Contains(out, want), "the end %q is missing", want)
 		}
 		for line := range strings.Lines(out) {
 			if strings.HasSuffix(line, "\n") && strings.Contains(line, "line") && !strings.HasPrefix(line, "Mar 10") {
@@ -175,7 +163,5 @@ func TestTheScriptFitsIntoWhatSSMReturns(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), shell, "-c", strings.Replace(hostlog.Script, "! -d /run/systemd/system", "1", 1)).Output(); err != nil || !strings.HasSuffix(string(out), "\n==== rollcall: no systemd ====\n") {
 		t.Errorf("without systemd it prints %q: %v", out, err)
 	}
-	if strings.Contains(hostlog.Script, "{{") {
-		t.Error("SSM replaces what is in double braces")
-	}
+	expect.That(t, !strings.Contains(hostlog.Script, "{{"), "SSM replaces what is in double braces")
 }

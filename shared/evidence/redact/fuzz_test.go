@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"rollcall/tests/harness/expect"
 )
 
 func FuzzText(f *testing.F) {
@@ -22,18 +24,13 @@ func FuzzText(f *testing.F) {
 			t.Skip()
 		}
 		clean := Text(text)
-		if again := Text(clean); again != clean {
-			t.Errorf("not stable: %q\nbecomes %q\nthen    %q", text, clean, again)
-		}
+		again := Text(clean)
+		expect.That(t, again == clean, "not stable: %q\nbecomes %q\nthen    %q", text, clean, again)
 		if utf8.ValidString(text) && !utf8.ValidString(clean) {
 			t.Errorf("no longer UTF-8: %q of %q", clean, text)
 		}
-		if strings.Count(text, "\n") != strings.Count(clean, "\n") {
-			t.Errorf("line breaks changed: %q of %q", clean, text)
-		}
-		if len(clean) > 16*len(text)+64 {
-			t.Errorf("%d bytes became %d", len(text), len(clean))
-		}
+		expect.That(t, strings.Count(text, "\n") == strings.Count(clean, "\n"), "line breaks changed: %q of %q", clean, text)
+		expect.That(t, len(clean) <= 16*len(text)+64, "%d bytes became %d", len(text), len(clean))
 		Excerpt(text, 1+len(text)%3, 2)
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"rollcall/tests/harness/expect"
 )
 
 // ca is base64 of a certificate in PEM, in the form of EKS.
@@ -243,9 +245,7 @@ func TestWhatADiagnosisNeedsStays(t *testing.T) {
 			clean := Text(text)
 			was, is := strings.Split(text, "\n"), strings.Split(clean, "\n")
 			for i := range was {
-				if was[i] != is[i] {
-					t.Errorf("line %d\nwas %.300q\nis  %.300q", i+1, was[i], is[i])
-				}
+				expect.That(t, was[i] == is[i], "line %d\nwas %.300q\nis  %.300q", i+1, was[i], is[i])
 			}
 		})
 	}
@@ -254,8 +254,7 @@ func TestWhatADiagnosisNeedsStays(t *testing.T) {
 // What stands behind the code of an error and is no sentence is judged as behind any other name.
 func TestTheCodeOfAnErrorKeepsNoSecret(t *testing.T) {
 	for _, text := range []string{"AuthFailure: hunter2-Xk29dQpL7", "ExpiredToken: Xk29dQpL7vRt", "InvalidToken: The Xk29dQpL7vRt"} {
-		if clean := Text(text); clean == text {
-			t.Errorf("%q is kept as %q", text, clean)
-		}
+		clean := Text(text)
+		expect.That(t, clean != text, "%q is kept as %q", text, clean)
 	}
 }

@@ -3,6 +3,8 @@ package redact
 import (
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/expect"
 )
 
 // Every secret that is found in a file is found where a program printed the file into a log.
@@ -17,17 +19,13 @@ func TestASecretIsFoundInALog(t *testing.T) {
 			}
 			text := p + strings.ReplaceAll(strings.NewReplacer("«", "", "»", "").Replace(tc.text), "\n", "\n"+p)
 			got := Log(text)
-			if strings.Count(got, "\n") != strings.Count(text, "\n") {
-				t.Errorf("%s: the lines of %q became those of %q", tc.name, text, got)
-			}
+			expect.That(t, strings.Count(got, "\n") == strings.Count(text, "\n"), "%s: the lines of %q became those of %q", tc.name, text, got)
 			for _, s := range secret {
 				if len(s) > 6 && strings.Contains(got, s) && !strings.HasPrefix(s, "-----") {
 					t.Errorf("%s after %q: %q is in %q", tc.name, p, s, got)
 				}
 			}
-			if again := Log(got); again != got {
-				t.Errorf("%s: %q became %q", tc.name, got, again)
-			}
+			expect.Equal(t, Log(got), got, "%s: %q became", tc.name, got)
 		}
 	}
 }
@@ -39,8 +37,7 @@ func TestAKeyThatATailCutIsFoundInALog(t *testing.T) {
 		"its beginning": p + body + "\n" + p + body + "\n" + p + "-----END RSA PRIVATE KEY-----\n" + p + "after\n",
 		"its end":       p + "before\n" + p + "-----BEGIN RSA PRIVATE KEY-----\n" + p + body + "\n" + p + body + "\n",
 	} {
-		if got := Log(text); strings.Contains(got, body[:20]) || !strings.Contains(got, p) {
-			t.Errorf("without %s: %q", name, got)
-		}
+		got := Log(text)
+		expect.That(t, !strings.Contains(got, body[:20]) && strings.Contains(got, p), "without %s: %q", name, got)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"rollcall/tests/harness/must"
 )
 
 // alphabets are the characters of secrets. Quotes, spaces and backslashes are left to syntaxes that
@@ -240,9 +242,8 @@ func TestATextWithoutSecretsStays(t *testing.T) {
 		for seed := range 60 {
 			r := rand.New(rand.NewPCG(uint64(seed), uint64(i)))
 			text := around[seed%len(around)](syntax.write(names[r.IntN(len(names))], values[r.IntN(len(values))]))
-			if clean := Text(text); clean != text {
-				t.Fatalf("%s, seed %d:\n%s\n---\n%s", syntax.name, seed, text, clean)
-			}
+			clean := Text(text)
+			must.That(t, clean == text, "%s, seed %d:\n%s\n---\n%s", syntax.name, seed, text, clean)
 		}
 	}
 }

@@ -12,8 +12,7 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"github.com/google/go-cmp/cmp"
-
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -234,9 +233,7 @@ func TestWhatAgentsAreInstalledWithGoes(t *testing.T) {
 		secret, _, _ := strings.Cut(after, "»")
 		text := "#!/bin/bash\n" + strings.NewReplacer("«", "", "»", "").Replace(line) + "\nsystemctl start kubelet\n"
 		clean := Text(text)
-		if strings.Contains(clean, secret) || !strings.Contains(clean, "systemctl start kubelet") {
-			t.Errorf("%q becomes %q", text, clean)
-		}
+		expect.That(t, !strings.Contains(clean, secret) && strings.Contains(clean, "systemctl start kubelet"), "%q becomes %q", text, clean)
 		stable(t, text, clean)
 	}
 }
@@ -253,9 +250,7 @@ func TestSecretsGoAndTheOtherLinesStay(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			text := strings.NewReplacer("«", "", "»", "").Replace(tc.text)
 			clean := Text(text)
-			if clean == text {
-				t.Fatalf("nothing is gone from %q", text)
-			}
+			must.That(t, clean != text, "nothing is gone from %q", text)
 			left := note.ReplaceAllString(clean, "")
 			for rest := tc.text; ; {
 				_, after, ok := strings.Cut(rest, "«")
@@ -288,23 +283,17 @@ func TestSecretsGoAndTheOtherLinesStay(t *testing.T) {
 // stable checks what must hold for every text.
 func stable(t *testing.T, text, clean string) {
 	t.Helper()
-	if again := Text(clean); again != clean {
-		t.Errorf("not stable: %q\nbecomes     %q", clean, again)
-	}
-	if a, b := strings.Count(text, "\n"), strings.Count(clean, "\n"); a != b {
-		t.Errorf("%d line breaks became %d: %q", a, b, clean)
-	}
-	if len(clean) > 16*len(text)+64 {
-		t.Errorf("%d bytes became %d", len(text), len(clean))
-	}
+	again := Text(clean)
+	expect.That(t, again == clean, "not stable: %q\nbecomes     %q", clean, again)
+	a, b := strings.Count(text, "\n"), strings.Count(clean, "\n")
+	expect.That(t, a == b, "%d line breaks became %d: %q", a, b, clean)
+	expect.That(t, len(clean) <= 16*len(text)+64, "%d bytes became %d", len(text), len(clean))
 }
 
 func TestSaysTheKind(t *testing.T) {
 	clean := Text("a\nDB_PASSWORD=hunter2\nkey AKIAIOSFODNN7EXAMPLE\n-----BEGIN PRIVATE KEY-----\nMII\n-----END PRIVATE KEY-----\ntoken: xyz12345\n")
 	want := "a\nDB_PASSWORD=[redacted: password]\nkey [redacted: aws-access-key-id]\n[redacted: private-key]\n\n\ntoken: [redacted: token]\n"
-	if diff := cmp.Diff(want, clean); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, clean, want, "clean")
 	for _, k := range Kinds {
 		if note.FindString(k.note()) != k.note() {
 			t.Errorf("%s is not known as a note", k.note())
@@ -317,9 +306,7 @@ func TestSaysTheKind(t *testing.T) {
 
 func TestATextThatWouldNotSettleGoesAsAWhole(t *testing.T) {
 	clean := everyLine("a\n\n b\n")
-	if clean != "[redacted: text]\n\n[redacted: text]\n" {
-		t.Errorf("%q", clean)
-	}
+	expect.Equal(t, clean, "[redacted: text]\n\n[redacted: text]\n", "clean")
 	stable(t, "a\n\n b\n", clean)
 }
 
@@ -337,13 +324,9 @@ func TestExcerpt(t *testing.T) {
 		{6, 1, ""},
 	}
 	for _, tc := range cases {
-		if got := Excerpt(text, tc.line, tc.context); got != tc.want {
-			t.Errorf("line %d, %d around: %q", tc.line, tc.context, got)
-		}
+		expect.Equal(t, Excerpt(text, tc.line, tc.context), tc.want, "line %d, %d around", tc.line, tc.context)
 	}
-	if got := Excerpt("", 1, 1); got != "" {
-		t.Errorf("of nothing: %q", got)
-	}
+	expect.Equal(t, Excerpt("", 1, 1), "", "of nothing")
 	if got := Excerpt(strings.Repeat("x\n", 100), 50, 1000); strings.Count(got, "x") != 2*MaxContext+1 {
 		t.Errorf("%d lines", strings.Count(got, "x"))
 	}
@@ -410,12 +393,9 @@ func TestCostIsBounded(t *testing.T) {
 		for _, text := range []string{strings.Repeat(a, size/len(a)), strings.Repeat(a+"\n", size/(len(a)+1)), "\"" + strings.Repeat(a+" ", size/(len(a)+1))} {
 			began := time.Now()
 			clean := Text(text)
-			if took := time.Since(began); took > 2*time.Second {
-				t.Errorf("%d bytes of %q took %s", size, a, took)
-			}
-			if len(clean) > 16*len(text) {
-				t.Errorf("%d bytes of %q became %d", size, a, len(clean))
-			}
+			took := time.Since(began)
+			expect.That(t, took <= 2*time.Second, "%d bytes of %q took %s", size, a, took)
+			expect.That(t, len(clean) <= 16*len(text), "%d bytes of %q became %d", size, a, len(clean))
 		}
 	}
 }
@@ -431,8 +411,6 @@ func TestANameThatAnnouncesASecretDropsTheWholeValue(t *testing.T) {
 		{"password", "true", "true"},
 		{"password", "[redacted: token]", "[redacted: token]"},
 	} {
-		if got := Named(tt.name, tt.value); got != tt.want {
-			t.Errorf("%s: %q became %q, not %q", tt.name, tt.value, got, tt.want)
-		}
+		expect.Equal(t, Named(tt.name, tt.value), tt.want, "%s: %q became", tt.name, tt.value)
 	}
 }
