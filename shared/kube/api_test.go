@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"rollcall/tests/harness/expect"
 )
 
 // everyType has the types of the core group, as an API server has them.
@@ -39,9 +41,8 @@ func TestObjectsAreThoseOfKubernetes(t *testing.T) {
 	} {
 		compare(t, full.Name(), of, full)
 	}
-	if got, want := reflect.TypeFor[NodeTaint]().NumField(), reflect.TypeFor[corev1.Taint]().NumField(); got != want {
-		t.Errorf("a taint has %d fields, %d are kept: a change of a node's taints would lose the others", want, got)
-	}
+	got, want := reflect.TypeFor[NodeTaint]().NumField(), reflect.TypeFor[corev1.Taint]().NumField()
+	expect.That(t, got == want, "a taint has %d fields, %d are kept: a change of a node's taints would lose the others", want, got)
 }
 
 // compare finds each field of a type by its name in JSON among those of the full type.

@@ -31,9 +31,7 @@ func TestListsNodesInPagesOfFiveHundred(t *testing.T) {
 		got, restarts, err := list(t, s.client(t))
 		must.That(t, err == nil && restarts == 0 && len(got) == 1201, "JSON %v: %d nodes, %d restarts, %v", asJSON, len(got), restarts, err)
 		for i, n := range got {
-			if n.Name != fmt.Sprintf("node-%d", i) || n.Instance != roll.InstanceID(fmt.Sprintf("i-%017x", i)) {
-				t.Fatalf("JSON %v: node %d is %+v", asJSON, i, n)
-			}
+			must.That(t, n.Name == fmt.Sprintf("node-%d", i) && n.Instance == roll.InstanceID(fmt.Sprintf("i-%017x", i)), "JSON %v: node %d is %+v", asJSON, i, n)
 		}
 		var tokens []string
 		for n, q := range s.queries() {
@@ -246,9 +244,7 @@ func TestAPageInAnotherProtobufIsRequestedAsJSON(t *testing.T) {
 		_, _ = w.Write(append(bytes.Clone(envelope), 0x1a, 1, 'x')) // an encoding
 	}
 	got, restarts, err := list(t, s.client(t))
-	if err != nil || restarts != 0 || len(got) != 2 || len(s.requests) != 2 {
-		t.Fatalf("%d nodes by %d requests, %d restarts, %v", len(got), len(s.requests), restarts, err)
-	}
+	must.That(t, err == nil && restarts == 0 && len(got) == 2 && len(s.requests) == 2, "%d nodes by %d requests, %d restarts, %v", len(got), len(s.requests), restarts, err)
 	if first, second := s.queries()[0], s.queries()[1]; first.Encode() != second.Encode() || s.requests[1].Header.Get("Accept") != applicationJSON {
 		t.Errorf("asked for %v as %s, then %v as %s", first, s.requests[0].Header.Get("Accept"), second, s.requests[1].Header.Get("Accept"))
 	}
@@ -263,9 +259,7 @@ func TestAListingThatTheServerDropsBeginsOnceMore(t *testing.T) {
 	for _, q := range s.queries() {
 		tokens = append(tokens, q.Get("continue"))
 	}
-	if want := []string{"", "after-500", "after-1000", "", "after-500", "after-1000"}; !slices.Equal(tokens, want) {
-		t.Errorf("continue tokens %q, want %q", tokens, want)
-	}
+	expect.List(t, tokens, []string{"", "after-500", "after-1000", "", "after-500", "after-1000"}, "continue tokens")
 }
 
 func TestASecondDropIsAnError(t *testing.T) {
@@ -274,9 +268,8 @@ func TestASecondDropIsAnError(t *testing.T) {
 	s.answer[2], s.answer[5] = gone, gone
 	_, restarts, err := list(t, s.client(t))
 	must.That(t, err != nil && restarts == 1 && len(s.requests) == 5, "%d restarts, %d requests, %v", restarts, len(s.requests), err)
-	if want := "list nodes: too old"; err.Error() != want {
-		t.Errorf("error %q, want %q", err, want)
-	}
+	want := "list nodes: too old"
+	expect.That(t, err.Error() == want, "error %q, want %q", err, want)
 }
 
 func TestAnErrorOnALaterPageIsAnError(t *testing.T) {
@@ -292,9 +285,8 @@ func TestAServerThatAsksForPatienceGetsIt(t *testing.T) {
 		w.Header().Set("Retry-After", "0")
 		s.refuse(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "slow down")(w, r)
 	}
-	if got, _, err := list(t, s.client(t)); err != nil || len(got) != 1 {
-		t.Errorf("%v, %v", got, err)
-	}
+	got, _, err := list(t, s.client(t))
+	expect.That(t, err == nil && len(got) == 1, "%v, %v", got, err)
 }
 
 func TestAClusterWithoutEndpointCannotBeDialled(t *testing.T) {
@@ -303,7 +295,6 @@ func TestAClusterWithoutEndpointCannotBeDialled(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	c.Endpoint, c.CA = "https://demo.example", []byte("not PEM")
-	if _, err := NewDialer(nil, "test").Dial(c); err == nil || !strings.HasPrefix(err.Error(), "prepare a client for https://demo.example: ") {
-		t.Errorf("got %v", err)
-	}
+	_, err := NewDialer(nil, "test").Dial(c)
+	expect.That(t, err != nil && strings.HasPrefix(err.Error(), "prepare a client for https://demo.example: "), "got %v", err)
 }

@@ -151,13 +151,11 @@ func TestWhatRefusesAnEviction(t *testing.T) {
 		expect.Same(t, got, tt.want, "%s", name)
 		expect.That(t, (err != nil) == (tt.err != ""), "%s: %v", name, err)
 		if err != nil {
-			if _, text := Fault(s.cluster(), err, ""); !strings.Contains(text, tt.err) || !strings.HasPrefix(err.Error(), "evict pod shop/a: ") {
-				t.Errorf("%s: %v: a person is told: %s", name, err, text)
-			}
+			_, text := Fault(s.cluster(), err, "")
+			expect.That(t, strings.Contains(text, tt.err) && strings.HasPrefix(err.Error(), "evict pod shop/a: "), "%s: %v: a person is told: %s", name, err, text)
 		}
-		if n := len(slices.DeleteFunc(slices.Clone(s.evicted), func(e policyv1.Eviction) bool { return e.Name != "a" })); n != 1 {
-			t.Errorf("%s: %d tries", name, n)
-		}
+		n := len(slices.DeleteFunc(slices.Clone(s.evicted), func(e policyv1.Eviction) bool { return e.Name != "a" }))
+		expect.That(t, n == 1, "%s: %d tries", name, n)
 	}
 }
 
@@ -189,9 +187,8 @@ func TestAPassEvictsNoMoreThanItMayAndTheNextGoesOn(t *testing.T) {
 		t.Errorf("a pod that waits: %+v, %v", got, err)
 	}
 	s.pods = nil
-	if got, err := c.Drain(t.Context(), "worker", Pass{Evictions: 2, Now: at}); err != nil || !got.Done() {
-		t.Errorf("an empty node: %+v, %v", got, err)
-	}
+	got, err := c.Drain(t.Context(), "worker", Pass{Evictions: 2, Now: at})
+	expect.That(t, err == nil && got.Done(), "an empty node: %+v, %v", got, err)
 }
 
 // A pod of the same name that replaced it is not the one that was checked.
@@ -211,17 +208,15 @@ func TestADrainThatBreaksOffTellsWhatItDid(t *testing.T) {
 	defer cancel()
 	got, err := s.client(t).Drain(ctx, "worker", Pass{Evictions: 5, Now: at})
 	expect.That(t, errors.Is(err, context.DeadlineExceeded) && len(got.Evicted) == 1, "%+v, %v", got, err)
-	if kind, _ := Fault(s.cluster(), err, ""); kind != roll.GapClusterUnreachable {
-		t.Errorf("%s: %v", kind, err)
-	}
+	kind, _ := Fault(s.cluster(), err, "")
+	expect.That(t, kind == roll.GapClusterUnreachable, "%s: %v", kind, err)
 }
 
 // An empty name selects the pods that are not on a node yet.
 func TestThePodsOfNoNodeAreNotDrained(t *testing.T) {
 	s := newAPIServer(t)
-	if _, err := s.client(t).Drain(t.Context(), "", Pass{Evictions: 5, Now: at}); err == nil || len(s.requests) != 0 {
-		t.Errorf("%d requests, %v", len(s.requests), err)
-	}
+	_, err := s.client(t).Drain(t.Context(), "", Pass{Evictions: 5, Now: at})
+	expect.That(t, err != nil && len(s.requests) == 0, "%d requests, %v", len(s.requests), err)
 }
 
 func TestAListingOfPodsThatTheServerDropsBeginsOnceMore(t *testing.T) {
@@ -230,7 +225,6 @@ func TestAListingOfPodsThatTheServerDropsBeginsOnceMore(t *testing.T) {
 		s.pods = append(s.pods, podOf(fmt.Sprint("p", i), leaving))
 	}
 	s.answer[2] = s.refuse(http.StatusGone, metav1.StatusReasonExpired, "too old")
-	if got, err := s.client(t).Drain(t.Context(), "worker", Pass{Evictions: 5, Now: at}); err != nil || len(got.Leaving) != 600 {
-		t.Errorf("%+v, %v", got, err)
-	}
+	got, err := s.client(t).Drain(t.Context(), "worker", Pass{Evictions: 5, Now: at})
+	expect.That(t, err == nil && len(got.Leaving) == 600, "%+v, %v", got, err)
 }

@@ -99,9 +99,7 @@ func TestFaultSaysWhatHappenedAndWhatToDo(t *testing.T) {
 				t.Errorf("got %s\n     %s\nwant %s\n     %s", kind, text, tt.kind, want)
 			}
 			for _, told := range []string{err.Error(), text} {
-				if strings.Contains(told, "k8s-aws-v1") || strings.Contains(told, "Bearer") || strings.Contains(told, "X-Amz") {
-					t.Errorf("the token is told: %s", told)
-				}
+				expect.That(t, !strings.Contains(told, "k8s-aws-v1") && !strings.Contains(told, "Bearer") && !strings.Contains(told, "X-Amz"), "the token is told: %s", told)
 			}
 		})
 	}
@@ -130,9 +128,8 @@ func TestFaultWithoutAPrincipalIsStillASentence(t *testing.T) {
 	s := newAPIServer(t)
 	s.answer[0] = s.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
 	_, _, err := list(t, s.client(t))
-	if _, text := Fault(s.cluster(), err, ""); !strings.HasPrefix(text, "the Kubernetes API of demo refused the token of the caller (401 Unauthorized)") {
-		t.Errorf("got %s", text)
-	}
+	_, text := Fault(s.cluster(), err, "")
+	expect.That(t, strings.HasPrefix(text, "the Kubernetes API of demo refused the token of the caller (401 Unauthorized)"), "got %s", text)
 }
 
 // If no token could be signed, no request reached the API server. Its endpoint is not at fault.
@@ -146,9 +143,7 @@ func TestFaultOfATokenThatCouldNotBeSignedSaysSo(t *testing.T) {
 	err = client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {})
 	_, text := Fault(s.cluster(), err, "")
 	expect.That(t, len(s.requests) == 0, "%d requests without a token", len(s.requests))
-	if !strings.Contains(text, "the SSO session has expired") || strings.Contains(text, "did not answer") || !strings.Contains(text, "token") {
-		t.Errorf("a person is told: %s", text)
-	}
+	expect.That(t, strings.Contains(text, "the SSO session has expired") && !strings.Contains(text, "did not answer") && strings.Contains(text, "token"), "a person is told: %s", text)
 }
 
 // Without an endpoint nobody can have answered.
@@ -176,7 +171,6 @@ func TestFaultOfCredentialsThatDoNotComeDoesNotBlameTheEndpoint(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	err = client.Nodes(ctx, roll.Watch{}, func(roll.Node) {}, func() {})
-	if kind, text := Fault(s.cluster(), err, ""); kind != roll.GapTimeout || strings.Contains(text, "endpoint") || !strings.Contains(text, "token") {
-		t.Errorf("%s: a person is told: %s", kind, text)
-	}
+	kind, text := Fault(s.cluster(), err, "")
+	expect.That(t, kind == roll.GapTimeout && !strings.Contains(text, "endpoint") && strings.Contains(text, "token"), "%s: a person is told: %s", kind, text)
 }

@@ -117,9 +117,8 @@ func TestFaultOfWhatWasNotCaptured(t *testing.T) {
 	demo := roll.Cluster{ID: roll.ClusterID{Name: "demo"}}
 	_, err := c.printed(t.Context(), EventsOfNode("n"))
 	kind, text := Fault(demo, err, "")
-	if want := "the listing of events of node n of demo was not made: k8s-events.json: it was not captured"; kind != roll.GapFailed || text != want {
-		t.Errorf("%s: %s", kind, text)
-	}
+	want := "the listing of events of node n of demo was not made: k8s-events.json: it was not captured"
+	expect.That(t, kind == roll.GapFailed && text == want, "%s: %s", kind, text)
 	expect.That(t, !errors.Is(err, ErrGone) && errors.Is(err, ErrNotCaptured), "got %v", err)
 	_, err = c.NodeClaims(t.Context(), []string{"default"})
 	expect.That(t, !errors.Is(err, ErrNoNodeClaims) && errors.Is(err, ErrNotCaptured), "got %v", err)
@@ -130,7 +129,6 @@ func TestTheHostOfATransportInMemoryIsNeverLookedUp(t *testing.T) {
 	if _, _, err := list(t, c); err != nil {
 		t.Fatal(err)
 	}
-	if r := m.requests[0]; r.URL.Host != "in-memory.invalid" || r.Header.Get("Accept") != applicationJSON || r.Header.Get("Authorization") != "" {
-		t.Errorf("%s with %v", r.URL, r.Header)
-	}
+	r := m.requests[0]
+	expect.That(t, r.URL.Host == "in-memory.invalid" && r.Header.Get("Accept") == applicationJSON && r.Header.Get("Authorization") == "", "%s with %v", r.URL, r.Header)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -24,9 +25,8 @@ func TestWhatAnItemWasDecodedIntoIsRemembered(t *testing.T) {
 		t.Errorf("as another type: %v, %v", other, err)
 	}
 	for range 2 {
-		if v, err := Decode[kind](i); err == nil {
-			t.Errorf("as what it is not: %+v", v)
-		}
+		v, err := Decode[kind](i)
+		expect.That(t, err != nil, "as what it is not: %+v", v)
 	}
 	less, err := i.trim(trimPod)
 	if err != nil || strings.Contains(string(less.JSON()), "s3cret") || !strings.Contains(string(i.JSON()), "s3cret") {

@@ -32,13 +32,10 @@ func TestListsTheNodeClaimsOfSomePoolsInPages(t *testing.T) {
 	}
 	got, err := s.client(t).NodeClaims(t.Context(), []string{"gpu", "default"})
 	must.That(t, err == nil && len(got.Of) == 734, "%d NodeClaims, %v", len(got.Of), err)
-	if c := got.Of["i-00000000000000001"]; c.Name != "gpu-1" {
-		t.Errorf("got %+v", c)
-	}
+	c := got.Of["i-00000000000000001"]
+	expect.That(t, c.Name == "gpu-1", "got %+v", c)
 	for _, q := range s.queries() {
-		if q.Get("limit") != "500" || q.Get("labelSelector") != "karpenter.sh/nodepool in (default,gpu)" || q.Has("resourceVersion") {
-			t.Errorf("asked with %v", q)
-		}
+		expect.That(t, q.Get("limit") == "500" && q.Get("labelSelector") == "karpenter.sh/nodepool in (default,gpu)" && !q.Has("resourceVersion"), "asked with %v", q)
 	}
 	expect.That(t, len(s.requests) == 2, "%d requests", len(s.requests))
 }
@@ -77,13 +74,9 @@ func TestReadsOfANodeClaim(t *testing.T) {
 		},
 		"i-00000000000000002": {Name: "default-2", UID: "uid", DeletedAt: turned},
 	}
-	if diff := cmp.Diff(want, got.Of); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, got.Of, want, "got.Of")
 	launches := map[string]Launch{"default": {Created: turned, Failed: turned, Message: "LaunchFailed: no such image"}}
-	if diff := cmp.Diff(launches, got.Latest); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, got.Latest, launches, "got.Latest")
 }
 
 func TestListsTheNodeClaimsThatAreDeleted(t *testing.T) {
@@ -100,9 +93,8 @@ func TestListsTheNodeClaimsThatAreDeleted(t *testing.T) {
 		{Name: "gpu-2", UID: "uid", Instance: "i-00000000000000002", Group: "nodepool/gpu", Owner: roll.OwnerKarpenter, DeletedAt: turned, Finalizers: []string{"karpenter.sh/termination"}},
 		{Name: "-3", UID: "uid", Group: roll.GroupNone, Owner: roll.OwnerKarpenter, DeletedAt: turned},
 	}
-	if diff := cmp.Diff(want, got.Deleting); diff != "" || len(got.Of) != 0 {
-		t.Errorf("of %v (-want +got)\n%s", got.Of, diff)
-	}
+	diff := cmp.Diff(want, got.Deleting)
+	expect.That(t, diff == "" && len(got.Of) == 0, "of %v (-want +got)\n%s", got.Of, diff)
 	if _, err := newAPIServer(t).client(t).NodeClaims(t.Context(), nil); !errors.Is(err, ErrNoNodeClaims) {
 		t.Errorf("a cluster without Karpenter: %v", err)
 	}
@@ -132,9 +124,8 @@ func TestOfLaunchesOfTheSameTimeTheFailedOneCounts(t *testing.T) {
 		s := newAPIServer(t)
 		s.groups, s.claims = []string{"karpenter.sh"}, tt.claims
 		got, err := s.client(t).NodeClaims(t.Context(), []string{"default"})
-		if l, known := got.Latest["default"]; err != nil || !known || l.Failed.IsZero() == tt.failed {
-			t.Errorf("%s: %+v, %v", name, got.Latest, err)
-		}
+		l, known := got.Latest["default"]
+		expect.That(t, err == nil && known && l.Failed.IsZero() != tt.failed, "%s: %+v, %v", name, got.Latest, err)
 	}
 }
 
@@ -175,9 +166,7 @@ func TestAClusterWithoutNodeClaims(t *testing.T) {
 		}
 		tt.arrange(s)
 		got, err := s.client(t).NodeClaims(t.Context(), []string{"default"})
-		if len(got.Of) != 0 || errors.Is(err, ErrNoNodeClaims) != tt.none || err == nil || !strings.Contains(err.Error(), tt.err) {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
+		expect.That(t, len(got.Of) == 0 && errors.Is(err, ErrNoNodeClaims) == tt.none && err != nil && strings.Contains(err.Error(), tt.err), "%s: %v, %v", name, got, err)
 	}
 }
 
@@ -192,9 +181,8 @@ func TestAListingOfNodeClaimsThatTheServerDropsBeginsOnceMore(t *testing.T) {
 		s.refuse(http.StatusGone, metav1.StatusReasonExpired, "too old")(w, r)
 	}
 	got, err := s.client(t).NodeClaims(t.Context(), []string{"default"})
-	if _, stale := got.Of["i-00000000000000000"]; err != nil || len(got.Of) != 599 || stale {
-		t.Errorf("%d NodeClaims, %v", len(got.Of), err)
-	}
+	_, stale := got.Of["i-00000000000000000"]
+	expect.That(t, err == nil && len(got.Of) == 599 && !stale, "%d NodeClaims, %v", len(got.Of), err)
 }
 
 func TestFaultOfTheListingOfNodeClaims(t *testing.T) {
@@ -211,7 +199,6 @@ func TestNodePoolsThatCannotBe(t *testing.T) {
 		expect.Equal(t, ValidPool(name), want, "ValidPool(%q) is", name)
 	}
 	s := newAPIServer(t)
-	if _, err := s.client(t).NodeClaims(t.Context(), []string{"a b"}); err == nil || len(s.requests) != 0 {
-		t.Errorf("%d requests, %v", len(s.requests), err)
-	}
+	_, err := s.client(t).NodeClaims(t.Context(), []string{"a b"})
+	expect.That(t, err != nil && len(s.requests) == 0, "%d requests, %v", len(s.requests), err)
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/roll"
@@ -29,12 +28,9 @@ func TestNodePoolsHaveTheOwnerOfTheirNodeClass(t *testing.T) {
 	}
 	got, err := s.client(t).NodePools(t.Context())
 	must.Succeed(t, err)
-	if diff := cmp.Diff(map[string]roll.Owner{"default": roll.OwnerKarpenter, "general-purpose": roll.OwnerAutoMode}, got.Owners); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	if l := got.Unready["general-purpose"]; len(got.Unready) != 1 || l.Owner != roll.OwnerAutoMode || l.Message != "NodeClassReady is False (UnhealthyDependents): SubnetsReady=False" {
-		t.Errorf("%+v", got.Unready)
-	}
+	expect.Same(t, got.Owners, map[string]roll.Owner{"default": roll.OwnerKarpenter, "general-purpose": roll.OwnerAutoMode}, "got.Owners")
+	l := got.Unready["general-purpose"]
+	expect.That(t, len(got.Unready) == 1 && l.Owner == roll.OwnerAutoMode && l.Message == "NodeClassReady is False (UnhealthyDependents): SubnetsReady=False", "%+v", got.Unready)
 }
 
 // A validation that waits for other conditions says nothing beside them, and what does not decide
@@ -58,8 +54,6 @@ func TestUnmetConditions(t *testing.T) {
 		must.Succeed(t, json.Unmarshal([]byte(`{"status": {"conditions": `+tt.conditions+`}}`), &p))
 		before := slices.Clone(p.Status.Conditions)
 		expect.Equal(t, quoted(unmet(&p, tt.types...)), tt.want, "%s", name)
-		if !slices.EqualFunc(before, p.Status.Conditions, func(a, b metav1.Condition) bool { return a == b }) {
-			t.Errorf("%s: the conditions were changed", name)
-		}
+		expect.That(t, slices.EqualFunc(before, p.Status.Conditions, func(a, b metav1.Condition) bool { return a == b }), "%s: the conditions were changed", name)
 	}
 }

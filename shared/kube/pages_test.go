@@ -112,9 +112,8 @@ func TestPagesInMemoryTellWhatTheirJSONDoes(t *testing.T) {
 		p.asked = nil
 		got, restarts, err := list(t, c)
 		must.That(t, err == nil && restarts == 0, "%d restarts, %v", restarts, err)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-as JSON +as pages)\n%s", diff)
-		}
+		diff := cmp.Diff(want, got)
+		expect.That(t, diff == "", "(-as JSON +as pages)\n%s", diff)
 		expect.Same(t, p.asked, []string{`500 after ""`, `500 after "500"`, `500 after "1000"`}, "asked for")
 	}
 }
@@ -123,13 +122,10 @@ func TestPagesInMemoryBeginOnceMoreWhenTheirListIsGone(t *testing.T) {
 	gone := apierrors.NewResourceExpired("too old")
 	p := &paged{nodes: manyNodes(1201), fails: map[int]error{3: gone}}
 	nodes, restarts, err := list(t, overPages(t, p))
-	if err != nil || restarts != 1 || len(nodes) != 1201 || len(p.asked) != 6 {
-		t.Errorf("%d nodes, %d restarts, asked for %q, %v", len(nodes), restarts, p.asked, err)
-	}
+	expect.That(t, err == nil && restarts == 1 && len(nodes) == 1201 && len(p.asked) == 6, "%d nodes, %d restarts, asked for %q, %v", len(nodes), restarts, p.asked, err)
 	p = &paged{nodes: manyNodes(1201), fails: map[int]error{2: gone, 4: gone}}
-	if _, restarts, err = list(t, overPages(t, p)); !apierrors.IsResourceExpired(err) || restarts != 1 {
-		t.Errorf("%d restarts, %v", restarts, err)
-	}
+	_, restarts, err = list(t, overPages(t, p))
+	expect.That(t, apierrors.IsResourceExpired(err) && restarts == 1, "%d restarts, %v", restarts, err)
 }
 
 // A fault has the same meaning whether or not a page came as JSON.
@@ -158,12 +154,9 @@ func TestPagesInMemoryFailLikeRequests(t *testing.T) {
 		_, _, got := list(t, overPages(t, &paged{fails: map[int]error{1: failed}}))
 		kind, text := Fault(demo, got, "")
 		wantKind, wantText := Fault(demo, want, "")
-		if kind != wantKind || text != wantText || Refused(got) != Refused(want) {
-			t.Errorf("%s:\n%s: %s\nas JSON\n%s: %s", name, kind, text, wantKind, wantText)
-		}
-		if a, b := strings.Split(got.Error(), "?")[0], strings.Split(want.Error(), "?")[0]; a != b {
-			t.Errorf("%s: %q, as JSON %q", name, a, b)
-		}
+		expect.That(t, kind == wantKind && text == wantText && Refused(got) == Refused(want), "%s:\n%s: %s\nas JSON\n%s: %s", name, kind, text, wantKind, wantText)
+		a, b := strings.Split(got.Error(), "?")[0], strings.Split(want.Error(), "?")[0]
+		expect.That(t, a == b, "%s: %q, as JSON %q", name, a, b)
 	}
 }
 
@@ -210,9 +203,8 @@ func TestItemsInMemoryTellWhatTheirJSONDoes(t *testing.T) {
 		inJSON, m := over(t, saying(http.StatusOK, `{"apiVersion":"v1","kind":"List","items":[`+strings.Join(items, ",")+`]}`))
 		want, err := inJSON.printed(t.Context(), q)
 		must.That(t, err == nil, "%s: %v", q, err)
-		if diff := cmp.Diff(string(want), string(got)); diff != "" || strings.Contains(string(got), "s3cret") {
-			t.Errorf("%s (-as JSON +as items)\n%s", q, diff)
-		}
+		diff := cmp.Diff(string(want), string(got))
+		expect.That(t, diff == "" && !strings.Contains(string(got), "s3cret"), "%s (-as JSON +as items)\n%s", q, diff)
 		if last := len(l.asked) - 1; len(items) > 0 && (last != 1 || l.asked[1] != m.paths()[0]+` after "2"`) {
 			t.Errorf("%s: asked for %q, as JSON for %q", q, l.asked, m.paths())
 		}
@@ -242,9 +234,8 @@ func TestItemsInMemoryFailLikeRequests(t *testing.T) {
 		_, got := overItems(t, &listed{fails: failed}).printed(t.Context(), PodsOf("n"))
 		kind, text := Fault(demo, got, "")
 		wantKind, wantText := Fault(demo, want, "")
-		if a, b := strings.Split(got.Error(), "?")[0], strings.Split(want.Error(), "?")[0]; kind != wantKind || text != wantText || a != b {
-			t.Errorf("%s:\n%v\nas JSON\n%v", name, got, want)
-		}
+		a, b := strings.Split(got.Error(), "?")[0], strings.Split(want.Error(), "?")[0]
+		expect.That(t, kind == wantKind && text == wantText && a == b, "%s:\n%v\nas JSON\n%v", name, got, want)
 	}
 	c := overItems(t, &listed{fails: apierrors.NewGenericServerResponse(http.StatusNotFound, http.MethodGet, schema.GroupResource{}, "", "404 page not found", 0, true)})
 	if _, err := c.printed(t.Context(), NodeClaimsOf("default")); !errors.Is(err, ErrNoNodeClaims) {
@@ -260,7 +251,6 @@ func TestItemsInMemoryFailLikeRequests(t *testing.T) {
 		t.Errorf("after the end: %v, asked for %q", err, l.asked)
 	}
 	large := &listed{items: []string{strings.Repeat(" ", maxAnswer) + "{}"}}
-	if _, err := overItems(t, large).printed(t.Context(), EventsOfNode("n")); !errors.Is(err, errTooLarge) {
-		t.Errorf("too large: %v", err)
-	}
+	_, err := overItems(t, large).printed(t.Context(), EventsOfNode("n"))
+	expect.That(t, errors.Is(err, errTooLarge), "too large: %v", err)
 }

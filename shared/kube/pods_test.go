@@ -94,9 +94,8 @@ func TestWhatASilentNodeRuns(t *testing.T) {
 	for name, tt := range tests {
 		got, err := silent{podsPath: tt.pod}.read(t)
 		want := roll.NodePods{Read: roll.Yes, Pods: tt.want, BudgetsRead: roll.Yes, VolumesRead: roll.Yes}
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
-		}
+		diff := cmp.Diff(want, got)
+		expect.That(t, diff == "" && err == nil, "%s: %v (-want +got)\n%s", name, err, diff)
 	}
 }
 
@@ -228,9 +227,8 @@ func TestBudgetsOfWhatASilentNodeRuns(t *testing.T) {
 		"counted, and some are not":   {running("p", "ReplicaSet", "", "", "False"), budget(app, disruption("True", "SufficientPods")), counts(0)},
 	} {
 		got, err := silent{podsPath: tt.pod, budgetsPath: tt.budget}.read(t)
-		if diff := cmp.Diff(tt.want, got.Budgets); diff != "" || err != nil {
-			t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
-		}
+		diff := cmp.Diff(tt.want, got.Budgets)
+		expect.That(t, diff == "" && err == nil, "%s: %v (-want +got)\n%s", name, err, diff)
 	}
 }
 
@@ -276,9 +274,8 @@ func TestVolumesOnTheDisksOfASilentNode(t *testing.T) {
 		if !tt.want {
 			want = nil
 		}
-		if diff := cmp.Diff(want, got.LocalVolumes); diff != "" || err != nil {
-			t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
-		}
+		diff := cmp.Diff(want, got.LocalVolumes)
+		expect.That(t, diff == "" && err == nil, "%s: %v (-want +got)\n%s", name, err, diff)
 	}
 }
 
@@ -289,9 +286,8 @@ func TestWhatKeepsTheNodeAndIsAttachedToIt(t *testing.T) {
 		Read: roll.Yes, Attached: []string{"vol-0abc", "vol-0def"},
 		BudgetsRead: roll.Yes, VolumesRead: roll.Yes,
 	}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got)\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, got)
+	expect.That(t, diff == "" && err == nil, "%v (-want +got)\n%s", err, diff)
 }
 
 // If there are more pods like a kept one than can be read, nothing proves that it was replaced, and

@@ -33,9 +33,8 @@ func sound(t *testing.T, n *corev1.Node, got roll.Node) {
 		t.Fatalf("%+v\nof %+v", got, n)
 	}
 	if got.Instance != "" {
-		if _, ok := roll.ParseInstanceID(string(got.Instance)); !ok {
-			t.Fatalf("%q is no instance id", got.Instance)
-		}
+		_, ok := roll.ParseInstanceID(string(got.Instance))
+		must.That(t, ok, "%q is no instance id", got.Instance)
 	}
 	for _, c := range got.Conditions {
 		must.That(t, c.Type != "Ready", "Ready is kept twice: %+v", got)
@@ -105,9 +104,8 @@ func TestSinceWhenTheKubeletHasReported(t *testing.T) {
 			}
 			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeConditionType(kind), Status: corev1.ConditionStatus(status), LastTransitionTime: metav1.NewTime(at)})
 		}
-		if got := (&projector{}).node(nodeOf(n)).Reporting; !got.Equal(tt.want) {
-			t.Errorf("%s: %s, want %s", name, got, tt.want)
-		}
+		got := (&projector{}).node(nodeOf(n)).Reporting
+		expect.That(t, got.Equal(tt.want), "%s: %s, want %s", name, got, tt.want)
 	}
 }
 
@@ -210,9 +208,8 @@ func TestAConditionsReasonIsBounded(t *testing.T) {
 		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue, Reason: strings.Repeat("x", 140_000)},
 	}}}
 	got := (&projector{}).node(nodeOf(n))
-	if r := got.Ready.Reason; len(r) > reasonLength+len("…") || !utf8.ValidString(r) || !strings.HasSuffix(r, "…") {
-		t.Errorf("Ready: %d bytes", len(r))
-	}
+	r := got.Ready.Reason
+	expect.That(t, len(r) <= reasonLength+len("…") && utf8.ValidString(r) && strings.HasSuffix(r, "…"), "Ready: %d bytes", len(r))
 	if len(got.Conditions) != 1 || len(got.Conditions[0].Reason) > reasonLength+len("…") {
 		t.Errorf("conditions %d, the first reason has %d bytes", len(got.Conditions), len(got.Conditions[0].Reason))
 	}

@@ -72,9 +72,7 @@ func TestGrantsAreRevokedBindingsFirst(t *testing.T) {
 	g := grants{rbac + "/clusterroles/rollcall-viewer": "1", rbac + "/clusterrolebindings/rollcall-viewer": "2", rbac + "/namespaces/kube-system/roles/rollcall-viewer": "3", rbac + "/clusterroles/view": "4"}
 	c := grantsClient(t, g)
 	found, err := c.Grants(t.Context())
-	if err != nil || fmt.Sprint(found) != "[ClusterRoleBinding rollcall-viewer ClusterRole rollcall-viewer Role kube-system/rollcall-viewer]" {
-		t.Fatalf("%v, %v", found, err)
-	}
+	must.That(t, err == nil && fmt.Sprint(found) == "[ClusterRoleBinding rollcall-viewer ClusterRole rollcall-viewer Role kube-system/rollcall-viewer]", "%v, %v", found, err)
 	for _, some := range found {
 		expect.Succeed(t, c.Revoke(t.Context(), some))
 	}
@@ -89,7 +87,6 @@ func TestGrantsAreRevokedBindingsFirst(t *testing.T) {
 
 func TestAGrantThatCannotBeReadIsNotAbsent(t *testing.T) {
 	c := grantsClient(t, grants{"/apis/rbac.authorization.k8s.io/v1/clusterroles/rollcall-viewer": "denied"})
-	if found, err := c.Grants(t.Context()); err == nil {
-		t.Errorf("found %v", found)
-	}
+	found, err := c.Grants(t.Context())
+	expect.That(t, err != nil, "found %v", found)
 }

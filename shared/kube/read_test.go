@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/roll"
@@ -80,9 +79,8 @@ func TestEveryQuestionIsAnsweredInTheShapeOfKubectl(t *testing.T) {
 			if r.Method != http.MethodGet || r.Header.Get("Accept") != applicationJSON {
 				t.Errorf("%s: %s, accepting %q", q, r.Method, r.Header.Get("Accept"))
 			}
-			if limit := r.URL.Query().Get("limit"); (limit == "500") == q.single() {
-				t.Errorf("%s: asked with the limit %q", q, limit)
-			}
+			limit := r.URL.Query().Get("limit")
+			expect.That(t, (limit == "500") != q.single(), "%s: asked with the limit %q", q, limit)
 		}
 		document := strings.Join(answers, ",")
 		if !q.single() {
@@ -122,9 +120,8 @@ func TestAnEmptyListIsOne(t *testing.T) {
 	for _, body := range []string{`{"kind":"PodList","apiVersion":"v1","items":null}`, `{"kind":"List","apiVersion":"v1","items":[]}`} {
 		c, _ := over(t, saying(http.StatusOK, body))
 		got, err := c.printed(t.Context(), PodsOf("n"))
-		if want := `{"apiVersion":"v1","items":[],"kind":"List","metadata":{"resourceVersion":""}}`; err != nil || string(got) != want {
-			t.Errorf("%s, %v", got, err)
-		}
+		want := `{"apiVersion":"v1","items":[],"kind":"List","metadata":{"resourceVersion":""}}`
+		expect.That(t, err == nil && string(got) == want, "%s, %v", got, err)
 	}
 }
 
@@ -181,9 +178,8 @@ func TestReadsEveryPageAndBeginsOnceMoreWhenTheServerDropsTheListing(t *testing.
 		name, _, _ := strings.Cut(part, `"`)
 		names = append(names, name)
 	}
-	if want := []string{"first-2", "second", "third"}; err != nil || !slices.Equal(names, want) || len(m.requests) != 6 {
-		t.Errorf("%v, %v after %d requests", names, err, len(m.requests))
-	}
+	want := []string{"first-2", "second", "third"}
+	expect.That(t, err == nil && slices.Equal(names, want) && len(m.requests) == 6, "%v, %v after %d requests", names, err, len(m.requests))
 }
 
 func TestAnAnswerThatIsTooLargeIsGivenUp(t *testing.T) {
@@ -210,19 +206,15 @@ func TestAnAnswerThatIsTooLargeIsGivenUp(t *testing.T) {
 	for name, tt := range tests {
 		c, m := over(t, func(r *http.Request) (int, string, error) { return http.StatusOK, page(r, tt.kind, tt.pages), nil })
 		got, err := c.printed(t.Context(), tt.question)
-		if (err == nil) != tt.fits || (got == nil) == tt.fits || len(m.requests) != tt.requests {
-			t.Errorf("%s: %d bytes after %d requests, %v", name, len(got), len(m.requests), err)
-		}
+		expect.That(t, (err == nil) == tt.fits && (got == nil) != tt.fits && len(m.requests) == tt.requests, "%s: %d bytes after %d requests, %v", name, len(got), len(m.requests), err)
 		if !tt.fits {
-			if _, text := Fault(roll.Cluster{ID: roll.ClusterID{Name: "demo"}}, err, ""); text != "the listing of pods of node n of demo failed: "+errTooLarge.Error() {
-				t.Errorf("%s: a person is told: %s", name, text)
-			}
+			_, text := Fault(roll.Cluster{ID: roll.ClusterID{Name: "demo"}}, err, "")
+			expect.That(t, text == "the listing of pods of node n of demo failed: "+errTooLarge.Error(), "%s: a person is told: %s", name, text)
 		}
 	}
 	c, _ := over(t, saying(http.StatusOK, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"`+strings.Repeat("x", maxAnswer)+`"}}`))
-	if _, err := c.printed(t.Context(), ANode("n")); !errors.Is(err, errTooLarge) {
-		t.Errorf("one object: %v", err)
-	}
+	_, err := c.printed(t.Context(), ANode("n"))
+	expect.That(t, errors.Is(err, errTooLarge), "one object: %v", err)
 }
 
 // A 404 is about the object only if the API server looked it up.
@@ -265,9 +257,7 @@ func TestWhatIsNotThere(t *testing.T) {
 		got, err := c.printed(t.Context(), tt.question)
 		expect.That(t, got == nil && err != nil && strings.Contains(err.Error(), tt.err), "%s: %s, %v", name, got, err)
 		for _, known := range []error{ErrGone, ErrNoNodeClaims, ErrNoEC2NodeClasses} {
-			if errors.Is(err, known) != errors.Is(tt.is, known) {
-				t.Errorf("%s: %v is %v: %v", name, err, known, errors.Is(err, known))
-			}
+			expect.Equal(t, errors.Is(err, known), errors.Is(tt.is, known), "%s: %v is %v", name, err, known)
 		}
 	}
 }
@@ -312,9 +302,8 @@ func TestFaultOfAReadingNamesVerbAndResource(t *testing.T) {
 		return http.StatusForbidden, refused, nil
 	})
 	_, err := c.printed(t.Context(), Webhooks())
-	if _, text := Fault(demo, err, ""); !strings.Contains(text, "list validatingwebhookconfigurations.admissionregistration.k8s.io:") {
-		t.Errorf("the second half of a question: %s", text)
-	}
+	_, text := Fault(demo, err, "")
+	expect.That(t, strings.Contains(text, "list validatingwebhookconfigurations.admissionregistration.k8s.io:"), "the second half of a question: %s", text)
 }
 
 func TestFaultOfAReading(t *testing.T) {
@@ -409,9 +398,8 @@ func TestAnAnswerThatIsSomethingElseIsAnError(t *testing.T) {
 	}
 	for name, tt := range tests {
 		c, _ := over(t, saying(http.StatusOK, tt.body))
-		if got, err := c.printed(t.Context(), tt.question); err == nil || got != nil || !strings.Contains(err.Error(), "is not what it should be: ") {
-			t.Errorf("%s: %s, %v", name, got, err)
-		}
+		got, err := c.printed(t.Context(), tt.question)
+		expect.That(t, err != nil && got == nil && strings.Contains(err.Error(), "is not what it should be: "), "%s: %s, %v", name, got, err)
 	}
 }
 
@@ -463,17 +451,12 @@ func TestReadSpeaksJSONWithAnAPIServerThatPrefersOtherwise(t *testing.T) {
 		}
 	}
 	must.Succeed(t, json.Unmarshal(got, &answer))
-	if n := len(answer.Items); n != 1201 || len(s.requests) != 3 {
-		t.Fatalf("%d nodes in %d requests", n, len(s.requests))
-	}
+	n := len(answer.Items)
+	must.That(t, n == 1201 && len(s.requests) == 3, "%d nodes in %d requests", n, len(s.requests))
 	want := answer.Items[1200]
 	want.APIVersion, want.Kind, want.Metadata.Name = "v1", "Node", "node-1200"
-	if diff := cmp.Diff(want, answer.Items[1200]); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, answer.Items[1200], want, "answer.Items[1200]")
 	for _, r := range s.requests {
-		if r.Header.Get("Accept") != applicationJSON {
-			t.Errorf("accepts %q", r.Header.Get("Accept"))
-		}
+		expect.Equal(t, r.Header.Get("Accept"), applicationJSON, "accepts")
 	}
 }

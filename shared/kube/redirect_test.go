@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // A connection that is lost before the answer, as when an API server stops, is no answer.
@@ -39,19 +40,14 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 		c := s.client(t)
 		reading := c.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {})
 		for what, err := range map[string]error{"list": reading, "delete": c.DeleteNode(t.Context(), "node-1", "uid-1"), "cordon": c.Cordon(t.Context(), "node-1", "uid-1", "order-1")} {
-			if err == nil {
-				t.Errorf("%d: the %s succeeded", code, what)
-			}
+			expect.That(t, err != nil, "%d: the %s succeeded", code, what)
 		}
 		if reading == nil {
 			continue
 		}
 		kind, said := Fault(s.cluster(), reading, "")
-		if kind != roll.GapClusterUnreachable || !strings.Contains(said, "redirects to "+other.URL) {
-			t.Errorf("%d: %s: %s", code, kind, said)
-		}
+		expect.That(t, kind == roll.GapClusterUnreachable && strings.Contains(said, "redirects to "+other.URL), "%d: %s: %s", code, kind, said)
 	}
-	if n := elsewhere.Load(); n > 0 {
-		t.Errorf("%d requests went elsewhere", n)
-	}
+	n := elsewhere.Load()
+	expect.That(t, n <= 0, "%d requests went elsewhere", n)
 }

@@ -40,8 +40,7 @@ func TestWhatSelectorsSelect(t *testing.T) {
 		expect.That(t, err == nil && len(got) == 1 == tt.want, "%q and %q: %v, want %v", tt.labels, tt.fields, err, tt.want)
 	}
 	for _, bad := range []struct{ labels, fields string }{{"a in (", ""}, {"", "spec.nodeName"}, {"", "metadata.uid=1"}} {
-		if _, err := selected(of, resourcePod, "", metav1.ListOptions{LabelSelector: bad.labels, FieldSelector: bad.fields}); err == nil {
-			t.Errorf("%q and %q: no error", bad.labels, bad.fields)
-		}
+		_, err := selected(of, resourcePod, "", metav1.ListOptions{LabelSelector: bad.labels, FieldSelector: bad.fields})
+		expect.That(t, err != nil, "%q and %q: no error", bad.labels, bad.fields)
 	}
 }

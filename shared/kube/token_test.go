@@ -65,15 +65,12 @@ func TestTokensNameTheRegionsOwnSTSWhateverTheEnvironmentSays(t *testing.T) {
 		must.Succeed(t, err)
 		u := presigned(t, token)
 		q := u.Query()
-		if u.Scheme != "https" || u.Host != tt.host {
-			t.Errorf("%s: the token goes to %s://%s, want https://%s", tt.region, u.Scheme, u.Host, tt.host)
-		}
+		expect.That(t, u.Scheme == "https" && u.Host == tt.host, "%s: the token goes to %s://%s, want https://%s", tt.region, u.Scheme, u.Host, tt.host)
 		if q.Get("Action") != "GetCallerIdentity" || !strings.Contains(q.Get("X-Amz-Credential"), "/"+tt.region+"/sts/") || q.Get("X-Amz-Security-Token") != "session" {
 			t.Errorf("%s: %v", tt.region, q)
 		}
-		if signed := strings.Split(q.Get("X-Amz-SignedHeaders"), ";"); !slices.Contains(signed, "x-k8s-aws-id") || !slices.Contains(signed, "host") {
-			t.Errorf("%s: signed headers %v", tt.region, signed)
-		}
+		signed := strings.Split(q.Get("X-Amz-SignedHeaders"), ";")
+		expect.That(t, slices.Contains(signed, "x-k8s-aws-id") && slices.Contains(signed, "host"), "%s: signed headers %v", tt.region, signed)
 	}
 }
 
@@ -91,9 +88,8 @@ func TestTokensAreTheAuthenticators(t *testing.T) {
 			if err != nil || got != want.Token {
 				t.Errorf("%s: %v, %v, want %v", region, presigned(t, got), err, presigned(t, want.Token))
 			}
-			if ends := tokens.tokens["demo"].expires; !ends.Equal(want.Expiration) {
-				t.Errorf("%s: it ends at %s, want %s", region, ends, want.Expiration)
-			}
+			ends := tokens.tokens["demo"].expires
+			expect.That(t, ends.Equal(want.Expiration), "%s: it ends at %s, want %s", region, ends, want.Expiration)
 		}
 	})
 }
@@ -128,9 +124,8 @@ func TestATokenIsReusedUntilNearItsEnd(t *testing.T) {
 			made, err := time.Parse("20060102T150405Z", presigned(t, token).Query().Get("X-Amz-Date"))
 			must.Succeed(t, err)
 			expect.Equal(t, made.Sub(began), tt.made, "after %s: the token was made after", tt.after)
-			if left := time.Until(made.Add(15 * time.Minute)); left < margin {
-				t.Errorf("after %s: the token is good for %s more, want %s at least", tt.after, left, margin)
-			}
+			left := time.Until(made.Add(15 * time.Minute))
+			expect.That(t, left >= margin, "after %s: the token is good for %s more, want %s at least", tt.after, left, margin)
 		}
 	})
 }
@@ -144,9 +139,8 @@ func TestAContextThatIsOverEndsTheWaitForCredentials(t *testing.T) {
 	})})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := tokens.Token(ctx, "demo"); !errors.Is(err, context.Canceled) || err.Error() != "no token could be signed for cluster demo: context canceled" {
-		t.Errorf("got %v", err)
-	}
+	_, err := tokens.Token(ctx, "demo")
+	expect.That(t, errors.Is(err, context.Canceled) && err.Error() == "no token could be signed for cluster demo: context canceled", "got %v", err)
 }
 
 func TestATokenThatCannotBeSignedIsNotKept(t *testing.T) {
@@ -161,9 +155,8 @@ func TestATokenThatCannotBeSignedIsNotKept(t *testing.T) {
 		t.Errorf("got %q, %v", token, err)
 	}
 	fail = false
-	if token, err := tokens.Token(t.Context(), "demo"); err != nil || token == "" {
-		t.Errorf("got %q, %v", token, err)
-	}
+	token, err := tokens.Token(t.Context(), "demo")
+	expect.That(t, err == nil && token != "", "got %q, %v", token, err)
 }
 
 func TestEveryRequestCarriesTheToken(t *testing.T) {
@@ -176,9 +169,7 @@ func TestEveryRequestCarriesTheToken(t *testing.T) {
 	must.Succeed(t, err)
 	for n, r := range s.requests {
 		expect.List(t, r.Header.Values("Authorization"), []string{"Bearer " + want}, "request %d: Authorization", n+1)
-		if r.Header.Get("User-Agent") != "rollcall/1.2.3" {
-			t.Errorf("request %d comes from %q", n+1, r.Header.Get("User-Agent"))
-		}
+		expect.Equal(t, r.Header.Get("User-Agent"), "rollcall/1.2.3", "request %d comes from", n+1)
 	}
 	expect.That(t, len(s.requests) == 3, "%d requests, want 3", len(s.requests))
 }

@@ -94,9 +94,8 @@ func TestDaemonSetsLeaveThePackageWithoutTheirSecrets(t *testing.T) {
 	must.Succeed(t, err)
 	text, err := json.Marshal(trimmed)
 	must.Succeed(t, err)
-	if diff := cmp.Diff(`{"kind":"DaemonSet",`+trimmedDaemonSet[1:], strings.Replace(string(text), `,"managedFields":[{"manager":"SECRET"}]`, "", 1)); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	diff := cmp.Diff(`{"kind":"DaemonSet",`+trimmedDaemonSet[1:], strings.Replace(string(text), `,"managedFields":[{"manager":"SECRET"}]`, "", 1))
+	expect.That(t, diff == "", "(-want +got)\n%s", diff)
 }
 
 func TestPodsLeaveThePackageWithoutTheirSecrets(t *testing.T) {
@@ -113,9 +112,7 @@ func TestPodsLeaveThePackageWithoutTheirSecrets(t *testing.T) {
 		var want any
 		must.Succeed(t, json.Unmarshal(got, &answer))
 		must.Succeed(t, json.Unmarshal([]byte(trimmedPod), &want))
-		if diff := cmp.Diff([]any{want}, answer.Items); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
+		expect.Same(t, answer.Items, []any{want}, "answer.Items")
 	}
 }
 
@@ -158,9 +155,8 @@ func FuzzWhateverAPodHolds(f *testing.F) {
 			return v
 		}
 		each := func(o object, field string, holds func(object)) {
-			if err := eachObject(o[field], func(o object) error { holds(o); return nil }); err != nil {
-				t.Fatalf("%s: %v", field, err)
-			}
+			err := eachObject(o[field], func(o object) error { holds(o); return nil })
+			must.That(t, err == nil, "%s: %v", field, err)
 		}
 		kept := func(only []string) func(object) {
 			return func(o object) {

@@ -126,9 +126,8 @@ func TestANodeIsTaintedAsOutOfService(t *testing.T) {
 func TestAChangeIsMadeAnewWhenTheNodeChangedMeanwhile(t *testing.T) {
 	s := newAPIServer(t, worker(nil))
 	s.before[2] = func() { s.nodes[0].ResourceVersion = "8" }
-	if err := s.client(t).Cordon(t.Context(), "worker", "uid-1", "order-1"); err != nil || !s.nodes[0].Spec.Unschedulable {
-		t.Errorf("%v, %+v", err, s.nodes[0])
-	}
+	err := s.client(t).Cordon(t.Context(), "worker", "uid-1", "order-1")
+	expect.That(t, err == nil && s.nodes[0].Spec.Unschedulable, "%v, %+v", err, s.nodes[0])
 	expect.That(t, len(s.patches) == 2 && strings.Contains(s.patches[1], `"resourceVersion":"8"`), "patches %q", s.patches)
 }
 
@@ -138,9 +137,7 @@ func TestANodeThatKeepsChangingIsGivenUp(t *testing.T) {
 		s.before[i] = func() { s.nodes[0].ResourceVersion += "1" }
 	}
 	err := s.client(t).Cordon(t.Context(), "worker", "uid-1", "order-1")
-	if !errors.Is(err, ErrChanged) || len(s.patches) != changeTries || s.nodes[0].Spec.Unschedulable {
-		t.Errorf("%v after %d patches", err, len(s.patches))
-	}
+	expect.That(t, errors.Is(err, ErrChanged) && len(s.patches) == changeTries && !s.nodes[0].Spec.Unschedulable, "%v after %d patches", err, len(s.patches))
 }
 
 // Between the read and the write, a node may be deleted and created again, or cordoned by a person.
@@ -167,9 +164,8 @@ func TestAChangeMeetsOnlyTheNodeThatWasRead(t *testing.T) {
 	}
 	for field, want := range map[string]bool{"metadata.uid": true, "spec.taints": false} {
 		invalid := refusalOf(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "invalid", metav1.StatusCause{Field: field})
-		if err := met(&apierrors.StatusError{ErrStatus: *invalid}); errors.Is(err, ErrChanged) != want {
-			t.Errorf("an invalid %s: %v", field, err)
-		}
+		err := met(&apierrors.StatusError{ErrStatus: *invalid})
+		expect.That(t, errors.Is(err, ErrChanged) == want, "an invalid %s: %v", field, err)
 	}
 }
 
@@ -209,9 +205,8 @@ func TestDeletions(t *testing.T) {
 			w.Header().Set("Retry-After", "0")
 			s.refuse(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "slow down")(w, r)
 		}
-		if err := remove(s.client(t), "worker", "uid-1"); err == nil || len(s.requests) != 1 || !left(s) {
-			t.Errorf("a %s after %d requests: %v", what, len(s.requests), err)
-		}
+		err := remove(s.client(t), "worker", "uid-1")
+		expect.That(t, err != nil && len(s.requests) == 1 && left(s), "a %s after %d requests: %v", what, len(s.requests), err)
 	}
 }
 
@@ -303,7 +298,6 @@ func TestFaultOfAChangeThatWasNotDone(t *testing.T) {
 	// A policy engine forbids too, and no role would help.
 	s.answer[2] = s.refuse(http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "nodes.example" denied the request: leave it`)
 	kind, text = Fault(s.cluster(), s.client(t).DeleteNode(t.Context(), "worker", "uid-2"), "")
-	if want := `the deletion of node worker of demo failed: admission webhook "nodes.example" denied the request: leave it`; kind != roll.GapFailed || text != want {
-		t.Errorf("%s: %s", kind, text)
-	}
+	want := `the deletion of node worker of demo failed: admission webhook "nodes.example" denied the request: leave it`
+	expect.That(t, kind == roll.GapFailed && text == want, "%s: %s", kind, text)
 }
