@@ -11,6 +11,7 @@ import (
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestAsksTheStoresThatTheAuthenticationModeHeeds(t *testing.T) {
@@ -36,9 +37,7 @@ func TestOfARegisteredNodeOnlyWindowsNeedsTheMapping(t *testing.T) {
 	for _, kind := range []roll.Kind{roll.Uninitialized, roll.NotReady, roll.ConditionFailed} {
 		for preset, want := range map[string]bool{"": false, roll.PresetGPU: false, roll.PresetWindows: kind != roll.ConditionFailed} {
 			f := roll.Finding{Kind: kind, Selector: roll.Selector{Preset: preset}}
-			if got := needsOf(&f)&needAuth != 0; got != want {
-				t.Errorf("%s, preset %q: %v", kind, preset, got)
-			}
+			expect.Equal(t, needsOf(&f)&needAuth != 0, want, "%s, preset %q", kind, preset)
 		}
 	}
 }
@@ -48,18 +47,15 @@ func TestWithoutTheClusterNoStoreIsTakenForEmpty(t *testing.T) {
 	a.fail["eks:DescribeCluster"] = denied("eks:DescribeCluster")
 	e := a.collector().Collect(t.Context(), in)
 	for _, gap := range []string{e.Cluster.AccessEntries.Gap(), e.Cluster.AwsAuth.Gap()} {
-		if !strings.Contains(gap, "eks:DescribeCluster") {
-			t.Errorf("%q", gap)
-		}
+		expect.That(t, strings.Contains(gap, "eks:DescribeCluster"), "%q", gap)
 	}
 }
 
 func TestAMissingConfigMapIsAbsent(t *testing.T) {
 	a, in := oneOfEach()
 	delete(a.api.objects, "/api/v1/namespaces/kube-system/configmaps/aws-auth")
-	if got := a.collector().Collect(t.Context(), in).Cluster.AwsAuth; got.State != evidence.Absent {
-		t.Errorf("%+v", got)
-	}
+	got := a.collector().Collect(t.Context(), in).Cluster.AwsAuth
+	expect.That(t, got.State == evidence.Absent, "%+v", got)
 }
 
 // An account has one role of a name, regardless of its path and the case of its letters.
@@ -69,18 +65,15 @@ func TestFindsTheEntryOfTheNodeRoleInWhateverSpelling(t *testing.T) {
 		a.entries[0].PrincipalArn = aws.String(arn)
 		a.entries = append(a.entries, entry("karpenter-controller", "EC2_LINUX"), entry("admin", "STANDARD"))
 		e := a.collector().Collect(t.Context(), in).Cluster.AccessEntries
-		if got := slices.Collect(maps.Keys(e.Value.Entries)); !slices.Equal(got, []string{arn}) || len(e.Value.Principals) != 3 {
-			t.Errorf("%s: read %v of %v", arn, got, e.Value.Principals)
-		}
+		got := slices.Collect(maps.Keys(e.Value.Entries))
+		expect.That(t, slices.Equal(got, []string{arn}) && len(e.Value.Principals) == 3, "%s: read %v of %v", arn, got, e.Value.Principals)
 	}
 }
 
 func TestAccessPoliciesAreReadOfAutoModeEntriesOnly(t *testing.T) {
 	a, in := oneOfEach()
 	e := a.collector().Collect(t.Context(), in).Cluster.AccessEntries.Value.Entries[nodeRole].Value
-	if !e.PoliciesRead || !slices.Equal(e.Policies, a.access[nodeRole]) {
-		t.Errorf("%+v", e)
-	}
+	expect.That(t, e.PoliciesRead && slices.Equal(e.Policies, a.access[nodeRole]), "%+v", e)
 	a, in = oneOfEach()
 	a.entries[0].Type = aws.String("EC2_LINUX")
 	if e := a.collector().Collect(t.Context(), in).Cluster.AccessEntries.Value.Entries[nodeRole].Value; e.PoliciesRead || a.calls["eks:ListAssociatedAccessPolicies"] != 0 {
@@ -105,9 +98,7 @@ func TestReadsWhatMayStandInThePlaceOfKarpentersNodeRole(t *testing.T) {
 	a.api.put("/api/v1/namespaces/tools/serviceaccounts/other", thing{"metadata": thing{"namespace": "tools"}})
 	e := a.collector().Collect(t.Context(), in)
 	want := []string{"arn:aws:iam::111122223333:role/KarpenterOfNodes", "arn:aws:iam::111122223333:role/old-nodes", "arn:aws:iam::111122223333:role/other-node"}
-	if got := slices.Sorted(maps.Keys(e.Cluster.AccessEntries.Value.Entries)); !slices.Equal(got, want) {
-		t.Errorf("entries of %v, want %v", got, want)
-	}
+	expect.List(t, slices.Sorted(maps.Keys(e.Cluster.AccessEntries.Value.Entries)), want, "entries")
 	if got := a.asked("iam:GetRole"); !slices.Equal(got, []string{"KarpenterOfNodes", "demo-node", "f3a91c"}) || !strings.Contains(e.Roles["old-nodes"].Gap(), "until one is found") {
 		t.Errorf("asked of %v; %+v", got, e.Roles["old-nodes"])
 	}
@@ -119,9 +110,8 @@ func TestReadsWhatMayStandInThePlaceOfKarpentersNodeRole(t *testing.T) {
 		t.Errorf("%+v", e.Documents)
 	}
 	accounts := []evidence.ServiceAccount{{Namespace: "tools", Name: "karpenter", RoleARN: "arn:aws:iam::111122223333:role/f3a91c"}}
-	if got := e.Cluster.Controllers; !slices.Equal(got.Value, accounts) {
-		t.Errorf("%+v", got)
-	}
+	got := e.Cluster.Controllers
+	expect.That(t, slices.Equal(got.Value, accounts), "%+v", got)
 
 	// What could not be read of it is reported, and the rest is of use.
 	for action, told := range map[string]func() string{
@@ -142,9 +132,7 @@ func TestReadsWhatMayStandInThePlaceOfKarpentersNodeRole(t *testing.T) {
 	in.Findings = in.Findings[1:]
 	in.Findings[0].Kind = roll.Unregistered
 	e = a.collector().Collect(t.Context(), in)
-	if len(e.Cluster.AccessEntries.Value.Entries) != 0 || a.calls["iam:GetRole"] != 1 {
-		t.Errorf("%v, %v", e.Cluster.AccessEntries, a.calls)
-	}
+	expect.That(t, len(e.Cluster.AccessEntries.Value.Entries) == 0 && a.calls["iam:GetRole"] == 1, "%v, %v", e.Cluster.AccessEntries, a.calls)
 }
 
 func TestWhatAnInstanceProfileLacksIsTold(t *testing.T) {
@@ -162,16 +150,13 @@ func TestWhatAnInstanceProfileLacksIsTold(t *testing.T) {
 	}
 	a, in = oneOfEach()
 	delete(a.profiles, "demo-node")
-	if p := a.collector().Collect(t.Context(), in).Profiles[nodeProfile]; p.State != evidence.Absent {
-		t.Errorf("%+v", p)
-	}
+	p := a.collector().Collect(t.Context(), in).Profiles[nodeProfile]
+	expect.That(t, p.State == evidence.Absent, "%+v", p)
 }
 
 func TestInlinePoliciesThatCannotBeListedLeaveTheRest(t *testing.T) {
 	a, in := oneOfEach()
 	a.fail["iam:ListRolePolicies"] = denied("iam:ListRolePolicies")
 	p := a.collector().Collect(t.Context(), in).Policies["demo-node"]
-	if !p.Known() || p.Value.Inline != nil || len(p.Value.Attached) != 2 || !strings.Contains(p.Why, "iam:ListRolePolicies") {
-		t.Errorf("%+v", p)
-	}
+	expect.That(t, p.Known() && p.Value.Inline == nil && len(p.Value.Attached) == 2 && strings.Contains(p.Why, "iam:ListRolePolicies"), "%+v", p)
 }

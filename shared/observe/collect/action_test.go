@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"rollcall/shared/evidence"
+	"rollcall/tests/harness/expect"
 )
 
 // shelf is an object that is described by id.
@@ -72,13 +73,9 @@ func TestOneUnknownIDKeepsNoOtherFromBeingRead(t *testing.T) {
 			if slices.Contains(tt.shelf.has, id) {
 				want = evidence.Known
 			}
-			if facts[id].State != want {
-				t.Errorf("%s: %s is %v, want %v", name, id, facts[id].State, want)
-			}
+			expect.Equal(t, facts[id].State, want, "%s: %s", name, id)
 		}
-		if tt.shelf.calls != tt.calls {
-			t.Errorf("%s: %d calls, want %d", name, tt.shelf.calls, tt.calls)
-		}
+		expect.That(t, tt.shelf.calls == tt.calls, "%s: %d calls, want %d", name, tt.shelf.calls, tt.calls)
 	}
 }
 
@@ -106,9 +103,7 @@ func TestABundleThatLacksOneOfSeveralTellsTheOthers(t *testing.T) {
 	o.Free = true
 	l := newLook(t.Context(), o, Input{Snapshot: seen()})
 	facts := describedBy(l, []string{"a", "b", "c"}, 10, describe)
-	if !facts["a"].Known() || facts["b"].State != evidence.Unreadable || !facts["c"].Known() {
-		t.Errorf("%+v", facts)
-	}
+	expect.That(t, facts["a"].Known() && facts["b"].State == evidence.Unreadable && facts["c"].Known(), "%+v", facts)
 }
 
 func TestAListingWithoutEndIsNotTakenForWhole(t *testing.T) {
@@ -120,9 +115,7 @@ func TestAListingWithoutEndIsNotTakenForWhole(t *testing.T) {
 		return &reply{NextToken: &next}, nil
 	}
 	all, end := pages(l.action("x:List"), 3, list, &request{}, func(*reply) []int { return []int{calls} })
-	if all != nil || calls != 3 || !strings.Contains(end.why, "x:List") {
-		t.Errorf("%v after %d calls: %q", all, calls, end.why)
-	}
+	expect.That(t, all == nil && calls == 3 && strings.Contains(end.why, "x:List"), "%v after %d calls: %q", all, calls, end.why)
 }
 
 func TestListingsArePagedToTheirEnd(t *testing.T) {
@@ -131,10 +124,6 @@ func TestListingsArePagedToTheirEnd(t *testing.T) {
 	got := facts(a.collector().Collect(t.Context(), in))
 	b, in := oneOfEach()
 	want := facts(b.collector().Collect(t.Context(), in))
-	if !maps.Equal(got, want) {
-		t.Error("page by page it is not the same")
-	}
-	if a.calls["ec2:DescribeRouteTables"] != 2 || a.calls["iam:ListAttachedRolePolicies"] != 2 {
-		t.Errorf("calls %v", a.calls)
-	}
+	expect.That(t, maps.Equal(got, want), "page by page it is not the same")
+	expect.That(t, a.calls["ec2:DescribeRouteTables"] == 2 && a.calls["iam:ListAttachedRolePolicies"] == 2, "calls %v", a.calls)
 }

@@ -22,6 +22,8 @@ import (
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 func TestEveryFactThatIsAskedForIsKnownInAHealthyAccount(t *testing.T) {
@@ -98,9 +100,7 @@ func TestAMissingPermissionIsToldWhereItIsMissedAndNowhereElse(t *testing.T) {
 	base, in := detachedToo()
 	whole := facts(base.collector().Collect(t.Context(), in))
 	for action := range maps.Keys(base.calls) {
-		if hangs[action] == nil {
-			t.Errorf("nothing is known of %s", action)
-		}
+		expect.That(t, hangs[action] != nil, "nothing is known of %s", action)
 	}
 	for action, allowed := range hangs {
 		a, in := detachedToo()
@@ -138,18 +138,14 @@ func TestWhatMayHoldSecretsIsLeftUnreadWhereItShallBe(t *testing.T) {
 	a, in := detachedToo()
 	read := facts(a.collector().Collect(t.Context(), in))
 	for _, action := range secrets {
-		if a.calls[action] == 0 {
-			t.Errorf("nothing of this account needs %s", action)
-		}
+		expect.That(t, a.calls[action] != 0, "nothing of this account needs %s", action)
 	}
 	b, in := detachedToo()
 	c := b.collector()
 	c.WithoutSecrets = true
 	left := facts(c.Collect(t.Context(), in))
 	for _, action := range secrets {
-		if b.calls[action] > 0 {
-			t.Errorf("%s was called", action)
-		}
+		expect.That(t, b.calls[action] <= 0, "%s was called", action)
 	}
 	rests := regexp.MustCompile(`^\.(Instances\[\S+\]\.(UserData|Console)|Templates)`)
 	for path, text := range read {
@@ -189,13 +185,11 @@ func TestOneBrokenRoleCostsAHandfulOfCalls(t *testing.T) {
 			t.Errorf("%s: %d AWS calls, want at most 40: %v", name, n, a.calls)
 		}
 		for _, action := range []string{"ec2:GetConsoleOutput", "ec2:DescribeInstanceAttribute"} {
-			if n := a.calls[action]; n < 2*2 || n > 2*3 {
-				t.Errorf("%s: %d calls of %s, want 2 or 3 for each group", name, n, action)
-			}
+			n := a.calls[action]
+			expect.That(t, n >= 2*2 && n <= 2*3, "%s: %d calls of %s, want 2 or 3 for each group", name, n, action)
 		}
-		if n := len(a.api.requests); n > 60 {
-			t.Errorf("%s: %d requests to the Kubernetes API, want at most 60", name, n)
-		}
+		n := len(a.api.requests)
+		expect.That(t, n <= 60, "%s: %d requests to the Kubernetes API, want at most 60", name, n)
 		described := 0
 		for _, i := range e.Instances {
 			if i.Config.Known() {
@@ -253,19 +247,14 @@ func TestTheFirstOfAGroupAndKindAreSampled(t *testing.T) {
 	}
 	e := a.collector().Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
 	want := []string{string(instanceID(0)), string(instanceID(1)), string(instanceID(2))}
-	if got := a.asked("ec2:GetConsoleOutput"); !slices.Equal(got, want) {
-		t.Errorf("console of %v, want %v", got, want)
-	}
-	if got := a.asked("ec2:DescribeInstanceAttribute"); !slices.Equal(got, want) {
-		t.Errorf("user data of %v, want %v", got, want)
-	}
+	expect.List(t, a.asked("ec2:GetConsoleOutput"), want, "console read of")
+	expect.List(t, a.asked("ec2:DescribeInstanceAttribute"), want, "user data read of")
 	why := "sampled: read from 3 instances of nodepool/default, not from this one"
 	if i := e.Instances[instanceID(3)]; i.Console.Gap() != why || i.UserData.Gap() != why {
 		t.Errorf("the fourth: %+v", i)
 	}
-	if i := e.Instances[instanceID(2)]; i.UserData.Value.SHA256 == "" || i.UserData.Value.SHA256 != e.Instances[instanceID(0)].UserData.Value.SHA256 || !i.ConsoleAt.Equal(at) {
-		t.Errorf("the third: %+v", i)
-	}
+	i := e.Instances[instanceID(2)]
+	expect.That(t, i.UserData.Value.SHA256 != "" && i.UserData.Value.SHA256 == e.Instances[instanceID(0)].UserData.Value.SHA256 && i.ConsoleAt.Equal(at), "the third: %+v", i)
 }
 
 func TestNothingIsSampledWhereReadingIsFree(t *testing.T) {
@@ -281,9 +270,7 @@ func TestNothingIsSampledWhereReadingIsFree(t *testing.T) {
 	e := c.Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
 	for n := range 12 {
 		i, node := e.Instances[instanceID(n)], e.Nodes[nodeName(n)]
-		if !i.Console.Known() || !node.Object.Known() || !node.Lease.Known() || !node.Pods.Known() || !node.Events.Known() {
-			t.Errorf("%d: %+v %+v", n, i, node)
-		}
+		expect.That(t, i.Console.Known() && node.Object.Known() && node.Lease.Known() && node.Pods.Known() && node.Events.Known(), "%d: %+v %+v", n, i, node)
 	}
 }
 
@@ -307,9 +294,7 @@ func TestBoundsOfACheck(t *testing.T) {
 	if n := len(a.api.requests); n > 62 { // both kinds of webhooks are one question
 		t.Errorf("%d requests to the Kubernetes API, want at most 60 questions", n)
 	}
-	if a.calls["ec2:DescribeInstances"] != 5 || a.calls["ec2:GetConsoleOutput"] != 20 || a.calls["ec2:DescribeInstanceStatus"] != 1 {
-		t.Errorf("calls %v", a.calls)
-	}
+	expect.That(t, a.calls["ec2:DescribeInstances"] == 5 && a.calls["ec2:GetConsoleOutput"] == 20 && a.calls["ec2:DescribeInstanceStatus"] == 1, "calls %v", a.calls)
 	i := e.Instances[instanceID(1099)]
 	for what, gap := range map[string]string{"config": i.Config.Gap(), "status": i.Status.Gap(), "console": i.Console.Gap(), "node": e.Nodes[nodeName(30)].Object.Gap(), "lease of an unsampled one": e.Nodes[nodeName(99)].Lease.Gap(), "pool": e.Groups["nodepool/p19"].NodePool.Gap(), "claims": e.Groups["nodepool/p19"].NodeClaims.Gap()} {
 		if gap == "" || gap == "it was not asked for" || !strings.Contains(gap, "check") && !strings.Contains(gap, "sampled") {
@@ -332,16 +317,10 @@ func TestWhatMeetsEveryCallEndsTheAction(t *testing.T) {
 		}
 		a.fail["ec2:GetConsoleOutput"] = err
 		e := a.collector().Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
-		if a.calls["ec2:GetConsoleOutput"] != 1 {
-			t.Errorf("%s: %d calls", name, a.calls["ec2:GetConsoleOutput"])
-		}
+		expect.That(t, a.calls["ec2:GetConsoleOutput"] == 1, "%s: %d calls", name, a.calls["ec2:GetConsoleOutput"])
 		first, last := e.Instances[instanceID(0)].Console, e.Instances[instanceID(2)].Console
-		if last.State != evidence.Unreadable || last.Why != first.Why || !strings.Contains(last.Why, "ec2:GetConsoleOutput") {
-			t.Errorf("%s: %+v", name, last)
-		}
-		if !e.Instances[instanceID(2)].UserData.Known() {
-			t.Errorf("%s: it ended another action too", name)
-		}
+		expect.That(t, last.State == evidence.Unreadable && last.Why == first.Why && strings.Contains(last.Why, "ec2:GetConsoleOutput"), "%s: %+v", name, last)
+		expect.That(t, e.Instances[instanceID(2)].UserData.Known(), "%s: it ended another action too", name)
 	}
 }
 
@@ -356,9 +335,7 @@ func TestWhatIsWrongWithOneThingKeepsNobodyElseFromBeingRead(t *testing.T) {
 	a.fail["ec2:GetConsoleOutput "+string(instanceID(1))] = apiError("InvalidInstanceID.NotFound", "The instance ID '"+string(instanceID(1))+"' does not exist")
 	e := a.collector().Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
 	for n, want := range []evidence.State{evidence.Unreadable, evidence.Absent, evidence.Known} {
-		if got := e.Instances[instanceID(n)].Console.State; got != want {
-			t.Errorf("%d: %v, want %v", n, got, want)
-		}
+		expect.Equal(t, e.Instances[instanceID(n)].Console.State, want, "%d", n)
 	}
 }
 
@@ -367,18 +344,13 @@ func TestTheEndOfTimeIsToldAndCostsNothingMore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	e := a.collector().Collect(ctx, in)
-	if c := e.Cluster.Config; c.State != evidence.Unreadable || !strings.Contains(c.Why, "eks:DescribeCluster") {
-		t.Errorf("cluster: %+v", c)
-	}
+	c := e.Cluster.Config
+	expect.That(t, c.State == evidence.Unreadable && strings.Contains(c.Why, "eks:DescribeCluster"), "cluster: %+v", c)
 	for path, text := range facts(e) {
-		if strings.HasPrefix(text, "absent") {
-			t.Errorf("%s is taken for absent", path)
-		}
+		expect.That(t, !strings.HasPrefix(text, "absent"), "%s is taken for absent", path)
 	}
 	for action, n := range a.calls {
-		if n > 1 {
-			t.Errorf("%s was called %d times", action, n)
-		}
+		expect.That(t, n <= 1, "%s was called %d times", action, n)
 	}
 }
 
@@ -391,15 +363,11 @@ func TestAServiceThatNeverAnswersTakesNoTimeFromTheOthers(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
 		defer cancel()
 		e := a.collector().Collect(ctx, in)
-		if took := time.Since(began); took > callTime {
-			t.Errorf("it took %s", took)
-		}
-		if p := e.Profiles[nodeProfile]; p.State != evidence.Unreadable || !strings.Contains(p.Why, "iam:GetInstanceProfile") {
-			t.Errorf("%+v", p)
-		}
-		if !e.Network.SecurityGroups[nodeGroup1].Known() || !e.Network.NATGateways[nat].Known() || !e.Cluster.AccessEntries.Known() {
-			t.Error("something else was not read for it")
-		}
+		took := time.Since(began)
+		expect.That(t, took <= callTime, "it took %s", took)
+		p := e.Profiles[nodeProfile]
+		expect.That(t, p.State == evidence.Unreadable && strings.Contains(p.Why, "iam:GetInstanceProfile"), "%+v", p)
+		expect.That(t, e.Network.SecurityGroups[nodeGroup1].Known() && e.Network.NATGateways[nat].Known() && e.Cluster.AccessEntries.Known(), "something else was not read for it")
 	})
 }
 
@@ -412,9 +380,7 @@ func TestTheSameAccountGivesTheSameEvidence(t *testing.T) {
 		if first == nil {
 			first = e
 		}
-		if !reflect.DeepEqual(e, first) {
-			t.Fatal("two collections differ")
-		}
+		must.That(t, reflect.DeepEqual(e, first), "two collections differ")
 	}
 }
 
@@ -435,14 +401,11 @@ func TestInSeriesTheSameIsAskedInTheSameOrderAndByTheCaller(t *testing.T) {
 			t.Fatalf("asked\n%s\nand another time\n%s", strings.Join(log, "\n"), strings.Join(first, "\n"))
 		}
 		for _, line := range log {
-			if who, what, _ := strings.Cut(line, ": "); who != goroutine() {
-				t.Fatalf("%s is asked in another goroutine", what)
-			}
+			who, what, _ := strings.Cut(line, ": ")
+			must.That(t, who == goroutine(), "%s is asked in another goroutine", what)
 		}
 	}
-	if len(first) < 40 {
-		t.Errorf("only %d questions", len(first))
-	}
+	expect.That(t, len(first) >= 40, "only %d questions", len(first))
 }
 
 // goroutine returns the name of the caller's goroutine, as in a stack trace.
@@ -460,9 +423,8 @@ func TestACollectorServesSeveralChecksAtOnce(t *testing.T) {
 	}
 	one := <-done
 	for range 3 {
-		if other := <-done; !reflect.DeepEqual(one, other) {
-			t.Error("two collections differ")
-		}
+		other := <-done
+		expect.That(t, reflect.DeepEqual(one, other), "two collections differ")
 	}
 }
 
@@ -470,12 +432,8 @@ func TestNoTextOfUserDataOrConsoleOrSecretsOfEventsIsKept(t *testing.T) {
 	a, in := oneOfEach()
 	a.consoles[string(instanceID(1))] = "cloud-init: export DB_PASSWORD=hunter2hunter2\n"
 	text := fmt.Sprintf("%+v", *a.collector().Collect(t.Context(), in))
-	if strings.Contains(text, "hunter2") || strings.Contains(text, "DB_PASSWORD") {
-		t.Error("a secret is in the evidence")
-	}
-	if !strings.Contains(text, "System OOM encountered") {
-		t.Error("the event's message is not there at all, so nothing was tried")
-	}
+	expect.That(t, !strings.Contains(text, "hunter2") && !strings.Contains(text, "DB_PASSWORD"), "a secret is in the evidence")
+	expect.That(t, strings.Contains(text, "System OOM encountered"), "the event's message is not there at all, so nothing was tried")
 }
 
 func TestOnlyWhatIsPastWatchingIsDiagnosed(t *testing.T) {
@@ -484,9 +442,7 @@ func TestOnlyWhatIsPastWatchingIsDiagnosed(t *testing.T) {
 		in.Findings[i].Stage = roll.Watching
 	}
 	e := a.collector().Collect(t.Context(), in)
-	if a.total() != 0 || len(a.api.requests) != 0 || len(e.Findings) != 2 || len(e.Zones) != 1 {
-		t.Errorf("%v, %d findings, zones %+v", a.calls, len(e.Findings), e.Zones)
-	}
+	expect.That(t, a.total() == 0 && len(a.api.requests) == 0 && len(e.Findings) == 2 && len(e.Zones) == 1, "%v, %d findings, zones %+v", a.calls, len(e.Findings), e.Zones)
 	in.Whole = true
 	if e := a.collector().Collect(t.Context(), in); !e.Instances[instanceID(1)].Config.Known() {
 		t.Error("with Whole, it was not read either")
@@ -504,14 +460,11 @@ func TestAsksOnlyWhatTheKindIsDiagnosedBy(t *testing.T) {
 		a.join(1)
 		findings := []roll.Finding{found(1, kind, workers)}
 		a.collector().Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
-		if got := slices.Sorted(maps.Keys(a.calls)); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", kind, got, want)
-		}
+		expect.List(t, slices.Sorted(maps.Keys(a.calls)), want, "%s", kind)
 	}
 	for _, kind := range roll.Kinds() {
-		if _, ok := needs[kind]; !ok {
-			t.Errorf("nothing is known of %s", kind)
-		}
+		_, ok := needs[kind]
+		expect.That(t, ok, "nothing is known of %s", kind)
 	}
 }
 
@@ -520,12 +473,8 @@ func TestAGoneClusterIsAbsentAndItsAPIIsNotAsked(t *testing.T) {
 	a.cluster = nil
 	in.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapClusterGone, Detail: "there is no EKS cluster \"demo\""}}
 	e := a.collector().Collect(t.Context(), in)
-	if e.Cluster.Config.State != evidence.Absent || len(a.api.requests) != 0 {
-		t.Errorf("%+v, %v", e.Cluster.Config, a.api.requests)
-	}
-	if gap := e.Nodes[nodeName(2)].Lease.Gap(); gap != "there is no EKS cluster \"demo\"" {
-		t.Errorf("lease: %q", gap)
-	}
+	expect.That(t, e.Cluster.Config.State == evidence.Absent && len(a.api.requests) == 0, "%+v, %v", e.Cluster.Config, a.api.requests)
+	expect.Equal(t, e.Nodes[nodeName(2)].Lease.Gap(), "there is no EKS cluster \"demo\"", "lease")
 }
 
 func TestAnAPIServerThatDoesNotAnswerIsAskedOnce(t *testing.T) {
@@ -542,9 +491,8 @@ func TestAnAPIServerThatDoesNotAnswerIsAskedOnce(t *testing.T) {
 	if n := len(a.api.requests); n > 4*11 { // client-go itself tries again
 		t.Errorf("%d requests", n)
 	}
-	if gap := e.Cluster.AwsAuth.Gap(); !strings.Contains(gap, "no route to host") {
-		t.Errorf("aws-auth: %q", gap)
-	}
+	gap := e.Cluster.AwsAuth.Gap()
+	expect.That(t, strings.Contains(gap, "no route to host"), "aws-auth: %q", gap)
 }
 
 func TestMembersOfAGroup(t *testing.T) {
@@ -553,9 +501,7 @@ func TestMembersOfAGroup(t *testing.T) {
 	in.Snapshot.Instances[len(in.Snapshot.Instances)-1].Launched = at
 	e := a.collector().Collect(t.Context(), in)
 	g := e.Groups[pool]
-	if len(g.Members) != 64 {
-		t.Fatalf("%d members", len(g.Members))
-	}
+	must.That(t, len(g.Members) == 64, "%d members", len(g.Members))
 	described := 0
 	for _, m := range g.Members {
 		if m.Healthy && m.Image != "" {
@@ -563,13 +509,10 @@ func TestMembersOfAGroup(t *testing.T) {
 		}
 	}
 	last := g.Members[63]
-	if described != 20 || last.Image != id("ami", 2) || !last.Healthy || last.LaunchTemplateVersion != "3" {
-		t.Errorf("%d healthy ones described; the latest: %+v", described, last)
-	}
+	expect.That(t, described == 20 && last.Image == id("ami", 2) && last.Healthy && last.LaunchTemplateVersion == "3", "%d healthy ones described; the latest: %+v", described, last)
 	if m := g.Members[0]; m.Healthy || m.Finding != roll.Unregistered || m.Image != ami || cmp.Or(m.LaunchTemplate, "-") == "-" {
 		t.Errorf("the first: %+v", m)
 	}
-	if m := g.Members[40]; !m.Healthy || m.LaunchTemplate != "" {
-		t.Errorf("one that was not described: %+v", m)
-	}
+	m := g.Members[40]
+	expect.That(t, m.Healthy && m.LaunchTemplate == "", "one that was not described: %+v", m)
 }

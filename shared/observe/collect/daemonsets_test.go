@@ -3,10 +3,9 @@ package collect
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 const awaits = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
@@ -89,13 +88,9 @@ func TestDaemonSetsAreReadWhereANodeMayLackAPod(t *testing.T) {
 			tt.change(s)
 		}
 		got := a.collector().Collect(t.Context(), Input{Snapshot: s, Findings: []roll.Finding{f}}).Cluster
-		if got.DaemonSets.Known() != tt.read || got.Networked.State != tt.networked {
-			t.Errorf("%s: %+v", name, got)
-		}
+		expect.That(t, got.DaemonSets.Known() == tt.read && got.Networked.State == tt.networked, "%s: %+v", name, got)
 		if tt.read {
-			if diff := cmp.Diff([]evidence.DaemonSet{kubeProxy}, got.DaemonSets.Value); diff != "" {
-				t.Errorf("%s: %s", name, diff)
-			}
+			expect.Same(t, got.DaemonSets.Value, []evidence.DaemonSet{kubeProxy}, "%s", name)
 		}
 	}
 }
@@ -106,7 +101,6 @@ func TestDaemonSetsThatMayNotBeReadAreAGap(t *testing.T) {
 	f := found(1, roll.NotReady, workers)
 	s := seen(f)
 	s.Nodes[0].Ready.Status = roll.ConditionFalse
-	if got := a.collector().Collect(t.Context(), Input{Snapshot: s, Findings: []roll.Finding{f}}).Cluster.DaemonSets; got.State != evidence.Unreadable || got.Gap() == "" {
-		t.Errorf("%+v", got)
-	}
+	got := a.collector().Collect(t.Context(), Input{Snapshot: s, Findings: []roll.Finding{f}}).Cluster.DaemonSets
+	expect.That(t, got.State == evidence.Unreadable && got.Gap() != "", "%+v", got)
 }

@@ -18,6 +18,7 @@ import (
 	"rollcall/shared/evidence/hostlog"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // logsOf is what the script prints on a host whose kubelet does not start.
@@ -132,17 +133,11 @@ func TestHostLogsAreAskedForAndReadByALaterCheck(t *testing.T) {
 	id := string(instanceID(1))
 	s.online[id], s.prints[id] = ssmtypes.PingStatusOnline, logsOf
 	first, _ := readLogs(t, s, in, nil)
-	if first.State != evidence.NotAsked || !strings.Contains(first.Why, "not read yet") || s.calls["ssm:SendCommand"] != 1 {
-		t.Errorf("the first check: %+v, %v", first, s.calls)
-	}
+	expect.That(t, first.State == evidence.NotAsked && strings.Contains(first.Why, "not read yet") && s.calls["ssm:SendCommand"] == 1, "the first check: %+v, %v", first, s.calls)
 	second, _ := readLogs(t, s, in, nil)
 	f, ok := second.Value.Console.First(console.KubeletRefused)
-	if !second.Known() || !ok || f.From != "kubelet" || s.calls["ssm:SendCommand"] != 1 {
-		t.Errorf("the second check: %+v, %v", second, s.calls)
-	}
-	if strings.Contains(fmt.Sprintf("%+v", second), "hunter2") {
-		t.Errorf("a secret in %+v", second)
-	}
+	expect.That(t, second.Known() && ok && f.From == "kubelet" && s.calls["ssm:SendCommand"] == 1, "the second check: %+v, %v", second, s.calls)
+	expect.That(t, !strings.Contains(fmt.Sprintf("%+v", second), "hunter2"), "a secret in %+v", second)
 }
 
 func TestWhyHostLogsAreNotRead(t *testing.T) {
@@ -229,9 +224,8 @@ func TestWhyHostLogsAreNotRead(t *testing.T) {
 			if got.State != tt.state || !strings.Contains(got.Why, tt.why) || tt.why == "" && got.Why != "" {
 				t.Errorf("%s: %q, want %s: %q", got.State, got.Why, tt.state, tt.why)
 			}
-			if n := s.calls["ssm:SendCommand"]; n != tt.sends {
-				t.Errorf("%d commands were sent, want %d", n, tt.sends)
-			}
+			n := s.calls["ssm:SendCommand"]
+			expect.That(t, n == tt.sends, "%d commands were sent, want %d", n, tt.sends)
 			for why := range e.Unread {
 				t.Errorf("an act may be held for %q", why)
 			}
@@ -247,9 +241,7 @@ func TestHostLogsAreAskedForAgainWhileAFindingLasts(t *testing.T) {
 	s.online[id], s.prints[id] = ssmtypes.PingStatusOnline, logsOf
 	s.sent(id, at.Add(-logsAgain))
 	got, _ := readLogs(t, s, in, nil)
-	if !got.Known() || s.calls["ssm:SendCommand"] != 1 {
-		t.Errorf("%+v, %v", got, s.calls)
-	}
+	expect.That(t, got.Known() && s.calls["ssm:SendCommand"] == 1, "%+v, %v", got, s.calls)
 	s.commands[1].Status = ssmtypes.CommandInvocationStatusInProgress
 	if got, _ := readLogs(t, s, in, nil); !got.Known() || s.calls["ssm:SendCommand"] != 1 {
 		t.Errorf("while the second command runs: %+v, %v", got, s.calls)
@@ -270,13 +262,11 @@ func TestACheckAsksFewHosts(t *testing.T) {
 		in.Findings[n] = f
 	}
 	_, e := readLogs(t, s, in, nil)
-	if n := s.calls["ssm:SendCommand"]; n != logsSent {
-		t.Errorf("%d commands were sent, want %d", n, logsSent)
-	}
+	n := s.calls["ssm:SendCommand"]
+	expect.That(t, n == logsSent, "%d commands were sent, want %d", n, logsSent)
 	for _, f := range in.Findings {
-		if l := e.Instances[f.Instance].HostLogs; l.Known() || l.Why == "" {
-			t.Errorf("%s: %+v", f.Instance, l)
-		}
+		l := e.Instances[f.Instance].HostLogs
+		expect.That(t, !l.Known() && l.Why != "", "%s: %+v", f.Instance, l)
 	}
 }
 
@@ -289,15 +279,11 @@ func TestAHangingSSMDelaysACheckLittle(t *testing.T) {
 			s.silent = map[string]bool{action: true}
 			began := time.Now()
 			got, e := readLogs(t, s, in, nil)
-			if took := time.Since(began); took > logsTime {
-				t.Errorf("%s: it took %s", action, took)
-			}
-			if got.State != evidence.Unreadable || len(e.Unread) > 0 {
-				t.Errorf("%s: %+v, %v", action, got, e.Unread)
-			}
-			if i := e.Instances[instanceID(1)]; !i.Console.Known() || !i.UserData.Known() {
-				t.Errorf("%s: %+v", action, i)
-			}
+			took := time.Since(began)
+			expect.That(t, took <= logsTime, "%s: it took %s", action, took)
+			expect.That(t, got.State == evidence.Unreadable && len(e.Unread) == 0, "%s: %+v, %v", action, got, e.Unread)
+			i := e.Instances[instanceID(1)]
+			expect.That(t, i.Console.Known() && i.UserData.Known(), "%s: %+v", action, i)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // checked collects evidence for findings of one kind about the given instances.
@@ -39,9 +40,7 @@ func TestWhatEC2SaysOfAnInstance(t *testing.T) {
 		ProfileARN:     nodeProfile, HopLimit: 1, IMDSDisabled: true, ClusterTags: []string{"demo"},
 		Group: workers, NodeGroup: "workers", ASG: "eks-workers", LaunchTemplate: template, LaunchTemplateVersion: "3",
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
+	expect.That(t, reflect.DeepEqual(got, want), "got  %+v\nwant %+v", got, want)
 }
 
 func TestAnInstanceThatIsGoneIsAbsentAndTheOthersAreRead(t *testing.T) {
@@ -51,9 +50,8 @@ func TestAnInstanceThatIsGoneIsAbsentAndTheOthersAreRead(t *testing.T) {
 	if i := e.Instances[instanceID(1)]; i.Config.State != evidence.Absent || i.Status.State != evidence.Absent {
 		t.Errorf("%+v", i)
 	}
-	if i := e.Instances[instanceID(2)]; !i.Config.Known() || !i.Status.Known() {
-		t.Errorf("%+v", i)
-	}
+	i := e.Instances[instanceID(2)]
+	expect.That(t, i.Config.Known() && i.Status.Known(), "%+v", i)
 }
 
 func TestStatusChecks(t *testing.T) {
@@ -67,9 +65,7 @@ func TestStatusChecks(t *testing.T) {
 	}
 	got := checked(t, a, roll.Impaired, workers, 1).Instances[instanceID(1)].Status.Value
 	want := evidence.InstanceStatus{Instance: "impaired", System: "ok", InstanceSince: since, Events: []roll.Event{{Code: "instance-retirement"}}}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	expect.That(t, reflect.DeepEqual(got, want), "got %+v, want %+v", got, want)
 }
 
 // If there are more instances than one call takes, those that are known to fail come first.
@@ -96,9 +92,8 @@ func TestConsoleFallsBackWhereThereIsNoLatestOutput(t *testing.T) {
 	}
 	e := checked(t, a, roll.Unregistered, pool, 1, 2, 3)
 	for n := 1; n <= 3; n++ {
-		if i := e.Instances[instanceID(n)]; !i.Console.Known() || i.Console.Value.Lines == 0 {
-			t.Errorf("%d: %+v", n, i.Console)
-		}
+		i := e.Instances[instanceID(n)]
+		expect.That(t, i.Console.Known() && i.Console.Value.Lines != 0, "%d: %+v", n, i.Console)
 	}
 	if a.calls["ec2:GetConsoleOutput"] != 4 { // two calls for the first instance of a type
 		t.Errorf("%d calls", a.calls["ec2:GetConsoleOutput"])
@@ -109,21 +104,18 @@ func TestAConsoleWithoutOutputYetSaysNothing(t *testing.T) {
 	a := healthy()
 	a.launch(1, pool)
 	delete(a.consoles, string(instanceID(1)))
-	if c := checked(t, a, roll.Unregistered, pool, 1).Instances[instanceID(1)].Console; !c.Known() || c.Value.Lines != 0 {
-		t.Errorf("%+v", c)
-	}
+	c := checked(t, a, roll.Unregistered, pool, 1).Instances[instanceID(1)].Console
+	expect.That(t, c.Known() && c.Value.Lines == 0, "%+v", c)
 }
 
 func TestUserData(t *testing.T) {
 	a := healthy()
 	a.launch(1, pool)
 	delete(a.userData, string(instanceID(1)))
-	if u := checked(t, a, roll.Unregistered, pool, 1).Instances[instanceID(1)].UserData; u.State != evidence.Absent {
-		t.Errorf("%+v", u)
-	}
-	if f := boot("%%%", "there"); f.State != evidence.Unreadable || f.Why != "there: user data is not valid base64" {
-		t.Errorf("%+v", f)
-	}
+	u := checked(t, a, roll.Unregistered, pool, 1).Instances[instanceID(1)].UserData
+	expect.That(t, u.State == evidence.Absent, "%+v", u)
+	f := boot("%%%", "there")
+	expect.That(t, f.State == evidence.Unreadable && f.Why == "there: user data is not valid base64", "%+v", f)
 }
 
 func TestImagesAndLaunchTemplatesThatAreGone(t *testing.T) {
@@ -138,15 +130,10 @@ func TestImagesAndLaunchTemplatesThatAreGone(t *testing.T) {
 		}
 	}
 	e := checked(t, a, roll.Unregistered, pool, 1, 2, 3)
-	if e.Images[id("ami", 7)].State != evidence.Absent || !e.Images[ami].Known() || e.Images[ami].Value.Kubernetes != "1.36" || !e.Images[ami].Value.EKS {
-		t.Errorf("%+v", e.Images)
-	}
-	if e.Templates[template+":2"].State != evidence.Absent || !e.Templates[template+":3"].Known() {
-		t.Errorf("%+v", e.Templates)
-	}
-	if v := e.Templates[template+":3"].Value; !v.HasUserData || !v.UserData.Known() || v.Image != ami {
-		t.Errorf("%+v", v)
-	}
+	expect.That(t, e.Images[id("ami", 7)].State == evidence.Absent && e.Images[ami].Known() && e.Images[ami].Value.Kubernetes == "1.36" && e.Images[ami].Value.EKS, "%+v", e.Images)
+	expect.That(t, e.Templates[template+":2"].State == evidence.Absent && e.Templates[template+":3"].Known(), "%+v", e.Templates)
+	v := e.Templates[template+":3"].Value
+	expect.That(t, v.HasUserData && v.UserData.Known() && v.Image == ami, "%+v", v)
 	if got := a.asked("ec2:DescribeLaunchTemplateVersions"); len(got) != 3 { // at once, then one by one
 		t.Errorf("%v", got)
 	}
@@ -155,9 +142,7 @@ func TestImagesAndLaunchTemplatesThatAreGone(t *testing.T) {
 func TestWhatAutoScalingAndEKSReportOfAGroup(t *testing.T) {
 	a, in := detachedToo()
 	e := a.collector().Collect(t.Context(), in)
-	if got := a.asked("autoscaling:DescribeAutoScalingInstances"); !slices.Equal(got, []string{"1"}) {
-		t.Errorf("asked of %v", got)
-	}
+	expect.List(t, a.asked("autoscaling:DescribeAutoScalingInstances"), []string{"1"}, "instances asked about")
 	if got := e.Groups[workers]; got.AutoScaling.Value.Lifecycles[instanceID(2)] != "InService" || len(got.AutoScaling.Value.Subnets) != 2 || len(got.Activities.Value) != 1 || got.NodeGroup.Value.Issues[0].Code != "NodeCreationFailure" {
 		t.Errorf("%+v", got)
 	}
@@ -168,9 +153,7 @@ func TestGroupsThatAreGoneAreAbsent(t *testing.T) {
 	a.launch(1, workers)
 	a.nodeGroups, a.scaling = nil, nil
 	g := checked(t, a, roll.Orphaned, workers, 1).Groups[workers]
-	if g.NodeGroup.State != evidence.Absent || g.AutoScaling.State != evidence.Absent {
-		t.Errorf("%+v", g)
-	}
+	expect.That(t, g.NodeGroup.State == evidence.Absent && g.AutoScaling.State == evidence.Absent, "%+v", g)
 }
 
 // A finding about no instance leads to no call to EC2 or other services about instances.

@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/kube"
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -21,18 +22,13 @@ func TestWhatTheKubernetesAPISaysOfANode(t *testing.T) {
 	got := checked(t, a, roll.Unknown, workers, 1).Nodes[nodeName(1)]
 	o := got.Object.Value
 	ready, _ := o.Condition("Ready")
-	if o.KubeletVersion != "v1.36.2-eks-1234567" || !o.Created.Equal(at.Add(-50*time.Minute)) {
-		t.Errorf("%+v", o)
-	}
+	expect.That(t, o.KubeletVersion == "v1.36.2-eks-1234567" && o.Created.Equal(at.Add(-50*time.Minute)), "%+v", o)
 	if !reflect.DeepEqual(o.Labels, map[string]string{"topology.kubernetes.io/zone": "eu-west-1a", "team": "web"}) || !reflect.DeepEqual(o.Addresses, []string{"10.0.1.5"}) {
 		t.Errorf("labels %v, addresses %v", o.Labels, o.Addresses)
 	}
-	if ready.Reason != "NodeStatusUnknown" || len(o.Taints) == 0 {
-		t.Errorf("%+v %+v", ready, o.Taints)
-	}
-	if l := got.Lease.Value; l.Duration != 40*time.Second || l.Renewed.Format(time.RFC3339) != "2026-03-02T11:19:00Z" {
-		t.Errorf("%+v", l)
-	}
+	expect.That(t, ready.Reason == "NodeStatusUnknown" && len(o.Taints) != 0, "%+v %+v", ready, o.Taints)
+	l := got.Lease.Value
+	expect.That(t, l.Duration == 40*time.Second && l.Renewed.Format(time.RFC3339) == "2026-03-02T11:19:00Z", "%+v", l)
 	e := got.Events.Value[0]
 	if e.Count != 3 || !e.Last.Equal(at.Add(-45*time.Minute)) || !e.First.Equal(at.Add(-50*time.Minute)) || strings.Contains(e.Message, "hunter2") || !strings.HasPrefix(e.Message, "System OOM encountered") {
 		t.Errorf("%+v", e)
@@ -47,9 +43,7 @@ func TestANodeThatIsGoneIsAbsent(t *testing.T) {
 	a := healthy()
 	a.launch(1, workers)
 	got := checked(t, a, roll.Ghost, workers, 1).Nodes[nodeName(1)]
-	if got.Object.State != evidence.Absent || got.Lease.State != evidence.Absent {
-		t.Errorf("%+v", got)
-	}
+	expect.That(t, got.Object.State == evidence.Absent && got.Lease.State == evidence.Absent, "%+v", got)
 }
 
 func TestEventsTellTheirTimesInOneOfSeveralWays(t *testing.T) {
@@ -62,9 +56,7 @@ func TestEventsTellTheirTimesInOneOfSeveralWays(t *testing.T) {
 		must.Succeed(t, json.Unmarshal([]byte(text), &e))
 		got := event(&e)
 		got.First, got.Last = got.First.Truncate(time.Second), got.Last.Truncate(time.Second)
-		if got != want {
-			t.Errorf("%s: got %+v, want %+v", text, got, want)
-		}
+		expect.Equal(t, got, want, "%s", text)
 	}
 }
 
@@ -73,16 +65,14 @@ func TestThePodsTroubleIsTheMostTelling(t *testing.T) {
 	text := `{"status": {"initContainerStatuses": [{"state": {"terminated": {"reason": "Completed"}}}],
 		"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}, {"restartCount": 2, "state": {"waiting": {"reason": "ImagePullBackOff", "message": "m"}}}, {"restartCount": 1, "state": {"terminated": {"reason": "Error"}}}]}}`
 	must.Succeed(t, json.Unmarshal([]byte(text), &p))
-	if got := pod(&p); got.Waiting != "ImagePullBackOff" || got.Terminated != "Error" || got.Message != "m" {
-		t.Errorf("%+v", got)
-	}
+	got := pod(&p)
+	expect.That(t, got.Waiting == "ImagePullBackOff" && got.Terminated == "Error" && got.Message == "m", "%+v", got)
 }
 
 func TestPodsOfDaemonSetsAreAskedAboutFirst(t *testing.T) {
 	pods := []evidence.Pod{{Name: "web"}, {Name: "cni", Owner: "DaemonSet/cilium"}, {Name: "fine", Owner: "DaemonSet/x", Ready: true}, {Name: "job", Phase: "Succeeded"}}
-	if got := unready(pods); !reflect.DeepEqual(got, []int{1, 0}) {
-		t.Errorf("%v", got)
-	}
+	got := unready(pods)
+	expect.That(t, reflect.DeepEqual(got, []int{1, 0}), "%v", got)
 }
 
 func TestKarpentersObjects(t *testing.T) {
@@ -91,12 +81,10 @@ func TestKarpentersObjects(t *testing.T) {
 	a.claim(1, "default")
 	a.claim(2, "default")
 	g := checked(t, a, roll.Unregistered, pool, 1).Groups[pool]
-	if p := g.NodePool.Value; p.NodeClass != "al2023" || p.StartupTaints[0].Key != "node.cilium.io/agent-not-ready" || p.Requirements[0].String() != "In [amd64]" {
-		t.Errorf("%+v", p)
-	}
-	if c := g.NodeClass.Value; c.AMIAlias != "al2023@latest" || c.Role != "demo-node" {
-		t.Errorf("%+v", c)
-	}
+	p := g.NodePool.Value
+	expect.That(t, p.NodeClass == "al2023" && p.StartupTaints[0].Key == "node.cilium.io/agent-not-ready" && p.Requirements[0].String() == "In [amd64]", "%+v", p)
+	c := g.NodeClass.Value
+	expect.That(t, c.AMIAlias == "al2023@latest" && c.Role == "demo-node", "%+v", c)
 	claims := g.NodeClaims.Value
 	if len(claims) != 2 || claims[0].Instance != instanceID(1) || claims[0].Events.Value[0].Reason != "FailedConsistencyCheck" || claims[1].Events.State != evidence.NotAsked {
 		t.Errorf("%+v", claims)
@@ -108,9 +96,7 @@ func TestAClusterWithoutKarpenterHasNoNodeClaims(t *testing.T) {
 	a.api.groups = nil
 	a.launch(1, pool)
 	g := checked(t, a, roll.Orphaned, pool, 1).Groups[pool]
-	if !g.NodeClaims.Known() || len(g.NodeClaims.Value) != 0 || g.NodePool.State != evidence.Absent || g.NodeClass.State != evidence.Absent {
-		t.Errorf("%+v", g)
-	}
+	expect.That(t, g.NodeClaims.Known() && len(g.NodeClaims.Value) == 0 && g.NodePool.State == evidence.Absent && g.NodeClass.State == evidence.Absent, "%+v", g)
 }
 
 func TestNodeClassesOfAutoModeAreNotLookedInto(t *testing.T) {
@@ -118,9 +104,7 @@ func TestNodeClassesOfAutoModeAreNotLookedInto(t *testing.T) {
 	a.api.put("/apis/karpenter.sh/v1/nodepools/default", thing{"spec": thing{"template": thing{"spec": thing{"nodeClassRef": thing{"kind": "NodeClass", "name": "default"}}}}})
 	a.launch(1, pool)
 	g := checked(t, a, roll.Unregistered, pool, 1).Groups[pool]
-	if g.NodePool.Value.NodeClass != "default" || g.NodeClass.Gap() != "default is a NodeClass, which is not read" {
-		t.Errorf("%+v", g)
-	}
+	expect.That(t, g.NodePool.Value.NodeClass == "default" && g.NodeClass.Gap() == "default is a NodeClass, which is not read", "%+v", g)
 }
 
 // printed is a webhook with the selectors that the API server sets where nobody else does.
@@ -210,9 +194,7 @@ func TestWebhooksThatAreAskedAboutPods(t *testing.T) {
 		for _, r := range got.Namespaces {
 			in += r.String()
 		}
-		if in != tt.in {
-			t.Errorf("%s: namespaces %q, want %q", name, in, tt.in)
-		}
+		expect.Equal(t, in, tt.in, "%s: namespaces", name)
 		if ok != (tt.resources != nil) || ok && (!reflect.DeepEqual(got.Resources, tt.resources) || got.Selective != tt.selective) {
 			t.Errorf("%s: got %v, %+v", name, ok, got)
 		}
@@ -250,9 +232,7 @@ func TestReadyAddressesOfAWebhooksService(t *testing.T) {
 	a := healthy()
 	a.launch(1, pool)
 	got := checked(t, a, roll.Unregistered, pool, 1).Cluster.Webhooks.Value
-	if len(got) != 1 || got[0].Configuration != "gate" || got[0].Kind != "MutatingWebhookConfiguration" || got[0].Endpoints.Value != 2 {
-		t.Errorf("%+v", got)
-	}
+	expect.That(t, len(got) == 1 && got[0].Configuration == "gate" && got[0].Kind == "MutatingWebhookConfiguration" && got[0].Endpoints.Value == 2, "%+v", got)
 	delete(a.api.objects, "/apis/discovery.k8s.io/v1/namespaces/policy/endpointslices/gate-1")
 	if got := checked(t, a, roll.Unregistered, pool, 1).Cluster.Webhooks.Value[0].Endpoints; !got.Known() || got.Value != 0 {
 		t.Errorf("no slice: %+v", got)
@@ -265,9 +245,7 @@ func TestAnAnswerThatIsNotWhatItShouldBeIsUnreadable(t *testing.T) {
 	a.join(1)
 	a.api.objects["/api/v1/nodes/"+nodeName(1)]["spec"] = "nothing"
 	got := checked(t, a, roll.Unknown, workers, 1).Nodes[nodeName(1)]
-	if got.Object.State != evidence.Unreadable || !strings.Contains(got.Object.Why, "get node "+nodeName(1)) || !got.Lease.Known() {
-		t.Errorf("%+v", got.Object)
-	}
+	expect.That(t, got.Object.State == evidence.Unreadable && strings.Contains(got.Object.Why, "get node "+nodeName(1)) && got.Lease.Known(), "%+v", got.Object)
 }
 
 func TestWhatTheLedgerRemembersOfANode(t *testing.T) {
@@ -308,9 +286,8 @@ func TestWhatTheLedgerRemembersOfANode(t *testing.T) {
 	} {
 		f := found(1, roll.Unknown, workers)
 		l := newLook(t.Context(), newAccount().collector(), Input{Snapshot: seen(f), Findings: []roll.Finding{f}, State: tt.state})
-		if got := l.remembered(f, roll.Node{Ready: silent}); !reflect.DeepEqual(got, tt.want) {
-			t.Errorf("%s: got %+v, want %+v", name, got, tt.want)
-		}
+		got := l.remembered(f, roll.Node{Ready: silent})
+		expect.That(t, reflect.DeepEqual(got, tt.want), "%s: got %+v, want %+v", name, got, tt.want)
 	}
 }
 
@@ -322,18 +299,15 @@ func TestWhatABundleRemembersGoesBeforeTheLedger(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	in.Remembered = map[string]evidence.Remembered{}
-	if got := a.collector().Collect(t.Context(), in).Nodes[nodeName(2)].Remembered; got.State != evidence.Absent {
-		t.Errorf("%+v", got)
-	}
+	got := a.collector().Collect(t.Context(), in).Nodes[nodeName(2)].Remembered
+	expect.That(t, got.State == evidence.Absent, "%+v", got)
 }
 
 func TestALedgerThatCouldNotBeReadIsNotAnEmptyOne(t *testing.T) {
 	a, in := oneOfEach()
 	in.Snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapFailed, Call: roll.CallLedger, Detail: "the ledger could not be read"}}
 	e := a.collector().Collect(t.Context(), in)
-	if e.Groups[pool].Acts.Gap() != "the ledger could not be read" || e.Nodes[nodeName(2)].Remembered.Gap() != "the ledger could not be read" {
-		t.Errorf("%+v", e.Groups[pool].Acts)
-	}
+	expect.That(t, e.Groups[pool].Acts.Gap() == "the ledger could not be read" && e.Nodes[nodeName(2)].Remembered.Gap() == "the ledger could not be read", "%+v", e.Groups[pool].Acts)
 }
 
 func TestActsOfAGroup(t *testing.T) {
@@ -343,9 +317,8 @@ func TestActsOfAGroup(t *testing.T) {
 	if got := e.Groups[pool].Acts.Value; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	if got := e.Groups[workers].Acts; !got.Known() || len(got.Value) != 0 {
-		t.Errorf("%+v", got)
-	}
+	got := e.Groups[workers].Acts
+	expect.That(t, got.Known() && len(got.Value) == 0, "%+v", got)
 }
 
 // An observation of one instance shows no other instances, which must not count as proof that there
@@ -358,9 +331,8 @@ func TestALookAtOneInstanceCountsNobodyElse(t *testing.T) {
 		t.Errorf("alone %v, zones %+v, proven %s", e.Alone, e.Zones, e.Groups[pool].Proven)
 	}
 	in.Snapshot.Target = in.Findings[0].Instance
-	if e := a.collector().Collect(t.Context(), in); !e.Alone || e.Zones != nil || !e.Groups[pool].Proven.Equal(proven) {
-		t.Errorf("alone %v, zones %+v, proven %s", e.Alone, e.Zones, e.Groups[pool].Proven)
-	}
+	e := a.collector().Collect(t.Context(), in)
+	expect.That(t, e.Alone && e.Zones == nil && e.Groups[pool].Proven.Equal(proven), "alone %v, zones %+v, proven %s", e.Alone, e.Zones, e.Groups[pool].Proven)
 }
 
 func TestNodesOfEachZone(t *testing.T) {
@@ -377,7 +349,6 @@ func TestNodesOfEachZone(t *testing.T) {
 		Shifts: []roll.Shift{{ZoneID: "id2"}}, ShiftsRead: roll.Yes,
 	}
 	want := []evidence.Zone{{Zone: "z1", Nodes: 1}, {Zone: "z2", Nodes: 2, Silent: []time.Time{at.Add(-9 * time.Minute), at.Add(-5 * time.Minute)}, Shifted: true}}
-	if got := zones(s); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	got := zones(s)
+	expect.That(t, reflect.DeepEqual(got, want), "got %+v, want %+v", got, want)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -12,9 +13,7 @@ func TestQuantities(t *testing.T) {
 		"134217728": 128 << 20, "128Mi": 128 << 20, "1500Ki": 1500 << 10, "0.5Gi": 512 << 20, "1G": 1e9, "500M": 5e8, "2k": 2000, "1e9": 1e9, "128974848000m": 128974848,
 		"0": 0, "": 0, "much": 0, "5Zi": 0, "-1Gi": 0, "Gi": 0, "1E30": 0, "NaN": 0, "7Mi more": 0,
 	} {
-		if got := quantity(text); got != want {
-			t.Errorf("%q: %d, want %d", text, got, want)
-		}
+		expect.Equal(t, quantity(text), want, "%q", text)
 	}
 }
 
@@ -40,8 +39,7 @@ func TestTheMemoryOfAPod(t *testing.T) {
 	} {
 		var p podJSON
 		must.Succeed(t, json.Unmarshal([]byte(tt.text), &p))
-		if got := pod(&p); got.Unlimited != tt.unlimited || got.MemoryRequest != tt.request || got.MemoryUsed != tt.used || got.OutOfMemory != tt.killed {
-			t.Errorf("%s: %+v", tt.name, got)
-		}
+		got := pod(&p)
+		expect.That(t, got.Unlimited == tt.unlimited && got.MemoryRequest == tt.request && got.MemoryUsed == tt.used && got.OutOfMemory == tt.killed, "%s: %+v", tt.name, got)
 	}
 }

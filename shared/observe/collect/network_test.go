@@ -9,22 +9,19 @@ import (
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestEachSubnetThatMattersHasItsTableAndItsACL(t *testing.T) {
 	a := healthy()
 	a.launch(1, pool)
 	n := checked(t, a, roll.Unregistered, pool, 1).Network
-	if tables := n.RouteTables; tables[subnetB].Value.ID != id("rtb", 2) || tables[subnetNAT].Value.ID != id("rtb", 1) {
-		t.Errorf("%+v", tables)
-	}
-	if owner := n.Subnets[subnetB].Value.Owner; owner != "111122223333" {
-		t.Errorf("the subnet belongs to %q", owner)
-	}
+	tables := n.RouteTables
+	expect.That(t, tables[subnetB].Value.ID == id("rtb", 2) && tables[subnetNAT].Value.ID == id("rtb", 1), "%+v", tables)
+	expect.Equal(t, n.Subnets[subnetB].Value.Owner, "111122223333", "the subnet belongs to")
 	want := []evidence.Route{{Destination: "10.0.0.0/16", Target: "local"}, {Destination: "0.0.0.0/0", Target: nat}}
-	if got := n.RouteTables[subnetB].Value.Routes; !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	got := n.RouteTables[subnetB].Value.Routes
+	expect.That(t, reflect.DeepEqual(got, want), "got %+v, want %+v", got, want)
 	acl := n.ACLs[subnetB].Value
 	if len(acl.Rules) != 2 || acl.Rules[0] != (evidence.ACLRule{Number: 100, Egress: true, Allow: true, Protocol: "6", CIDR: "0.0.0.0/0", From: 443, To: 443}) || !acl.Rules[1].AllPorts || acl.Rules[1].Allow {
 		t.Errorf("%+v", acl)
@@ -37,18 +34,15 @@ func TestEachSubnetThatMattersHasItsTableAndItsACL(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	g := n.SecurityGroups[clusterSG].Value
-	if g.Ingress[0].AllPorts || g.Ingress[0].From != 443 || !g.Egress[0].AllPorts || len(g.Egress[0].CIDRs) != 2 {
-		t.Errorf("%+v", g)
-	}
+	expect.That(t, !g.Ingress[0].AllPorts && g.Ingress[0].From == 443 && g.Egress[0].AllPorts && len(g.Egress[0].CIDRs) == 2, "%+v", g)
 }
 
 func TestRegionalNATGatewayIsInNoSubnet(t *testing.T) {
 	a := healthy()
 	a.launch(1, pool)
 	a.gateways[0].SubnetId, a.gateways[0].AvailabilityMode = nil, types.AvailabilityModeRegional
-	if g := checked(t, a, roll.Unregistered, pool, 1).Network.NATGateways[nat].Value; !g.Regional || g.Subnet != "" || g.PublicIPs[0] != "203.0.113.7" {
-		t.Errorf("%+v", g)
-	}
+	g := checked(t, a, roll.Unregistered, pool, 1).Network.NATGateways[nat].Value
+	expect.That(t, g.Regional && g.Subnet == "" && g.PublicIPs[0] == "203.0.113.7", "%+v", g)
 }
 
 func TestNoRouteTableIsNotAnEmptyOne(t *testing.T) {
@@ -56,18 +50,15 @@ func TestNoRouteTableIsNotAnEmptyOne(t *testing.T) {
 	a.launch(1, pool)
 	a.tables, a.acls = nil, nil
 	n := checked(t, a, roll.Unregistered, pool, 1).Network
-	if n.RouteTables[subnetB].State != evidence.Unreadable || n.ACLs[subnetB].State != evidence.Unreadable {
-		t.Errorf("%+v %+v", n.RouteTables, n.ACLs)
-	}
+	expect.That(t, n.RouteTables[subnetB].State == evidence.Unreadable && n.ACLs[subnetB].State == evidence.Unreadable, "%+v %+v", n.RouteTables, n.ACLs)
 }
 
 func TestAVPCWithoutDHCPOptions(t *testing.T) {
 	a := healthy()
 	a.launch(1, pool)
 	a.vpcs[0].DhcpOptionsId = aws.String("default")
-	if d := checked(t, a, roll.Unregistered, pool, 1).Network.VPCs[vpc].DHCP; d.State != evidence.Absent || a.calls["ec2:DescribeDhcpOptions"] != 0 {
-		t.Errorf("%+v", d)
-	}
+	d := checked(t, a, roll.Unregistered, pool, 1).Network.VPCs[vpc].DHCP
+	expect.That(t, d.State == evidence.Absent && a.calls["ec2:DescribeDhcpOptions"] == 0, "%+v", d)
 }
 
 func TestRoutesLeadToWhatTheyName(t *testing.T) {
@@ -83,7 +74,5 @@ func TestRoutesLeadToWhatTheyName(t *testing.T) {
 		{Destination: "::/0", Target: "eigw-1"}, {Destination: "pl-1", Target: "vpce-1"}, {Destination: "0.0.0.0/0", Target: "eni-1", Blackhole: true},
 		{Destination: "10.0.0.0/8", Target: "tgw-1"}, {Destination: "10.1.0.0/16", Target: "pcx-1"},
 	}
-	if !reflect.DeepEqual(table.Routes, want) {
-		t.Errorf("got %+v, want %+v", table.Routes, want)
-	}
+	expect.That(t, reflect.DeepEqual(table.Routes, want), "got %+v, want %+v", table.Routes, want)
 }
