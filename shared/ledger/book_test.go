@@ -67,9 +67,8 @@ func TestWhoReadWhatIsNoLongerTrueLoses(t *testing.T) {
 			pauses, under := 0, b.store
 			own := &book{Pause: func(context.Context, int) error { pauses++; return nil }}
 			own.store = &between{under, func() {
-				if err := c.other(b); err != nil {
-					t.Errorf("%s, %s: the other: %v", name, kind, err)
-				}
+				err := c.other(b)
+				expect.That(t, err == nil, "%s, %s: the other: %v", name, kind, err)
 			}}
 			if err := c.own(own); !errors.Is(err, c.want) {
 				t.Errorf("%s, %s: %v, want %v", name, kind, err, c.want)
@@ -78,9 +77,8 @@ func TestWhoReadWhatIsNoLongerTrueLoses(t *testing.T) {
 			if a, _ := s.Action("a"); err != nil || c.want == nil && a.Outcome.Result != Failed {
 				t.Errorf("%s, %s: %v, %v", name, kind, a.Outcome, err)
 			}
-			if decides := !errors.Is(c.want, ErrNoticesMoved); decides != (pauses == 1) {
-				t.Errorf("%s, %s: %d pauses", name, kind, pauses)
-			}
+			decides := !errors.Is(c.want, ErrNoticesMoved)
+			expect.That(t, decides == (pauses == 1), "%s, %s: %d pauses", name, kind, pauses)
 		}
 	}
 }
@@ -94,9 +92,8 @@ func TestAWriterThatMeetsOthersEachTimeGivesUp(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	b.Pause = pause
-	if err := b.retry(ended, func() error { return errMoved }); !errors.Is(err, context.Canceled) || !errors.Is(err, errMoved) {
-		t.Errorf("%v, want both errors", err)
-	}
+	err := b.retry(ended, func() error { return errMoved })
+	expect.That(t, errors.Is(err, context.Canceled) && errors.Is(err, errMoved), "%v, want both errors", err)
 }
 
 func TestAnActThatIsMissingStopsAllForAMonth(t *testing.T) {
@@ -125,9 +122,8 @@ func TestAnActThatIsMissingStopsAllForAMonth(t *testing.T) {
 	must.Succeed(t, m.Begin(ctx, someCluster, intentOf("c", "i-2"), Budget{Max: 9}))
 	s, err := m.Read(ctx, someCluster)
 	must.Succeed(t, err)
-	if last := s.Actions[len(s.Actions)-1].ID; last != "c" {
-		t.Errorf("the last act is %s, want c, although its clock is behind", last)
-	}
+	last := s.Actions[len(s.Actions)-1].ID
+	expect.That(t, last == "c", "the last act is %s, want c, although its clock is behind", last)
 }
 
 func TestAMalformedRecordIsNamed(t *testing.T) {
@@ -156,9 +152,8 @@ func TestAMalformedRecordIsNamed(t *testing.T) {
 	// What belongs to a later version is ignored.
 	m := NewMemory()
 	m.store.(*inMemory).all[partition(someCluster)] = map[string]stored{"drain#i-1": {Value: json.RawMessage(`7`)}, "findings": {}, "first": {Value: json.RawMessage(`{"later":1,"value":"2026-03-10T12:00:00Z"}`)}}
-	if s, err := m.Read(ctx, someCluster); err != nil || !s.First.Equal(noon) {
-		t.Errorf("%v, %v", s.First, err)
-	}
+	s, err := m.Read(ctx, someCluster)
+	expect.That(t, err == nil && s.First.Equal(noon), "%v, %v", s.First, err)
 }
 
 func TestSizesAndPoliciesAreRemembered(t *testing.T) {
@@ -180,9 +175,8 @@ func TestSizesAndPoliciesAreRemembered(t *testing.T) {
 		}
 		for seen := range 2 {
 			for name, want := range map[string]bool{"/policy": seen > 0, "/pol": false, "/policy/other": false} {
-				if got, err := b.PolicySeen(ctx, name); err != nil || got != want {
-					t.Errorf("%s: %s seen %v, %v", kind, name, got, err)
-				}
+				got, err := b.PolicySeen(ctx, name)
+				expect.That(t, err == nil && got == want, "%s: %s seen %v, %v", kind, name, got, err)
 			}
 			must.Succeed(t, b.SeePolicy(ctx, "/policy"))
 		}
@@ -213,9 +207,8 @@ func TestWhatNoticesHaveReported(t *testing.T) {
 
 func TestWhenARefusalLastMattered(t *testing.T) {
 	for given, want := range map[time.Duration]time.Duration{-time.Hour: 0, 0: 0, time.Hour: time.Hour} {
-		if got := (Refusal{At: noon, Given: noon.Add(given)}).Latest(); !got.Equal(noon.Add(want)) {
-			t.Errorf("given after %s: %s", given, got)
-		}
+		got := (Refusal{At: noon, Given: noon.Add(given)}).Latest()
+		expect.That(t, got.Equal(noon.Add(want)), "given after %s: %s", given, got)
 	}
 }
 
@@ -232,8 +225,7 @@ func TestWhySpotInstancesAreGone(t *testing.T) {
 		"another's":              {map[SpotKey]time.Time{{"i-2", roll.SpotRebalance}: noon}, &roll.Instance{}, "", time.Time{}},
 		"its reason says so":     {nil, &roll.Instance{SpotTaken: true}, roll.SpotInterruption, time.Time{}},
 	} {
-		if event, at := (State{Spot: c.spot}).SpotEnd("i-1", c.instance); event != c.want || !at.Equal(c.at) {
-			t.Errorf("%s: %s at %s", name, event, at)
-		}
+		event, at := (State{Spot: c.spot}).SpotEnd("i-1", c.instance)
+		expect.That(t, event == c.want && at.Equal(c.at), "%s: %s at %s", name, event, at)
 	}
 }

@@ -83,9 +83,7 @@ func TestPartsOfANoticeFitAnItem(t *testing.T) {
 			}
 			whole += value
 		}
-		if len(items) < 3 || whole != string(writes[0].value) {
-			t.Errorf("%s: %d items, %d of %d bytes", name, len(items), len(whole), len(writes[0].value))
-		}
+		expect.That(t, len(items) >= 3 && whole == string(writes[0].value), "%s: %d items, %d of %d bytes", name, len(items), len(whole), len(writes[0].value))
 		var stored []item
 		for _, it := range items {
 			stored = append(stored, it.Put.Item)
@@ -169,9 +167,8 @@ func TestWritesStayWithinATransaction(t *testing.T) {
 		}
 		expect.That(t, slices.Equal(api.steps, c.want), "%s: writes of %v items, want %v", name, api.steps, c.want)
 	}
-	if n, err := (&inTable{api: &counting{}}).write(t.Context(), "pk", each(1, 4_000_000), nil); n != 0 || err == nil || !strings.Contains(err.Error(), "record notice#0 has 4000000 bytes") {
-		t.Errorf("a record that is too large: %d written, %v", n, err)
-	}
+	n, err := (&inTable{api: &counting{}}).write(t.Context(), "pk", each(1, 4_000_000), nil)
+	expect.That(t, n == 0 && err != nil && strings.Contains(err.Error(), "record notice#0 has 4000000 bytes"), "a record that is too large: %d written, %v", n, err)
 }
 
 func TestAPauseIsShortAndEndsWithItsContext(t *testing.T) {
@@ -180,7 +177,6 @@ func TestAPauseIsShortAndEndsWithItsContext(t *testing.T) {
 	}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := pause(over, tries); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want the context's end", err)
-	}
+	err := pause(over, tries)
+	expect.That(t, errors.Is(err, context.Canceled), "got %v, want the context's end", err)
 }

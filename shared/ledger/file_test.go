@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rollcall/shared/ledger"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/ledgertest"
 	"rollcall/tests/harness/must"
 )
@@ -33,11 +34,9 @@ func TestAFileThatIsNoLedgerIsRefusedAndKept(t *testing.T) {
 		if err := open.Record(t.Context(), ledgertest.Cluster, ledgertest.Changes()); err == nil || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %v, want an error that says %q", name, err, c.why)
 		}
-		if kept, _ := os.ReadFile(path + ".new"); string(kept) != c.content {
-			t.Errorf("%s: the file was changed to %q", name, kept)
-		}
+		kept, _ := os.ReadFile(path + ".new")
+		expect.That(t, string(kept) == c.content, "%s: the file was changed to %q", name, kept)
 	}
-	if _, err := ledger.OpenFile(filepath.Join(t.TempDir(), "no", "ledger.json")); err == nil || !strings.Contains(err.Error(), "does not exist") {
-		t.Errorf("missing folder: %v", err)
-	}
+	_, err := ledger.OpenFile(filepath.Join(t.TempDir(), "no", "ledger.json"))
+	expect.That(t, err != nil && strings.Contains(err.Error(), "does not exist"), "missing folder: %v", err)
 }

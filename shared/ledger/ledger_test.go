@@ -50,9 +50,8 @@ func TestALinkToTheLedgerStaysALink(t *testing.T) {
 	must.Succeed(t, second.Begin(context.Background(), ledgertest.Cluster, ledgertest.Intent("a", "i-00000001", ledgertest.T0), ledgertest.Wide))
 	s, err := first.Read(context.Background(), ledgertest.Cluster)
 	must.Succeed(t, err)
-	if _, ok := s.Action("a"); !ok {
-		t.Error("an act recorded through the link is not in the file")
-	}
+	_, ok := s.Action("a")
+	expect.That(t, ok, "an act recorded through the link is not in the file")
 }
 
 func TestARefusedIntentLeavesTheFileAsItWas(t *testing.T) {

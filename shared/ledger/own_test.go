@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rollcall/shared/ledger"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/ledgertest"
 )
 
@@ -43,7 +44,6 @@ func owns[V any](t *testing.T, tested map[reflect.Type]bool) {
 	t.Helper()
 	tested[reflect.TypeFor[V]()] = true
 	v := ledgertest.Filled[V](t)
-	if shared := ledgertest.Shared(v, ledger.Own(v)); len(shared) > 0 {
-		t.Errorf("a copy of %T shares %q", v, shared)
-	}
+	shared := ledgertest.Shared(v, ledger.Own(v))
+	expect.That(t, len(shared) == 0, "a copy of %T shares %q", v, shared)
 }

@@ -13,13 +13,13 @@ import (
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/ledgertest"
+	"rollcall/tests/harness/must"
 )
 
 func TestACloneHasEverythingInMapsOfItsOwn(t *testing.T) {
 	s := ledgertest.Filled[ledger.State](t)
-	if zeros := ledgertest.Zeros(s); len(zeros) > 0 {
-		t.Fatalf("the filled state lacks %q", zeros)
-	}
+	zeros := ledgertest.Zeros(s)
+	must.That(t, len(zeros) == 0, "the filled state lacks %q", zeros)
 	c := s.Clone()
 	expect.Same(t, c, s, "clone")
 	for _, field := range ledgertest.Fields[ledger.State]() {
@@ -38,9 +38,8 @@ func TestEveryChangeIsMade(t *testing.T) {
 		expect.That(t, !c.Empty(), "%s: nothing to write", field)
 		after := start.Clone()
 		after.Apply(c)
-		if differs := differing(start, after); !slices.Equal(differs, []string{field}) {
-			t.Errorf("%s changes %q, want that field", field, differs)
-		}
+		differs := differing(start, after)
+		expect.That(t, slices.Equal(differs, []string{field}), "%s changes %q, want that field", field, differs)
 	}
 	for _, field := range ledgertest.Fields[ledger.State]() {
 		if field != "Actions" && field != "NoticesVersion" {

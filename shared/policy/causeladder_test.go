@@ -76,14 +76,11 @@ func TestLadderOfACause(t *testing.T) {
 		got := ladderText(steps)
 		if sure >= 0 {
 			got = ladderText(steps[:sure]) + " | " + ladderText(steps[sure:])
-			if !slices.ContainsFunc([]string{memory, panics}, func(code string) bool { return steps[sure].Doubt == code }) {
-				t.Errorf("%s: in doubt for %q", tt.name, steps[sure].Doubt)
-			}
+			expect.That(t, slices.ContainsFunc([]string{memory, panics}, func(code string) bool { return steps[sure].Doubt == code }), "%s: in doubt for %q", tt.name, steps[sure].Doubt)
 		}
 		expect.That(t, got == tt.want, "%s: %s, want %s", tt.name, got, tt.want)
-		if s := p.Ladders[roll.Unknown][0]; s.Doubt != "" || s.Do == "" {
-			t.Errorf("%s: the policy itself was changed", tt.name)
-		}
+		s := p.Ladders[roll.Unknown][0]
+		expect.That(t, s.Doubt == "" && s.Do != "", "%s: the policy itself was changed", tt.name)
 	}
 }
 

@@ -47,9 +47,8 @@ func TestClusterLowersTheModeAndNeverRaisesIt(t *testing.T) {
 		{"overrides: [{match: {group: asg/w}, mode: observe}]\n", "", policy.Remediate, policy.Observe},
 	}
 	for _, tt := range tests {
-		if got := parse(t, tt.document).Cluster("demo", tt.tag, tt.permitted)(roll.GroupSelector("asg/w")).Mode; got != tt.want {
-			t.Errorf("%q, tag %q, started with %s: %s, want %s", tt.document, tt.tag, tt.permitted, got, tt.want)
-		}
+		got := parse(t, tt.document).Cluster("demo", tt.tag, tt.permitted)(roll.GroupSelector("asg/w")).Mode
+		expect.That(t, got == tt.want, "%q, tag %q, started with %s: %s, want %s", tt.document, tt.tag, tt.permitted, got, tt.want)
 	}
 }
 

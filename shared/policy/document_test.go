@@ -71,9 +71,8 @@ func TestSectionsMergeKeyByKey(t *testing.T) {
 	want.Ladders[roll.Unknown] = []Step{{Do: DoNotify, Line: 20}}
 	want.Limits.ActionsPerHour = 2
 	want.Owners[roll.OwnerNone] = OwnerTerminate
-	if diff := cmp.Diff(want, precedence(t).For("gpu-a", "", roll.GroupSelector("nodepool/web"))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, precedence(t).For("gpu-a", "", roll.GroupSelector("nodepool/web")))
+	expect.That(t, diff == "", "(-want +got):\n%s", diff)
 }
 
 func TestAStopHoldsWhateverElseIsSaid(t *testing.T) {
@@ -83,9 +82,7 @@ func TestAStopHoldsWhateverElseIsSaid(t *testing.T) {
 	for _, cluster := range []string{"a", "b"} {
 		for _, tag := range []string{"", "remediate"} {
 			for _, of := range []roll.Selector{{}, {Group: "asg/a"}, {Group: "none", Deadline: "45m"}, {Group: "asg/a", Preset: roll.PresetGPU}} {
-				if !d.For(cluster, tag, of).Stop || !d.Cluster(cluster, tag, Remediate)(of).Stop {
-					t.Errorf("cluster %s, tag %q, %+v: no stop", cluster, tag, of)
-				}
+				expect.That(t, d.For(cluster, tag, of).Stop && d.Cluster(cluster, tag, Remediate)(of).Stop, "cluster %s, tag %q, %+v: no stop", cluster, tag, of)
 			}
 		}
 	}
@@ -125,9 +122,8 @@ func TestConditionsAreAddedAfterTheDefaults(t *testing.T) {
 	want := defaultPolicy().Conditions
 	want[0].Tolerate = 2 * time.Hour
 	want = append(want, Condition{"KernelDeadlock", "True", time.Hour})
-	if diff := cmp.Diff(want, d.For("", "", roll.Selector{}).Conditions); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, d.For("", "", roll.Selector{}).Conditions)
+	expect.That(t, diff == "", "(-want +got):\n%s", diff)
 }
 
 func TestWarningNeverComesAfterTheDeadline(t *testing.T) {
@@ -140,9 +136,8 @@ overrides:
 `))
 	must.Succeed(t, err)
 	want := Registration{WarnAfter: 10 * time.Minute, Deadline: 10 * time.Minute}
-	if got := d.For("slow-a", "", roll.GroupSelector("asg/a")).Registration; got != want {
-		t.Errorf("%+v", got)
-	}
+	got := d.For("slow-a", "", roll.GroupSelector("asg/a")).Registration
+	expect.That(t, got == want, "%+v", got)
 	told := d.Explain("slow-a", "", roll.GroupSelector("asg/a"))
 	if want := (Setting{"registration.warnAfter", "10m", "override at line 4, lowered to registration.deadline"}); !slices.Contains(told, want) {
 		t.Errorf("%+v", told)
@@ -180,9 +175,8 @@ func TestADrainThatIsNotForcedAsWrittenIsWarnedOf(t *testing.T) {
 func TestDeadlineMayEqualTheWarning(t *testing.T) {
 	d, err := Parse([]byte("apiVersion: rollcall/v1\nregistration: {deadline: 5m}\n"))
 	must.Succeed(t, err)
-	if got, want := d.For("", "", roll.Selector{}).Registration, (Registration{5 * time.Minute, 5 * time.Minute}); got != want {
-		t.Errorf("%+v", got)
-	}
+	got, want := d.For("", "", roll.Selector{}).Registration, (Registration{5 * time.Minute, 5 * time.Minute})
+	expect.That(t, got == want, "%+v", got)
 }
 
 // explained returns a page for each document: its warnings, and its settings for a selector.
@@ -235,9 +229,7 @@ func TestDefaultsWrittenOutAreTheDefaults(t *testing.T) {
 			steps[i].Line = 0
 		}
 	}
-	if diff := cmp.Diff(defaultPolicy(), got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, got, defaultPolicy(), "the defaults")
 }
 
 func TestJSONIsAPolicyToo(t *testing.T) {
@@ -258,9 +250,7 @@ func TestFaultsCanBeRead(t *testing.T) {
 	var faults Faults
 	must.That(t, errors.As(err, &faults), "%T is not Faults", err)
 	want := Faults{{Line: 4, Column: 30, Key: "overrides[0].registration.deadline", Problem: "5 has no unit: write for example 5m"}}
-	if diff := cmp.Diff(want, faults); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, faults, want, "faults")
 }
 
 func TestSizeIsBounded(t *testing.T) {
@@ -270,9 +260,8 @@ func TestSizeIsBounded(t *testing.T) {
 		t.Errorf("1 MiB: %v", err)
 	}
 	_, err := Parse([]byte(exact + "x"))
-	if want := "line 1: the document has 1048577 bytes: at most 1048576 (1 MiB) are read, and an SSM parameter holds 8192"; err == nil || err.Error() != want {
-		t.Errorf("1 MiB and a byte: %v", err)
-	}
+	want := "line 1: the document has 1048577 bytes: at most 1048576 (1 MiB) are read, and an SSM parameter holds 8192"
+	expect.That(t, err != nil && err.Error() == want, "1 MiB and a byte: %v", err)
 }
 
 // Each of these is the largest document of its kind, and once cost a parser its time or its stack.
@@ -331,9 +320,8 @@ func TestHostileDocumentsEnd(t *testing.T) {
 			if err == nil {
 				d.For(strings.Repeat("a", 100), "", roll.GroupSelector("none"))
 			}
-			if took := time.Since(start); took > 30*time.Second {
-				t.Errorf("took %s", took)
-			}
+			took := time.Since(start)
+			expect.That(t, took <= 30*time.Second, "took %s", took)
 		})
 	}
 }

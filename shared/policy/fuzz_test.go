@@ -99,9 +99,8 @@ func checkPolicy(t *testing.T, p Policy) {
 	for _, share := range []Percent{p.Limits.Unhealthy, p.Limits.Zone, p.Limits.MassSilence} {
 		expect.That(t, share >= 0 && share <= 100, "limits %+v", p.Limits)
 	}
-	if l := p.Limits; l.ActionsPerCheck < 0 || l.ActionsPerHour < 0 || l.Replacements < 0 || l.StormCooldown <= 0 || l.ReplacementWait <= 0 {
-		t.Errorf("limits %+v", l)
-	}
+	l := p.Limits
+	expect.That(t, l.ActionsPerCheck >= 0 && l.ActionsPerHour >= 0 && l.Replacements >= 0 && l.StormCooldown > 0 && l.ReplacementWait > 0, "limits %+v", l)
 	expect.That(t, p.Drain.Timeout > 0 && p.Drain.BudgetTimeout > 0, "drain %+v", p.Drain)
 	checkLadders(t, p)
 	for owner, rule := range p.Owners {
@@ -138,9 +137,8 @@ func checkLadders(t *testing.T, p Policy) {
 func checkWatched(t *testing.T, w roll.Watch, p Policy) {
 	t.Helper()
 	for _, c := range p.Conditions {
-		if key := (roll.ConditionKey{Type: c.Type, Status: roll.ConditionStatus(c.Status)}); w.Conditions[key] == (c.Type == "Ready") {
-			t.Errorf("%s %s: watched %v", c.Type, c.Status, w.Conditions[key])
-		}
+		key := (roll.ConditionKey{Type: c.Type, Status: roll.ConditionStatus(c.Status)})
+		expect.That(t, w.Conditions[key] != (c.Type == "Ready"), "%s %s: watched %v", c.Type, c.Status, w.Conditions[key])
 	}
 	for _, key := range p.Initialization.Taints {
 		expect.That(t, roll.StartupTaint(key, w.Taints), "taint %s is not watched", key)
@@ -176,9 +174,7 @@ func checkModeOnlyLower(t *testing.T, d *Document, cluster, tag string, of roll.
 	}
 	for _, permitted := range modes {
 		with, without := d.Cluster(cluster, tag, permitted)(of).Mode, d.Cluster(cluster, "", permitted)(of).Mode
-		if Lower(with, without) != with || Lower(without, permitted) != without {
-			t.Errorf("permitted %s: tag %q makes %s of %s", permitted, tag, with, without)
-		}
+		expect.That(t, Lower(with, without) == with && Lower(without, permitted) == without, "permitted %s: tag %q makes %s of %s", permitted, tag, with, without)
 		if _, err := ParseMode(tag); err != nil && tag != "" && with != Observe {
 			t.Errorf("permitted %s: unreadable tag %q leaves %s", permitted, tag, with)
 		}

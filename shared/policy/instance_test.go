@@ -83,9 +83,8 @@ func TestPrecedenceOfDeadlines(t *testing.T) {
 		expect.Equal(t, p.Registration.Deadline, c.want*time.Minute, "%s", c.name)
 		expect.That(t, p.Registration.WarnAfter <= p.Registration.Deadline, "%s: warned after %s", c.name, p.Registration.WarnAfter)
 	}
-	if got := d.For("x", "", roll.Selector{Deadline: "1s"}); got.Registration.Deadline != time.Second || got.Registration.WarnAfter != time.Second {
-		t.Errorf("one second: %+v", got.Registration)
-	}
+	got := d.For("x", "", roll.Selector{Deadline: "1s"})
+	expect.That(t, got.Registration.Deadline == time.Second && got.Registration.WarnAfter == time.Second, "one second: %+v", got.Registration)
 }
 
 func TestMatchPresetIsAboutTheSuggestion(t *testing.T) {
@@ -105,9 +104,8 @@ func TestMatchPresetIsAboutTheSuggestion(t *testing.T) {
 
 func TestDeadlineTagIsAboutInitializationToo(t *testing.T) {
 	d := mustParse(t, "overrides: [{match: {group: '*'}, initialization: {deadline: 1h}}]")
-	if got := d.For("a", "", roll.Selector{Group: "none", Deadline: "47m"}).Initialization.Deadline; got != 47*time.Minute {
-		t.Errorf("%s", got)
-	}
+	got := d.For("a", "", roll.Selector{Group: "none", Deadline: "47m"}).Initialization.Deadline
+	expect.That(t, got == 47*time.Minute, "%s", got)
 	expect.Equal(t, d.For("a", "", roll.Selector{Group: "none", Deadline: "4.7"}).Initialization.Deadline, time.Hour, "an invalid one")
 }
 
@@ -120,9 +118,8 @@ func TestBuiltInPresets(t *testing.T) {
 		p.Registration, p.Initialization, p.Reboot = defaultPolicy().Registration, defaultPolicy().Initialization, defaultPolicy().Reboot
 		expect.Same(t, p, defaultPolicy(), "%s changes more than times", name)
 	}
-	if got := mustParse(t, "presets: {slow: {registration: {deadline: 1h}}}").Presets(); !cmp.Equal(got, []string{"gpu", "metal", "slow", "windows"}) {
-		t.Errorf("presets %s", got)
-	}
+	got := mustParse(t, "presets: {slow: {registration: {deadline: 1h}}}").Presets()
+	expect.That(t, cmp.Equal(got, []string{"gpu", "metal", "slow", "windows"}), "presets %s", got)
 }
 
 func TestPresetGivesTaintsOnlyWhereItIsApplied(t *testing.T) {
@@ -134,13 +131,11 @@ overrides: [{match: {group: "asg/*"}, preset: gpu}]
 		"example.com/base":   {Group: "none", Preset: "gpu"},
 		"example.com/driver": {Group: "asg/a"},
 	} {
-		if got := d.For("a", "", of).Initialization.Taints; !cmp.Equal(got, []string{want}) {
-			t.Errorf("%+v: %s, want %s", of, got, want)
-		}
+		got := d.For("a", "", of).Initialization.Taints
+		expect.That(t, cmp.Equal(got, []string{want}), "%+v: %s, want %s", of, got, want)
 	}
-	if w := d.Warnings(); len(w) != 1 || w[0].Key != "presets.gpu.initialization.taints" {
-		t.Errorf("warnings %v", w)
-	}
+	w := d.Warnings()
+	expect.That(t, len(w) == 1 && w[0].Key == "presets.gpu.initialization.taints", "warnings %v", w)
 }
 
 func TestClusterModeTag(t *testing.T) {
@@ -169,9 +164,7 @@ func TestClusterModeTag(t *testing.T) {
 		{"", "remediate", Observe, Observe},
 		{"", "remediate", Notify, Notify},
 	} {
-		if got := mustParse(t, c.document).Cluster("a", c.tag, c.permitted)(roll.Selector{Group: "none"}).Mode; got != c.want {
-			t.Errorf("%q, tag %q, permitted %s: %s, want %s", c.document, c.tag, c.permitted, got, c.want)
-		}
+		expect.Equal(t, mustParse(t, c.document).Cluster("a", c.tag, c.permitted)(roll.Selector{Group: "none"}).Mode, c.want, "%q, tag %q, permitted %s", c.document, c.tag, c.permitted)
 	}
 }
 
@@ -275,7 +268,6 @@ overrides:
 	// If nothing names a mode for the group, it has the one of the caller.
 	free := mustParse(t, "overrides: [{match: {preset: gpu}, mode: notify}]")
 	of := free.Cluster("demo", "", Remediate)
-	if a, b := of(roll.Selector{Group: "asg/a"}).Mode, of(roll.Selector{Group: "asg/a", Preset: "gpu"}).Mode; a != Remediate || b != Notify {
-		t.Errorf("with no mode named: %s, with the preset %s", a, b)
-	}
+	a, b := of(roll.Selector{Group: "asg/a"}).Mode, of(roll.Selector{Group: "asg/a", Preset: "gpu"}).Mode
+	expect.That(t, a == Remediate && b == Notify, "with no mode named: %s, with the preset %s", a, b)
 }

@@ -64,9 +64,7 @@ func TestLadderText(t *testing.T) {
 		},
 		"reboot once after 1h30m": {{Do: DoReboot, Once: true, After: 90 * time.Minute}},
 	} {
-		if got := ladderText(steps); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		expect.Equal(t, ladderText(steps), want, "the ladder")
 	}
 }
 
@@ -75,8 +73,6 @@ func TestDurationText(t *testing.T) {
 		"0s": 0, "1s": time.Second, "10s": 10 * time.Second, "10m": 10 * time.Minute, "1m30s": 90 * time.Second,
 		"20h": 20 * time.Hour, "1h30m": 90 * time.Minute, "1h0m5s": time.Hour + 5*time.Second, "720h": 720 * time.Hour,
 	} {
-		if got := roll.Span(d); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		expect.Equal(t, roll.Span(d), want, "roll.Span(d)")
 	}
 }

@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 func TestParseMode(t *testing.T) {
 	for _, m := range []Mode{Observe, Notify, Remediate} {
-		if got, err := ParseMode(string(m)); got != m || err != nil {
-			t.Errorf("%s: %q, %v", m, got, err)
-		}
+		got, err := ParseMode(string(m))
+		expect.That(t, got == m && err == nil, "%s: %q, %v", m, got, err)
 	}
 	for in, want := range map[string]string{
 		"":           `"" is not a mode: observe, notify or remediate`,
@@ -18,22 +19,17 @@ func TestParseMode(t *testing.T) {
 		"remediate ": `"remediate " is not a mode: observe, notify or remediate`,
 		"true":       `true is not a mode: observe, notify or remediate`,
 	} {
-		if got, err := ParseMode(in); got != "" || err == nil || err.Error() != want {
-			t.Errorf("%q: %q, %v", in, got, err)
-		}
+		got, err := ParseMode(in)
+		expect.That(t, got == "" && err != nil && err.Error() == want, "%q: %q, %v", in, got, err)
 	}
 }
 
 // A cluster whose tag could not be read gets no act, and the notice that it could not be read.
 func TestAnUnreadModeTagNeitherActsNorSilences(t *testing.T) {
 	doc, err := Parse([]byte("apiVersion: rollcall/v1\nmode: remediate\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for permitted, want := range map[Mode]Mode{Observe: Observe, Notify: Notify, Remediate: Notify} {
-		if got := doc.Cluster("demo", roll.ModeTagUnread, permitted)(roll.Selector{}).Mode; got != want {
-			t.Errorf("permitted %s: %s, want %s", permitted, got, want)
-		}
+		expect.Equal(t, doc.Cluster("demo", roll.ModeTagUnread, permitted)(roll.Selector{}).Mode, want, "permitted %s", permitted)
 	}
 }
 
@@ -59,14 +55,8 @@ func TestModesAreOrdered(t *testing.T) {
 		{"", Notify, false, Observe},
 		{Remediate, other, true, Observe},
 	} {
-		if got := c.a.Allows(c.b); got != c.allowed {
-			t.Errorf("%q allows %q: %v", c.a, c.b, got)
-		}
-		if got := Lower(c.a, c.b); got != c.lower {
-			t.Errorf("lower of %q and %q: %q", c.a, c.b, got)
-		}
-		if Lower(c.a, c.b) != Lower(c.b, c.a) {
-			t.Errorf("lower of %q and %q depends on their order", c.a, c.b)
-		}
+		expect.Equal(t, c.a.Allows(c.b), c.allowed, "%q allows %q", c.a, c.b)
+		expect.Equal(t, Lower(c.a, c.b), c.lower, "lower of %q and %q", c.a, c.b)
+		expect.That(t, Lower(c.a, c.b) == Lower(c.b, c.a), "lower of %q and %q depends on their order", c.a, c.b)
 	}
 }

@@ -64,12 +64,10 @@ func defaultPolicy() Policy {
 }
 
 func TestDefaults(t *testing.T) {
-	if diff := cmp.Diff(defaultPolicy(), Default().For("any", "", roll.GroupSelector("asg/any"))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got := Default().Warnings(); len(got) != 0 {
-		t.Errorf("warnings: %v", got)
-	}
+	diff := cmp.Diff(defaultPolicy(), Default().For("any", "", roll.GroupSelector("asg/any")))
+	expect.That(t, diff == "", "(-want +got):\n%s", diff)
+	got := Default().Warnings()
+	expect.That(t, len(got) == 0, "warnings: %v", got)
 	for _, s := range Default().Explain("any", "", roll.Selector{}) {
 		if s.From != "default" && s.Key != "mode" {
 			t.Errorf("%s comes from %q", s.Key, s.From)
@@ -92,9 +90,8 @@ func TestEveryKindHasALadderOfUsefulSteps(t *testing.T) {
 	for _, k := range roll.Kinds() {
 		expect.That(t, len(ladders[k]) > 0, "%s has none", k)
 		for _, s := range ladders[k] {
-			if becomes, why := useOf(s.Do, k); becomes != useful {
-				t.Errorf("%s: %s %s", k, s.Do, why)
-			}
+			becomes, why := useOf(s.Do, k)
+			expect.That(t, becomes == useful, "%s: %s %s", k, s.Do, why)
 		}
 	}
 }
@@ -114,9 +111,8 @@ func TestTolerance(t *testing.T) {
 		{"ready", "False", 0, false},
 		{"", "", 0, false},
 	} {
-		if got, ok := p.Tolerance(c.conditionType, c.status); got != c.want || ok != c.ok {
-			t.Errorf("%s %s: %v, %v", c.conditionType, c.status, got, ok)
-		}
+		got, ok := p.Tolerance(c.conditionType, c.status)
+		expect.That(t, got == c.want && ok == c.ok, "%s %s: %v, %v", c.conditionType, c.status, got, ok)
 	}
 }
 
@@ -134,9 +130,8 @@ func TestPoliciesShareNothing(t *testing.T) {
 	expect.Equal(t, again.Owners[roll.OwnerAutoMode], OwnerNotify, "owner changed to")
 	expect.List(t, again.Initialization.Taints, []string{"a"}, "taints changed to")
 	expect.Equal(t, again.Tolerances[roll.Ghost], 5*time.Minute, "tolerance changed to")
-	if w := d.Watch(); !slices.Equal(w.Taints, []string{"a"}) {
-		t.Errorf("watches %s", w.Taints)
-	}
+	w := d.Watch()
+	expect.That(t, slices.Equal(w.Taints, []string{"a"}), "watches %s", w.Taints)
 	expect.Equal(t, again.Conditions[0].Tolerate, 15*time.Minute, "condition changed to")
 }
 

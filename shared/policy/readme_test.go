@@ -44,9 +44,8 @@ func TestReadmesPoliciesAreValid(t *testing.T) {
 			t.Errorf("%v in\n%s", err, block)
 			continue
 		}
-		if w := d.Warnings(); len(w) > 0 {
-			t.Errorf("%v in\n%s", w, block)
-		}
+		w := d.Warnings()
+		expect.That(t, len(w) == 0, "%v in\n%s", w, block)
 	}
 	expect.That(t, found >= 9, "%d policies", found)
 }

@@ -63,9 +63,8 @@ func TestRepairsMayBeNamed(t *testing.T) {
 		if _, err := Parse(data); (err == nil) != valid {
 			t.Errorf("parser: %s: %v", repair, err)
 		}
-		if err := asEditor(s, data); (err == nil) != valid {
-			t.Errorf("schema: %s: %v", repair, err)
-		}
+		err := asEditor(s, data)
+		expect.That(t, (err == nil) == valid, "schema: %s: %v", repair, err)
 	}
 	for _, reason := range append(roll.AcceleratorReasons(), "NvidiaXID13Error", "NvidiaXID0Error", "DCGMHealthCode84") {
 		for _, repair := range roll.AllRepairs() {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
@@ -46,9 +45,8 @@ func TestSchemaAcceptsWhatParses(t *testing.T) {
 		if _, err := Parse(data); err != nil {
 			t.Errorf("%s does not parse: %v", name, err)
 		}
-		if err := asEditor(s, data); err != nil {
-			t.Errorf("%s: the schema refuses it: %v", name, err)
-		}
+		err := asEditor(s, data)
+		expect.That(t, err == nil, "%s: the schema refuses it: %v", name, err)
 	}
 }
 
@@ -69,9 +67,8 @@ func TestSchemaRefusesWhatItCan(t *testing.T) {
 	s := compiled(t)
 	for name, data := range bad(t) {
 		err := asEditor(s, data)
-		if silent := slices.Contains(beyond, name); silent != (err == nil) {
-			t.Errorf("%s: the schema says %v", name, err)
-		}
+		silent := slices.Contains(beyond, name)
+		expect.That(t, silent == (err == nil), "%s: the schema says %v", name, err)
 	}
 }
 
@@ -85,9 +82,8 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		if _, err := Parse([]byte(document)); (err == nil) != valid {
 			t.Errorf("parser: valid %v, got %v:\n%s", valid, err, document)
 		}
-		if err := asEditor(s, []byte(document)); (err == nil) != valid {
-			t.Errorf("schema: valid %v, got %v:\n%s", valid, err, document)
-		}
+		err := asEditor(s, []byte(document))
+		expect.That(t, (err == nil) == valid, "schema: valid %v, got %v:\n%s", valid, err, document)
 	}
 	for value, valid := range map[string]bool{
 		"90s": true, "6m": true, "1h30m": true, "5.5m": true, "720h": true, `"15m"`: true,
@@ -307,9 +303,7 @@ func TestSchemaDefaultsAreTheDefaults(t *testing.T) {
 		must.Succeed(t, err)
 		got[key] = ladderText(d.For("", "", roll.Selector{}).Ladders[roll.Kind(key[len("ladders."):])])
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, got, want, "the schema")
 }
 
 func TestSchemaIsACopy(t *testing.T) {

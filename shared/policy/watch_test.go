@@ -3,8 +3,6 @@ package policy
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
 )
@@ -44,7 +42,5 @@ overrides:
 		Conditions: defaults,
 		Taints:     []string{"example.com/a", "example.com/b", "example.com/c", "node.cilium.io/agent-not-ready"},
 	}
-	if diff := cmp.Diff(want, d.Watch()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, d.Watch(), want, "d.Watch()")
 }

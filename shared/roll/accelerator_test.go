@@ -1,6 +1,10 @@
 package roll
 
-import "testing"
+import (
+	"testing"
+
+	"rollcall/tests/harness/expect"
+)
 
 // AWS's table, written again by repair.
 func TestAcceleratorRepair(t *testing.T) {
@@ -17,14 +21,12 @@ func TestAcceleratorRepair(t *testing.T) {
 		RepairHold: {"DCGMDiagnosticFailure", "DCGMError", "FabricManagerNotRunning", "NvidiaDeviceCountMismatch"},
 	} {
 		for _, reason := range reasons {
-			if got, known := AcceleratorRepair(reason); got != repair || !known || !AcceleratorReason(reason) {
-				t.Errorf("%s: %s, known %v, want %s", reason, got, known, repair)
-			}
+			got, known := AcceleratorRepair(reason)
+			expect.That(t, got == repair && known && AcceleratorReason(reason), "%s: %s, known %v, want %s", reason, got, known, repair)
 		}
 	}
-	if n := len(AcceleratorReasons()); n != 14+14+4 {
-		t.Errorf("the table has %d reasons", n)
-	}
+	n := len(AcceleratorReasons())
+	expect.That(t, n == 14+14+4, "the table has %d reasons", n)
 }
 
 // Faults of applications, and unknown reasons, are held.
@@ -39,8 +41,6 @@ func TestAcceleratorRepairHoldsTheRest(t *testing.T) {
 		}
 	}
 	for xid, fatal := range map[string]bool{"79": true, "48": true, "13": false, "31": false, "43": false, "45": false, "94": false, "": false, "x": false} {
-		if FatalXid(xid) != fatal {
-			t.Errorf("Xid %q: fatal %v", xid, !fatal)
-		}
+		expect.That(t, FatalXid(xid) == fatal, "Xid %q: fatal %v", xid, !fatal)
 	}
 }

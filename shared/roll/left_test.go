@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestWhatIsLeftCosts(t *testing.T) {
@@ -34,25 +35,20 @@ func TestWhatIsLeftCosts(t *testing.T) {
 		if !ok {
 			got = "unknown"
 		}
-		if got != tt.want {
-			t.Errorf("%s: %s, want %s", name, got, tt.want)
-		}
+		expect.Equal(t, got, tt.want, "%s", name)
 	}
 }
 
 func TestWhatMayBeLeftIsAVolumeOrAnInterface(t *testing.T) {
 	for id, want := range map[string]roll.InstanceID{"vol-0123": "volume/vol-0123", "eni-0123": "eni/eni-0123", "i-0123": "", "vol-": "", "": ""} {
 		subject, ok := roll.LeftoverID(id)
-		if subject != want || ok != (want != "") {
-			t.Errorf("%q: %q, %v", id, subject, ok)
-		}
+		expect.That(t, subject == want && ok == (want != ""), "%q: %q, %v", id, subject, ok)
 		if name, ok := subject.Leftover(); ok != (want != "") || ok && name != id {
 			t.Errorf("%q is about %q, %v", subject, name, ok)
 		}
 	}
 	for _, id := range []roll.InstanceID{"i-0123", "nodeclaim/vol-1", "node/ip-1"} {
-		if _, ok := id.Leftover(); ok {
-			t.Errorf("%s is no volume", id)
-		}
+		_, ok := id.Leftover()
+		expect.That(t, !ok, "%s is no volume", id)
 	}
 }

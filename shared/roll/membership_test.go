@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 const (
@@ -55,9 +57,7 @@ func TestWhichAutoscalerScales(t *testing.T) {
 		for _, key := range tt.keys {
 			tags.Add(key, "owned")
 		}
-		if got := tags.ScaledBy("demo"); got != tt.want {
-			t.Errorf("%q: scaled by demo %v, want %v", tt.keys, got, tt.want)
-		}
+		expect.Equal(t, tags.ScaledBy("demo"), tt.want, "%q: scaled by demo", tt.keys)
 	}
 }
 
@@ -107,15 +107,9 @@ func TestWhichClusterTheTagsProve(t *testing.T) {
 	for _, tt := range tests {
 		permutations(tt.tags, func(tags [][2]string) {
 			set := tagsIn(tags)
-			if got := set.Belonging("demo"); got != tt.want {
-				t.Errorf("%s: %v belongs %v, want %v", tt.name, tags, got, tt.want)
-			}
-			if got := set.OtherCluster("demo"); got != tt.other {
-				t.Errorf("%s: %v names the other cluster %q, want %q", tt.name, tags, got, tt.other)
-			}
-			if got := set.Clusters(); !slices.Equal(got, tt.all) {
-				t.Errorf("%s: %v may mean %q, want %q", tt.name, tags, got, tt.all)
-			}
+			expect.Equal(t, set.Belonging("demo"), tt.want, "%s: %v belongs", tt.name, tags)
+			expect.Equal(t, set.OtherCluster("demo"), tt.other, "%s: %v names the other cluster", tt.name, tags)
+			expect.List(t, set.Clusters(), tt.all, "%s: %v may mean", tt.name, tags)
 		})
 	}
 }
@@ -148,18 +142,15 @@ func TestNoOrderOfTagsDecidesAndNoTwoClustersHaveOneInstance(t *testing.T) {
 		first, n := told(tagsIn(tags)), 0
 		for range 3 {
 			r.Shuffle(len(tags), func(i, j int) { tags[i], tags[j] = tags[j], tags[i] })
-			if again := told(tagsIn(tags)); again != first {
-				t.Fatalf("%v: %s, in another order %s", tags, again, first)
-			}
+			again := told(tagsIn(tags))
+			must.That(t, again == first, "%v: %s, in another order %s", tags, again, first)
 		}
 		for _, cluster := range clusters[:3] {
 			if tagsIn(tags).Belonging(cluster) == roll.Belongs {
 				n++
 			}
 		}
-		if n > 1 {
-			t.Fatalf("%v belongs to %d clusters", tags, n)
-		}
+		must.That(t, n <= 1, "%v belongs to %d clusters", tags, n)
 	}
 }
 
@@ -171,13 +162,9 @@ func TestALaunchTemplateIsItsIDAndItsVersion(t *testing.T) {
 		"lt-1:3": {id, "lt-1", version, "3"},
 		"":       {id, "lt-1"},
 	} {
-		if got := tagSet(tags...).LaunchTemplate(); got != want {
-			t.Errorf("%v: %q, want %q", tags, got, want)
-		}
+		expect.Equal(t, tagSet(tags...).LaunchTemplate(), want, "%v", tags)
 	}
-	if got := tagSet(version, "3").LaunchTemplate(); got != "" {
-		t.Errorf("a version alone: %q", got)
-	}
+	expect.Equal(t, tagSet(version, "3").LaunchTemplate(), "", "a version alone")
 }
 
 // Each key by which instances of any cluster are looked for must name the cluster of an
@@ -185,13 +172,10 @@ func TestALaunchTemplateIsItsIDAndItsVersion(t *testing.T) {
 func TestEachClusterTagKeyNamesACluster(t *testing.T) {
 	keys := roll.ClusterTagKeys()
 	for _, key := range append(keys, byAWS, byEKS, byOperator, byEksctl, claims+"*") {
-		if !slices.Contains(keys, key) {
-			t.Errorf("%q is not looked for", key)
-		}
+		expect.That(t, slices.Contains(keys, key), "%q is not looked for", key)
 		var tags roll.TagSet
 		tags.Add(strings.Replace(key, "*", "shop", 1), "shop")
-		if got := tags.Clusters(); !slices.Equal(got, []string{"shop"}) {
-			t.Errorf("an instance with %q is of the clusters %q, want shop", key, got)
-		}
+		got := tags.Clusters()
+		expect.That(t, slices.Equal(got, []string{"shop"}), "an instance with %q is of the clusters %q, want shop", key, got)
 	}
 }

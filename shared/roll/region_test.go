@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestPartitionsAndTheirConsoles(t *testing.T) {
@@ -21,19 +22,13 @@ func TestPartitionsAndTheirConsoles(t *testing.T) {
 		if got := roll.Partition(region); got != want.partition {
 			t.Errorf("%s is in %s, not in %s", region, got, want.partition)
 		}
-		if got := roll.Console(region); got != want.console {
-			t.Errorf("the console of %s is %q, not %q", region, got, want.console)
-		}
+		expect.Equal(t, roll.Console(region), want.console, "the console of %s", region)
 		page := roll.InstancePage(region, "i-00000000000000001")
 		if wanted := want.console + "/ec2/home?region=" + region + "#InstanceDetails:instanceId=i-00000000000000001"; page != wanted && (page != "" || want.console != "") {
 			t.Errorf("the page of an instance in %s is %q", region, page)
 		}
 		id := roll.ClusterID{Account: "111122223333", Region: region, Name: "demo"}
-		if got := id.ARN(); got != "arn:"+want.partition+":eks:"+region+":111122223333:cluster/demo" {
-			t.Errorf("a cluster in %s is %s", region, got)
-		}
-		if got := id.InstanceARN("i-00000000000000001"); got != "arn:"+want.partition+":ec2:"+region+":111122223333:instance/i-00000000000000001" {
-			t.Errorf("an instance in %s is %s", region, got)
-		}
+		expect.Equal(t, id.ARN(), "arn:"+want.partition+":eks:"+region+":111122223333:cluster/demo", "a cluster in %s", region)
+		expect.Equal(t, id.InstanceARN("i-00000000000000001"), "arn:"+want.partition+":ec2:"+region+":111122223333:instance/i-00000000000000001", "an instance in %s", region)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestParseInstanceID(t *testing.T) {
@@ -13,9 +14,8 @@ func TestParseInstanceID(t *testing.T) {
 		"i-0123456789abcdef0": true, "i-0123abcd": true,
 		"": false, "i-": false, "i-0123456789abcdef": false, "i-0123456789ABCDEF0": false, "mi-0123456789abcdef0": false, "i-0123456789abcdeg0": false,
 	} {
-		if _, got := roll.ParseInstanceID(text); got != ok {
-			t.Errorf("ParseInstanceID(%q) = %v, want %v", text, got, ok)
-		}
+		_, got := roll.ParseInstanceID(text)
+		expect.That(t, got == ok, "ParseInstanceID(%q) = %v, want %v", text, got, ok)
 	}
 }
 
@@ -40,21 +40,17 @@ func TestParseProviderID(t *testing.T) {
 	}
 	for _, tt := range tests {
 		compute, id := roll.ParseProviderID(tt.text)
-		if compute != tt.compute || id != tt.id {
-			t.Errorf("ParseProviderID(%q) = %v, %q, want %v, %q", tt.text, compute, id, tt.compute, tt.id)
-		}
+		expect.That(t, compute == tt.compute && id == tt.id, "ParseProviderID(%q) = %v, %q, want %v, %q", tt.text, compute, id, tt.compute, tt.id)
 	}
 }
 
 func TestParseClusterARN(t *testing.T) {
 	id, ok := roll.ParseClusterARN("arn:aws-cn:eks:cn-north-1:111122223333:cluster/demo")
-	if want := (roll.ClusterID{Account: "111122223333", Region: "cn-north-1", Name: "demo"}); !ok || id != want {
-		t.Errorf("got %v, %v, want %v", id, ok, want)
-	}
+	want := (roll.ClusterID{Account: "111122223333", Region: "cn-north-1", Name: "demo"})
+	expect.That(t, ok && id == want, "got %v, %v, want %v", id, ok, want)
 	for _, bad := range []string{"", "demo", "arn:aws:ec2:eu-west-1:111122223333:cluster/demo", "arn:aws:eks:eu-west-1:111122223333:nodegroup/demo", "arn:aws:eks:eu-west-1::cluster/demo", "arn:aws:eks:eu-west-1:111122223333:cluster/"} {
-		if id, ok := roll.ParseClusterARN(bad); ok {
-			t.Errorf("ParseClusterARN(%q) = %v, want refusal", bad, id)
-		}
+		id, ok := roll.ParseClusterARN(bad)
+		expect.That(t, !ok, "ParseClusterARN(%q) = %v, want refusal", bad, id)
 	}
 }
 
@@ -87,9 +83,7 @@ func TestOwnerIsTheFirstThatTheTagsName(t *testing.T) {
 	}
 	for _, tt := range tests {
 		owner, group := tt.tags.Owner(tt.operator)
-		if owner != tt.owner || group != tt.group {
-			t.Errorf("%s: got %s, %s, want %s, %s", tt.name, owner, group, tt.owner, tt.group)
-		}
+		expect.That(t, owner == tt.owner && group == tt.group, "%s: got %s, %s, want %s, %s", tt.name, owner, group, tt.owner, tt.group)
 	}
 }
 
@@ -110,9 +104,7 @@ func TestBelonging(t *testing.T) {
 		{"eksctl alone", tagSet("alpha.eksctl.io/cluster-name", "demo"), roll.Belongs},
 	}
 	for _, tt := range tests {
-		if got := tt.tags.Belonging("demo"); got != tt.want {
-			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
-		}
+		expect.Equal(t, tt.tags.Belonging("demo"), tt.want, "%s", tt.name)
 	}
 }
 
@@ -124,23 +116,17 @@ func TestHoldActive(t *testing.T) {
 		"2026-03-09": false, "2026-03-10": true, "2026-03-11": true,
 		"2026-03-10T23:59:59Z": false, "2026-03-11T00:00:00Z": true,
 	} {
-		if got := roll.HoldActive(value, now); got != want {
-			t.Errorf("HoldActive(%q) = %v, want %v", value, got, want)
-		}
+		expect.Equal(t, roll.HoldActive(value, now), want, "HoldActive(%q)", value)
 	}
 }
 
 func TestMarksKnowExactlyTheFiveKeys(t *testing.T) {
 	var m roll.Marks
 	for _, k := range roll.MarkKeys() {
-		if !m.Set(k, "v-"+k) || m.Get(k) != "v-"+k {
-			t.Errorf("key %s is not kept", k)
-		}
+		expect.That(t, m.Set(k, "v-"+k) && m.Get(k) == "v-"+k, "key %s is not kept", k)
 	}
 	for _, k := range []string{roll.TagHold, roll.TagIgnore, "Name", ""} {
-		if m.Set(k, "x") || m.Get(k) != "" {
-			t.Errorf("key %q must not be one of Rollcall's own", k)
-		}
+		expect.That(t, !m.Set(k, "x") && m.Get(k) == "", "key %q must not be one of Rollcall's own", k)
 	}
 	if len(roll.MarkKeys()) != 5 {
 		t.Errorf("%d keys, the access policy grants 5", len(roll.MarkKeys()))
@@ -167,9 +153,7 @@ func TestPairGoesByInstanceIDAndNeverByName(t *testing.T) {
 		got = append(got, line+" "+m.NodeName())
 	}
 	want := []string{"i-00000001 new", "i-00000002 ", "- ip-10-0-0-9", "- fargate"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.List(t, got, want, "pairs")
 }
 
 func TestTheReadyNodeSpeaksForItsInstance(t *testing.T) {
@@ -208,9 +192,7 @@ func TestLabelsOfANodeOnlyMakeMoreCareful(t *testing.T) {
 		{roll.Member{Instance: bare}, roll.OwnerNone},
 	}
 	for i, tt := range tests {
-		if got := tt.member.Owner(); got != tt.want {
-			t.Errorf("case %d: owner %s, want %s", i, got, tt.want)
-		}
+		expect.Equal(t, tt.member.Owner(), tt.want, "case %d: owner", i)
 	}
 }
 
@@ -218,22 +200,17 @@ func TestATagWithoutAValueHoldsAndIgnores(t *testing.T) {
 	if set := tagSet(roll.TagHold, "", roll.TagIgnore, ""); set.Hold != "true" || !set.Ignore {
 		t.Errorf("hold %q, ignore %v", set.Hold, set.Ignore)
 	}
-	if set := tagSet(roll.TagHold, "false", roll.TagIgnore, "No"); roll.HoldActive(set.Hold, time.Time{}) || set.Ignore {
-		t.Errorf("hold %q, ignore %v", set.Hold, set.Ignore)
-	}
+	set := tagSet(roll.TagHold, "false", roll.TagIgnore, "No")
+	expect.That(t, !roll.HoldActive(set.Hold, time.Time{}) && !set.Ignore, "hold %q, ignore %v", set.Hold, set.Ignore)
 }
 
 func TestWholeToleratesGapsOnlyInDetails(t *testing.T) {
 	for scope, want := range map[roll.Scope]bool{roll.ScopeCluster: false, roll.ScopeInstances: false, roll.ScopeNodes: false, roll.ScopeDetail: true} {
 		s := roll.Snapshot{Gaps: []roll.Gap{{Scope: scope}}}
-		if s.Whole() != want {
-			t.Errorf("a gap of scope %d: Whole() = %v, want %v", scope, s.Whole(), want)
-		}
+		expect.Equal(t, s.Whole(), want, "a gap of scope %d: Whole()", scope)
 	}
 	s := roll.Snapshot{Gaps: []roll.Gap{{Scope: roll.ScopeCluster}}}
-	if s.Has(roll.ScopeNodes) || s.Has(roll.ScopeInstances) {
-		t.Error("without the cluster nothing of it was read")
-	}
+	expect.That(t, !s.Has(roll.ScopeNodes) && !s.Has(roll.ScopeInstances), "without the cluster nothing of it was read")
 }
 
 func TestStagesAreOrdered(t *testing.T) {
