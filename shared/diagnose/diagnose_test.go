@@ -8,6 +8,7 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // with runs a test with its own analyzers.
@@ -38,9 +39,7 @@ func TestAnAnalyzerThatFailsIsToldAsNotChecked(t *testing.T) {
 		t.Fatalf("%d causes, %d ruled out, %d not checked", len(d.Causes), len(d.RuledOut), len(d.NotChecked))
 	}
 	for _, n := range d.NotChecked {
-		if !strings.Contains(n.Reason, "defect of Rollcall") || strings.Contains(n.Reason, "out of range") {
-			t.Errorf("%s: %s", n.Code, n.Reason)
-		}
+		expect.That(t, strings.Contains(n.Reason, "defect of Rollcall") && !strings.Contains(n.Reason, "out of range"), "%s: %s", n.Code, n.Reason)
 	}
 }
 
@@ -84,9 +83,8 @@ func TestASuggestedCauseIsUnsettledWhereTheNodeDoesNotSayWhyItIsNotReady(t *test
 		e := &evidence.Evidence{Findings: []roll.Finding{f}, Nodes: map[string]evidence.Node{f.Node: {Object: evidence.Read(evidence.NodeObject{
 			Name: f.Node, Conditions: []evidence.Condition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: message}},
 		})}}}
-		if c := Diagnose(e)[f.Key()].Causes[0]; c.Unread != unread || (c.Unsettled != "") != unread {
-			t.Errorf("with the message %q: %+v", message, c)
-		}
+		c := Diagnose(e)[f.Key()].Causes[0]
+		expect.That(t, c.Unread == unread && (c.Unsettled != "") == unread, "with the message %q: %+v", message, c)
 	}
 }
 
@@ -100,12 +98,9 @@ func TestACauseCarriesWhatFollowsFromItsCode(t *testing.T) {
 	for _, c := range diagnosed().Causes {
 		got[c.Code] = c
 	}
-	if c := got["SystemStatusImpaired"]; c.Cure != roll.CureReplace || c.Symptom || c.Subject != "x" {
-		t.Errorf("%+v", c)
-	}
-	if !got["KubeletSilent"].Symptom || got["DuplicateLaunch"].Symptom {
-		t.Errorf("symptoms: %+v", got)
-	}
+	c := got["SystemStatusImpaired"]
+	expect.That(t, c.Cure == roll.CureReplace && !c.Symptom && c.Subject == "x", "%+v", c)
+	expect.That(t, got["KubeletSilent"].Symptom && !got["DuplicateLaunch"].Symptom, "symptoms: %+v", got)
 }
 
 // Nothing was read, so nothing is found, whatever the kind.
@@ -114,13 +109,10 @@ func TestWithoutEvidenceNothingIsDecisive(t *testing.T) {
 		for _, owner := range roll.Owners() {
 			f := roll.Finding{Instance: "i-0123456789abcdef0", Node: "n", Kind: kind, Owner: owner, Group: "nodepool/x", Stage: roll.Overdue}
 			d := Diagnose(&evidence.Evidence{Findings: []roll.Finding{f}})[f.Key()]
-			if c, ok := d.Decisive(); ok {
-				t.Errorf("%s of %s: %+v", kind, owner, c)
-			}
+			c, ok := d.Decisive()
+			expect.That(t, !ok, "%s of %s: %+v", kind, owner, c)
 			for _, n := range d.NotChecked {
-				if n.Reason == "" {
-					t.Errorf("%s of %s: %s is not checked, and nobody says why", kind, owner, n.Code)
-				}
+				expect.That(t, n.Reason != "", "%s of %s: %s is not checked, and nobody says why", kind, owner, n.Code)
 			}
 		}
 	}
@@ -194,8 +186,7 @@ func TestFindingsOfOneInstanceShareTheirRoots(t *testing.T) {
 		if c := got[impaired.Key()].Causes[0]; c.Code+" "+string(c.Confidence) != tt.want {
 			t.Errorf("%s: %s %s is first, want %s", name, c.Code, c.Confidence, tt.want)
 		}
-		if c := got[other.Key()].Causes; len(c) != 1 || c[0].Confidence != roll.Decisive {
-			t.Errorf("%s: another instance has %+v", name, c)
-		}
+		c := got[other.Key()].Causes
+		expect.That(t, len(c) == 1 && c[0].Confidence == roll.Decisive, "%s: another instance has %+v", name, c)
 	}
 }

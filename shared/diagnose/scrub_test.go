@@ -9,6 +9,8 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 const secret = "Tr0ub4dor-and-3x"
@@ -27,9 +29,8 @@ func TestScrubTakesSecretsOutOfEverythingThatIsSaid(t *testing.T) {
 		NotChecked: []roll.NotChecked{{Code: "X", Reason: said}},
 	}
 	scrub(&d)
-	if text := fmt.Sprintf("%+v", d); strings.Contains(text, secret) {
-		t.Errorf("there is a secret left in %s", text)
-	}
+	text := fmt.Sprintf("%+v", d)
+	expect.That(t, !strings.Contains(text, secret), "there is a secret left in %s", text)
 	if c := d.Causes[0]; c.Subject != "nodeclass/x" || c.Evidence[0].Expected != "True" || c.Evidence[2].Observed != "payments" || !strings.Contains(c.Summary, "labels are team=web") {
 		t.Errorf("more than that is gone: %+v", d)
 	}
@@ -45,10 +46,8 @@ func TestADiagnosisQuotesNoSecretOfACondition(t *testing.T) {
 	f := roll.Finding{Instance: "i-0123456789abcdef0", Node: node.Name, Kind: roll.NotReady, Owner: roll.OwnerAutoScalingGroup, Group: "asg/w", Stage: roll.Overdue}
 	e.Findings = []roll.Finding{f}
 	d := Diagnose(e)[f.Key()]
-	if c, ok := d.Decisive(); !ok || c.Code != cause.CniNotReady || !strings.Contains(fmt.Sprint(c.Evidence), "cni plugin not initialized") {
-		t.Fatalf("the condition is not quoted at all: %+v", d.Causes)
-	}
-	if text := fmt.Sprintf("%+v", d); strings.Contains(text, secret) {
-		t.Errorf("there is a secret in %s", text)
-	}
+	c, ok := d.Decisive()
+	must.That(t, ok && c.Code == cause.CniNotReady && strings.Contains(fmt.Sprint(c.Evidence), "cni plugin not initialized"), "the condition is not quoted at all: %+v", d.Causes)
+	text := fmt.Sprintf("%+v", d)
+	expect.That(t, !strings.Contains(text, secret), "there is a secret in %s", text)
 }

@@ -9,6 +9,7 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -29,9 +30,7 @@ func declared(t *testing.T) (out []string) {
 	source, err := os.ReadFile("code.go")
 	must.Succeed(t, err)
 	for _, m := range regexp.MustCompile(`(\w+)\s+Code = "(\w+)"`).FindAllStringSubmatch(string(source), -1) {
-		if m[1] != m[2] {
-			t.Errorf("the constant %s has the value %s", m[1], m[2])
-		}
+		expect.That(t, m[1] == m[2], "the constant %s has the value %s", m[1], m[2])
 		out = append(out, m[2])
 	}
 	return out
@@ -41,19 +40,13 @@ func TestEveryCodeIsInTheCatalogueOnce(t *testing.T) {
 	seen := map[cause.Code]int{}
 	for _, c := range cause.Codes() {
 		seen[c]++
-		if seen[c] > 1 {
-			t.Errorf("%s is there %d times", c, seen[c])
-		}
+		expect.That(t, seen[c] <= 1, "%s is there %d times", c, seen[c])
 	}
 	declared := declared(t)
 	for _, c := range declared {
-		if seen[c] == 0 {
-			t.Errorf("%s is declared, and not in the catalogue", c)
-		}
+		expect.That(t, seen[c] != 0, "%s is declared, and not in the catalogue", c)
 	}
-	if len(declared) != len(seen) {
-		t.Errorf("%d codes are declared, %d in the catalogue", len(declared), len(seen))
-	}
+	expect.That(t, len(declared) == len(seen), "%d codes are declared, %d in the catalogue", len(declared), len(seen))
 }
 
 func TestTheRootStandsBeforeWhatShowsIt(t *testing.T) {
@@ -80,9 +73,7 @@ func TestTheRootStandsBeforeWhatShowsIt(t *testing.T) {
 		for _, code := range c.decisive {
 			s.Found(found(code, roll.Decisive))
 		}
-		if got := codes(s.Causes()); !slices.Equal(got, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
-		}
+		expect.List(t, codes(s.Causes()), c.want, "%s", c.name)
 	}
 }
 
@@ -104,9 +95,8 @@ func TestASymptomNamesWhatCouldExplainIt(t *testing.T) {
 		t.Errorf("got %v: what is only likely explains nothing for certain", got)
 	}
 	s.Found(found(cause.OutOfMemory, roll.Decisive))
-	if got := s.Causes(); got[1].NotChecked != nil {
-		t.Errorf("got %v: it is explained", got)
-	}
+	got := s.Causes()
+	expect.That(t, got[1].NotChecked == nil, "got %v: it is explained", got)
 }
 
 // The relation has no cycles, each of its codes is in the catalogue, and the catalogue has no
@@ -134,19 +124,12 @@ func TestWhatExplainsWhatHasNoCycles(t *testing.T) {
 			}
 		}
 		climb(s)
-		if seen[s] {
-			t.Errorf("%s explains itself", s)
-		}
-		if len(seen) < 3 {
-			t.Errorf("%s: %d codes explain it", s, len(seen))
-		}
+		expect.That(t, !seen[s], "%s explains itself", s)
+		expect.That(t, len(seen) >= 3, "%s: %d codes explain it", s, len(seen))
 	}
-	if symptoms < 9 {
-		t.Errorf("%d symptoms", symptoms)
-	}
-	if bad := cause.Unknown(); len(bad) > 0 {
-		t.Errorf("the relation names what is no code: %v", bad)
-	}
+	expect.That(t, symptoms >= 9, "%d symptoms", symptoms)
+	bad := cause.Unknown()
+	expect.That(t, len(bad) == 0, "the relation names what is no code: %v", bad)
 }
 
 // Of several verdicts about one code the strongest stays, in any order.
@@ -176,12 +159,9 @@ func TestTheStrongestVerdictStays(t *testing.T) {
 			s := &cause.Sheet{}
 			verdicts[i](s)
 			verdicts[j](s)
-			if got, want := state(s), max(i, j); got != want {
-				t.Errorf("verdicts %d and %d give %d", i, j, got)
-			}
-			if n := len(s.Causes()) + len(s.Open()) + len(s.Clear()); n != 1 {
-				t.Errorf("verdicts %d and %d are told in %d lists", i, j, n)
-			}
+			expect.Equal(t, state(s), max(i, j), "verdicts %d and %d give", i, j)
+			n := len(s.Causes()) + len(s.Open()) + len(s.Clear())
+			expect.That(t, n == 1, "verdicts %d and %d are told in %d lists", i, j, n)
 		}
 	}
 }
@@ -191,23 +171,16 @@ func TestTheFirstReasonStays(t *testing.T) {
 	s.NotChecked("first", cause.WrongVpc)
 	s.NotChecked("second", cause.WrongVpc, cause.DnsDisabled)
 	want := []roll.NotChecked{{Code: cause.WrongVpc, Reason: "first"}, {Code: cause.DnsDisabled, Reason: "second"}}
-	if got := s.Open(); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	got := s.Open()
+	expect.That(t, reflect.DeepEqual(got, want), "got %v, want %v", got, want)
 }
 
 func TestSymptomsAreThoseOfTheCatalogue(t *testing.T) {
 	for _, c := range []cause.Code{cause.KubeletSilent, cause.NodeadmFailed, cause.CloudInitFailed, cause.CniNotReady, cause.NodeGroupUnhealthy, cause.InstanceStatusImpaired} {
-		if !cause.Symptom(c) {
-			t.Errorf("%s only says how trouble shows", c)
-		}
+		expect.That(t, cause.Symptom(c), "%s only says how trouble shows", c)
 	}
 	for _, c := range []cause.Code{cause.NodeRoleNotMapped, cause.MemoryPressurePreceded, cause.SystemStatusImpaired, "NoSuchCode"} {
-		if cause.Symptom(c) {
-			t.Errorf("%s is no symptom", c)
-		}
+		expect.That(t, !cause.Symptom(c), "%s is no symptom", c)
 	}
-	if cause.CureOf("NoSuchCode") != roll.CureUnclear || cause.Known("NoSuchCode") {
-		t.Error("a code that is not known says nothing")
-	}
+	expect.That(t, cause.CureOf("NoSuchCode") == roll.CureUnclear && !cause.Known("NoSuchCode"), "a code that is not known says nothing")
 }

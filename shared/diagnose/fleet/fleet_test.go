@@ -13,6 +13,8 @@ import (
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/causetest"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 const instance = roll.InstanceID("i-0123456789abcdef0")
@@ -319,13 +321,9 @@ func TestWhatIsFound(t *testing.T) {
 		c := world(tt.kind, tt.owner, map[roll.Owner]roll.Group{karpenter: "nodepool/default", managed: "nodegroup/web", scaled: "asg/workers", roll.OwnerNone: roll.GroupNone}[tt.owner])
 		tt.spoil(&wrapped{c})
 		s := analyze(c)
-		if got := causetest.Told(s); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		expect.Equal(t, causetest.Told(s), tt.want, "%s", tt.name)
 		for _, found := range s.Causes() {
-			if found.Summary == "" || found.Fix == "" || len(found.Evidence) == 0 || strings.HasSuffix(found.Summary, ".") {
-				t.Errorf("%s: %+v", tt.name, found)
-			}
+			expect.That(t, found.Summary != "" && found.Fix != "" && len(found.Evidence) != 0 && !strings.HasSuffix(found.Summary, "."), "%s: %+v", tt.name, found)
 		}
 	}
 }
@@ -403,13 +401,10 @@ func TestTheNamespacesOfAWebhook(t *testing.T) {
 		c.Cluster.DaemonSets = tt.sets
 		c.Cluster.PodWebhooks = webhook(func(h *evidence.Webhook) { h.Resources, h.Namespaces = []string{"pods"}, []evidence.Requirement{tt.in} })
 		s := analyze(c)
-		if got := causetest.Told(s); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
+		expect.Equal(t, causetest.Told(s), tt.want, "%s", name)
 		for _, found := range s.Causes() {
-			if unsettled := found.Unsettled != ""; unsettled != (tt.sets.State == evidence.Unreadable) {
-				t.Errorf("%s: unsettled %q", name, found.Unsettled)
-			}
+			unsettled := found.Unsettled != ""
+			expect.That(t, unsettled == (tt.sets.State == evidence.Unreadable), "%s: unsettled %q", name, found.Unsettled)
 		}
 	}
 }
@@ -436,9 +431,7 @@ func TestAWebhookThatKeepsNodesFromBeingPrepared(t *testing.T) {
 		c.Finding.Node = "n"
 		c.Nodes = map[string]evidence.Node{"n": {Pods: evidence.Read([]evidence.Pod{}), Object: evidence.Read(evidence.NodeObject{Name: "n", Taints: tt.taints, Conditions: []evidence.Condition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: tt.message}}})}}
 		c.Cluster.Webhooks = tt.hooks
-		if got := causetest.Told(analyze(c)); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
+		expect.Equal(t, causetest.Told(analyze(c)), tt.want, "%s", name)
 	}
 }
 
@@ -461,9 +454,7 @@ func TestAnOwnerThatIsGoneIsOneCauseOfAllItLeft(t *testing.T) {
 		c.Finding.Instance = id
 		spoil(&wrapped{c})
 		causes := analyze(c).Causes()
-		if len(causes) != 1 || causes[0].Code != cause.OwnerGone {
-			t.Fatalf("%s: %+v", group, causes)
-		}
+		must.That(t, len(causes) == 1 && causes[0].Code == cause.OwnerGone, "%s: %+v", group, causes)
 		return roll.Cause{Summary: causes[0].Summary, Subject: causes[0].Subject, Evidence: causes[0].Evidence, Fix: causes[0].Fix}
 	}
 	for _, tt := range []struct {
@@ -479,15 +470,10 @@ func TestAnOwnerThatIsGoneIsOneCauseOfAllItLeft(t *testing.T) {
 	} {
 		for _, id := range []roll.InstanceID{"i-00000021", "i-00000022"} {
 			c := gone(id, tt.owner, tt.group, tt.spoil)
-			if c.Summary != tt.want || c.Subject != "" {
-				t.Errorf("%s: %q in %q, want %q", id, c.Summary, c.Subject, tt.want)
-			}
-			if !slices.ContainsFunc(c.Evidence, func(e roll.Evidence) bool { return e.Observed == string(id) }) {
-				t.Errorf("%s is not in the evidence %+v", id, c.Evidence)
-			}
-			if line := "--instance-ids " + string(id) + "   # this instance, if "; !strings.Contains(c.Fix, line) {
-				t.Errorf("%q is not in the fix\n%s", line, c.Fix)
-			}
+			expect.That(t, c.Summary == tt.want && c.Subject == "", "%s: %q in %q, want %q", id, c.Summary, c.Subject, tt.want)
+			expect.That(t, slices.ContainsFunc(c.Evidence, func(e roll.Evidence) bool { return e.Observed == string(id) }), "%s is not in the evidence %+v", id, c.Evidence)
+			line := "--instance-ids " + string(id) + "   # this instance, if "
+			expect.That(t, strings.Contains(c.Fix, line), "%q is not in the fix\n%s", line, c.Fix)
 		}
 	}
 }
@@ -495,9 +481,7 @@ func TestAnOwnerThatIsGoneIsOneCauseOfAllItLeft(t *testing.T) {
 func TestASoundClusterHasAllRuledOut(t *testing.T) {
 	s := analyze(world(roll.Unregistered, roll.OwnerManagedNodeGroup, "nodegroup/web"))
 	want := []cause.Code{cause.ClusterNotActive, cause.ClusterUnhealthy, cause.OwnerGone, cause.AdmissionWebhookBlocks, cause.LaunchTemplateDrift, cause.ReplacementRepeats, cause.NodeGroupUnhealthy}
-	if got := s.Clear(); !slices.Equal(got, want) {
-		t.Errorf("ruled out: %v", got)
-	}
+	expect.List(t, s.Clear(), want, "ruled out")
 	if s = analyze(world(roll.Unknown, roll.OwnerKarpenter, "nodepool/default")); !slices.Contains(s.Clear(), cause.ZoneOutage) {
 		t.Errorf("ruled out: %v", s.Clear())
 	}
@@ -567,9 +551,8 @@ func TestAZoneIsShiftedAwayFromInEveryPartition(t *testing.T) {
 	c := world(roll.Unknown, roll.OwnerKarpenter, "nodepool/default")
 	c.ClusterID.Region, c.Zones[0].Silent = "us-gov-west-1", silent(0, 1, 3)
 	causes := analyze(c).Causes()
-	if want := "--resource-identifier arn:aws-us-gov:eks:us-gov-west-1:111122223333:cluster/payments "; len(causes) != 1 || !strings.Contains(causes[0].Fix, want) {
-		t.Errorf("%q is not in %+v", want, causes)
-	}
+	want := "--resource-identifier arn:aws-us-gov:eks:us-gov-west-1:111122223333:cluster/payments "
+	expect.That(t, len(causes) == 1 && strings.Contains(causes[0].Fix, want), "%q is not in %+v", want, causes)
 }
 
 func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
@@ -600,9 +583,7 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 		}
 		s := analyze(c)
 		for _, found := range s.Causes() {
-			if !strings.Contains(before, found.Code) {
-				t.Fatalf("case %d: %s appears once facts are hidden; before %q", n, found.Code, before)
-			}
+			must.That(t, strings.Contains(before, found.Code), "case %d: %s appears once facts are hidden; before %q", n, found.Code, before)
 		}
 		causetest.Reasons(t, fmt.Sprintf("case %d", n), s)
 	}

@@ -10,6 +10,7 @@ import (
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/causetest"
+	"rollcall/tests/harness/expect"
 )
 
 // accelerator makes the monitoring agent report that about the node's accelerators.
@@ -34,16 +35,12 @@ func TestTheAgentProvesAnAcceleratorFault(t *testing.T) {
 			want = "MonitoringConditionLatched"
 		}
 		s := failedAccelerator(reason, "").analyze()
-		if got := causetest.Told(s); got != want {
-			t.Errorf("%s: %q, want %q", reason, got, want)
-		}
+		expect.Equal(t, causetest.Told(s), want, "%s", reason)
 		whole(t, reason, s)
 	}
 	for reason, fix := range map[string]string{"NvidiaXID48Error": "reboot-instances", "NvidiaXID79Error": "terminate-instance"} {
 		c := failedAccelerator(reason, "detected XID on the instance").analyze().Causes()[0]
-		if !strings.Contains(c.Summary, reason) || !strings.Contains(c.Fix, fix) || !strings.Contains(c.Fix, "drain") {
-			t.Errorf("%s: %q, to fix it\n%s", reason, c.Summary, c.Fix)
-		}
+		expect.That(t, strings.Contains(c.Summary, reason) && strings.Contains(c.Fix, fix) && strings.Contains(c.Fix, "drain"), "%s: %q, to fix it\n%s", reason, c.Summary, c.Fix)
 	}
 }
 
@@ -116,9 +113,7 @@ func TestWhatOnlySuggestsAnAcceleratorFault(t *testing.T) {
 				got = unread
 			}
 		}
-		if got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		expect.Equal(t, got, tt.want, "%s", tt.name)
 	}
 }
 
@@ -126,7 +121,6 @@ func TestWhatOnlySuggestsAnAcceleratorFault(t *testing.T) {
 func TestTheConsoleBesideTheAgent(t *testing.T) {
 	w := failedAccelerator("NvidiaXID79Error", "")
 	w.shows(console.Xid, "79", 1)
-	if c := w.analyze().Causes()[0]; c.Confidence != roll.Decisive || len(c.Evidence) != 2 || !strings.Contains(c.Summary, "Xid 79") {
-		t.Errorf("%+v", c)
-	}
+	c := w.analyze().Causes()[0]
+	expect.That(t, c.Confidence == roll.Decisive && len(c.Evidence) == 2 && strings.Contains(c.Summary, "Xid 79"), "%+v", c)
 }

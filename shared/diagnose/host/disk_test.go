@@ -10,6 +10,7 @@ import (
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/hostlog"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // printed makes the host have printed its logs this long before the check.
@@ -89,7 +90,5 @@ func TestDiskPressureByInodes(t *testing.T) {
 	}
 	w.printed(time.Minute, hostlog.Disk{Mount: "/", Size: 20 << 30, Free: 9 << 30, Inodes: 1 << 20, InodeRow: "/dev/x 2 2 0 100% /"})
 	c := w.analyze().Causes()[0]
-	if c.Code != cause.DiskPressurePreceded || !strings.Contains(c.Summary, "inodes") || c.Evidence[1].Field != "df -i" {
-		t.Errorf("%+v", c)
-	}
+	expect.That(t, c.Code == cause.DiskPressurePreceded && strings.Contains(c.Summary, "inodes") && c.Evidence[1].Field == "df -i", "%+v", c)
 }

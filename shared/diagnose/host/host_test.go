@@ -14,6 +14,8 @@ import (
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/causetest"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 const (
@@ -167,12 +169,9 @@ func TestAFullDiskAtBootIsTheImages(t *testing.T) {
 		w.shows(console.DiskFull, "cloud-init", 1)
 		w.instance.Console.Value.Boots = 2
 		c := w.analyze().Causes()[0]
-		if c.Code != cause.DiskFull || c.Subject != want || !strings.HasSuffix(c.Summary, ", in a boot before the last") {
-			t.Errorf("%s: %+v", kind, c)
-		}
-		if ends := strings.Contains(c.Fix, "terminate"); ends != (kind == roll.Unknown) {
-			t.Errorf("%s: %s", kind, c.Fix)
-		}
+		expect.That(t, c.Code == cause.DiskFull && c.Subject == want && strings.HasSuffix(c.Summary, ", in a boot before the last"), "%s: %+v", kind, c)
+		ends := strings.Contains(c.Fix, "terminate")
+		expect.That(t, ends == (kind == roll.Unknown), "%s: %s", kind, c.Fix)
 	}
 }
 
@@ -264,9 +263,7 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		w := of(roll.Unknown)
 		tt.spoil(w)
 		s := w.analyze()
-		if got := causetest.Told(s); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		expect.Equal(t, causetest.Told(s), tt.want, "%s", tt.name)
 		whole(t, tt.name, s)
 	}
 }
@@ -276,9 +273,7 @@ func whole(t *testing.T, name string, s *cause.Sheet) {
 	t.Helper()
 	causetest.Whole(t, name, s)
 	for _, c := range s.Causes() {
-		if c.Subject != "" {
-			t.Errorf("%s: %s of %q", name, c.Code, c.Subject)
-		}
+		expect.Equal(t, c.Subject, "", "%s: subject of %s", name, c.Code)
 	}
 }
 
@@ -352,9 +347,7 @@ func TestWhatBefellAnInstanceThatIsNotSilent(t *testing.T) {
 		w := of(tt.kind)
 		tt.spoil(w)
 		s := w.analyze()
-		if got := causetest.Told(s); got != tt.want {
-			t.Errorf("%s, %s: %q, want %q", tt.kind, tt.name, got, tt.want)
-		}
+		expect.Equal(t, causetest.Told(s), tt.want, "%s, %s", tt.kind, tt.name)
 		whole(t, string(tt.kind)+", "+tt.name, s)
 	}
 }
@@ -377,9 +370,7 @@ func TestWhatIsInOrderIsRuledOut(t *testing.T) {
 	for _, tt := range tests {
 		w := of(tt.kind)
 		tt.spoil(w)
-		if got := w.analyze().Clear(); !slices.Equal(got, tt.want) {
-			t.Errorf("%s: ruled out %v, want %v", tt.kind, got, tt.want)
-		}
+		expect.List(t, w.analyze().Clear(), tt.want, "%s: ruled out", tt.kind)
 	}
 }
 
@@ -430,13 +421,10 @@ func TestTheFixNamesTheInstanceAndItsOwner(t *testing.T) {
 	w.remember(roll.MemoryPressure, "True", time.Minute)
 	causes := w.analyze().Causes()
 	for _, part := range []string{"aws ec2 reboot-instances --instance-ids i-0123456789abcdef0 --region eu-west-1", "spec.nodeName=" + name} {
-		if !strings.Contains(causes[0].Fix, part) {
-			t.Errorf("%s\nlacks %s", causes[0].Fix, part)
-		}
+		expect.That(t, strings.Contains(causes[0].Fix, part), "%s\nlacks %s", causes[0].Fix, part)
 	}
-	if part := "aws autoscaling terminate-instance-in-auto-scaling-group --region eu-west-1 --instance-id i-0123456789abcdef0 --no-should-decrement-desired-capacity   # terminates"; !strings.Contains(causes[1].Fix, part) {
-		t.Errorf("%s\nlacks %s", causes[1].Fix, part)
-	}
+	part := "aws autoscaling terminate-instance-in-auto-scaling-group --region eu-west-1 --instance-id i-0123456789abcdef0 --no-should-decrement-desired-capacity   # terminates"
+	expect.That(t, strings.Contains(causes[1].Fix, part), "%s\nlacks %s", causes[1].Fix, part)
 }
 
 // What the console shows about a hanging machine is reported with the silence. The evidence is
@@ -474,9 +462,7 @@ func TestAFixLooksBeforeItActs(t *testing.T) {
 			}
 			acted = acted || act
 		}
-		if !acted {
-			t.Errorf("%s: no act in the fix\n%s", tt.name, causes[i].Fix)
-		}
+		expect.That(t, acted, "%s: no act in the fix\n%s", tt.name, causes[i].Fix)
 	}
 }
 
@@ -484,9 +470,8 @@ func TestSignsWithoutACodeStandBesideTheSilence(t *testing.T) {
 	w := of(roll.Unknown)
 	w.shows(console.CPUStuck, "kworker/0:1", 1)
 	c := w.analyze().Causes()[0]
-	if last := c.Evidence[len(c.Evidence)-1]; last.Source != "console" || !strings.Contains(last.Observed, "kworker") {
-		t.Errorf("%+v", c.Evidence)
-	}
+	last := c.Evidence[len(c.Evidence)-1]
+	expect.That(t, last.Source == "console" && strings.Contains(last.Observed, "kworker"), "%+v", c.Evidence)
 }
 
 // Whatever is unreadable, nothing becomes decisive that was not. The worlds do not contradict
@@ -539,9 +524,7 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 		}
 		s := w.analyze()
 		for _, code := range causetest.Decisive(s) {
-			if !slices.Contains(before, code) {
-				t.Fatalf("%s, case %d: %s becomes decisive once facts are hidden; before %v", kind, n, code, before)
-			}
+			must.That(t, slices.Contains(before, code), "%s, case %d: %s becomes decisive once facts are hidden; before %v", kind, n, code, before)
 		}
 		whole(t, fmt.Sprintf("%s, case %d", kind, n), s)
 	}

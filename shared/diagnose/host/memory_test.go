@@ -11,6 +11,8 @@ import (
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/causetest"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 const (
@@ -36,9 +38,7 @@ func causeOf(t *testing.T, w *world, code cause.Code) roll.Cause {
 	t.Helper()
 	causes := w.analyze().Causes()
 	i := slices.IndexFunc(causes, func(c roll.Cause) bool { return c.Code == code })
-	if i < 0 {
-		t.Fatalf("no %s among %v", code, causes)
-	}
+	must.That(t, i >= 0, "no %s among %v", code, causes)
 	return causes[i]
 }
 
@@ -56,15 +56,11 @@ func TestAReadyNodeThatRunsShort(t *testing.T) {
 	} {
 		w := pressed(roll.MemoryPressure)
 		tt.spoil(w)
-		if got := causetest.Told(w.analyze()); got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
-		}
+		expect.Equal(t, causetest.Told(w.analyze()), tt.want, "%s", tt.name)
 	}
 	for condition, code := range map[string]cause.Code{roll.DiskPressure: cause.DiskPressurePreceded, roll.PIDPressure: cause.PidPressurePreceded} {
 		w := pressed(condition)
-		if got := causetest.Told(w.analyze()); got != code {
-			t.Errorf("%s: %s", condition, got)
-		}
+		expect.Equal(t, causetest.Told(w.analyze()), code, "%s", condition)
 		// The node works: no command in the fix terminates or reboots it.
 		if fix := causeOf(t, w, code).Fix; strings.Contains(fix, "terminate") || strings.Contains(fix, "reboot") {
 			t.Error(fix)
@@ -104,9 +100,8 @@ func TestPodsWithoutAMemoryLimitAreNamed(t *testing.T) {
 				w.remember(roll.MemoryPressure, "True", time.Minute)
 			}
 			c := causeOf(t, w, cause.MemoryPressurePreceded)
-			if _, end, _ := strings.Cut(c.Summary, ";"); end != strings.TrimPrefix(tt.summary, ";") {
-				t.Errorf("%s, %s: %s", tt.name, name, c.Summary)
-			}
+			_, end, _ := strings.Cut(c.Summary, ";")
+			expect.That(t, end == strings.TrimPrefix(tt.summary, ";"), "%s, %s: %s", tt.name, name, c.Summary)
 			last := c.Evidence[len(c.Evidence)-1]
 			if last.Source != "pods" || tt.shown != "" && last.Observed != tt.shown {
 				t.Errorf("%s, %s: %+v", tt.name, name, last)
@@ -115,9 +110,8 @@ func TestPodsWithoutAMemoryLimitAreNamed(t *testing.T) {
 	}
 	w := pressed(roll.MemoryPressure)
 	w.node.Pods = evidence.Failed[[]evidence.Pod]("pods: no permission")
-	if c := causeOf(t, w, cause.MemoryPressurePreceded); c.Evidence[1].Observed != "unknown: pods: no permission" {
-		t.Errorf("%+v", c)
-	}
+	c := causeOf(t, w, cause.MemoryPressurePreceded)
+	expect.That(t, c.Evidence[1].Observed == "unknown: pods: no permission", "%+v", c)
 }
 
 func TestAPressureOfTheGroupThatComesBack(t *testing.T) {
@@ -157,11 +151,8 @@ func TestAPressureOfTheGroupThatComesBack(t *testing.T) {
 		w.node.Remembered.Value.GroupPressures = tt.before
 		c := causeOf(t, w, cause.MemoryPressurePreceded)
 		_, end, _ := strings.Cut(c.Summary, ";")
-		if end != strings.TrimPrefix(tt.want, ";") {
-			t.Errorf("%s: %s", tt.name, c.Summary)
-		}
-		if last := c.Evidence[len(c.Evidence)-2]; (last.Field == "MemoryPressure of nodes of "+string(group)) != (tt.want != "") {
-			t.Errorf("%s: %+v", tt.name, last)
-		}
+		expect.That(t, end == strings.TrimPrefix(tt.want, ";"), "%s: %s", tt.name, c.Summary)
+		last := c.Evidence[len(c.Evidence)-2]
+		expect.That(t, (last.Field == "MemoryPressure of nodes of "+string(group)) == (tt.want != ""), "%s: %+v", tt.name, last)
 	}
 }

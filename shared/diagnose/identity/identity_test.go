@@ -15,6 +15,8 @@ import (
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/causetest"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 const (
@@ -355,13 +357,9 @@ func TestWhatIsFound(t *testing.T) {
 		e := sound(tt.mode)
 		tt.spoil(e)
 		s := analyze(e, roll.Unregistered)
-		if got := causetest.Told(s); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		expect.Equal(t, causetest.Told(s), tt.want, "%s", tt.name)
 		for _, c := range s.Causes() {
-			if c.Summary == "" || c.Fix == "" || c.Subject == "" || len(c.Evidence) == 0 || strings.HasSuffix(c.Summary, ".") {
-				t.Errorf("%s: %+v", tt.name, c)
-			}
+			expect.That(t, c.Summary != "" && c.Fix != "" && c.Subject != "" && len(c.Evidence) != 0 && !strings.HasSuffix(c.Summary, "."), "%s: %+v", tt.name, c)
 		}
 	}
 }
@@ -458,13 +456,9 @@ func TestTheRoleThatIsMappedInPlaceOfTheNodesIsNamed(t *testing.T) {
 		for _, one := range c.Evidence {
 			seen = append(seen, one.Field+": "+one.Observed)
 		}
-		if c.Code != tt.code || !strings.HasSuffix(c.Summary, tt.summary) {
-			t.Errorf("%s: %s: %s", tt.name, c.Code, c.Summary)
-		}
+		expect.That(t, c.Code == tt.code && strings.HasSuffix(c.Summary, tt.summary), "%s: %s: %s", tt.name, c.Code, c.Summary)
 		for _, want := range tt.evidence {
-			if !slices.Contains(seen, want) {
-				t.Errorf("%s: %q lacks %q", tt.name, seen, want)
-			}
+			expect.That(t, slices.Contains(seen, want), "%s: %q lacks %q", tt.name, seen, want)
 		}
 		open := ""
 		for _, u := range s.Open() {
@@ -472,9 +466,7 @@ func TestTheRoleThatIsMappedInPlaceOfTheNodesIsNamed(t *testing.T) {
 				open = u.Reason
 			}
 		}
-		if !strings.Contains(open, tt.open) || (open == "") != (tt.open == "") {
-			t.Errorf("%s: not checked because of %q, want %q", tt.name, open, tt.open)
-		}
+		expect.That(t, strings.Contains(open, tt.open) && (open == "") == (tt.open == ""), "%s: not checked because of %q, want %q", tt.name, open, tt.open)
 	}
 	e := sound("API")
 	e.Cluster.AccessEntries = entries()
@@ -492,9 +484,7 @@ func TestASoundInstanceHasAllRuledOut(t *testing.T) {
 		cause.NodeRoleNotMapped, cause.AwsAuthUnparseable, cause.AwsAuthArnHasPath, cause.AwsAuthArnIsInstanceProfile, cause.AwsAuthWrongGroups,
 		cause.AwsAuthWrongUsername, cause.AwsAuthDuplicateRole, cause.InstanceProfileMissing, cause.RolePoliciesMissing, cause.RoleTrustInvalid, cause.ControllerRoleMapped,
 	} {
-		if !slices.Contains(s.Clear(), code) {
-			t.Errorf("%s is not ruled out", code)
-		}
+		expect.That(t, slices.Contains(s.Clear(), code), "%s is not ruled out", code)
 	}
 	if s = analyze(sound("API"), roll.Unregistered); !slices.Contains(s.Clear(), cause.AccessEntryWrongType) || !slices.Contains(s.Clear(), cause.AccessEntryStale) {
 		t.Errorf("ruled out: %v", s.Clear())
@@ -530,9 +520,7 @@ func TestOfASilentNodeAMissingMappingIsDecisiveOnlyIfNoOtherWithItsRoleIsWell(t 
 		if got, gap := causetest.Told(s), s.Causes()[0].Unsettled != ""; got != tt.want || gap != tt.gap {
 			t.Errorf("%s: %q, unsettled %t, want %q", name, got, gap, tt.want)
 		}
-		if got := causetest.Told(analyze(e, roll.NotReady)); got != "" {
-			t.Errorf("%s: a node that reports is known to its cluster: %q", name, got)
-		}
+		expect.Equal(t, causetest.Told(analyze(e, roll.NotReady)), "", "%s: a node that reports is known to its cluster", name)
 	}
 }
 
@@ -565,9 +553,7 @@ func TestOfAnUnregisteredInstanceAMissingMappingIsAHintIfItsRoleLetOneIn(t *test
 			tt.member(&m)
 			e.Groups[groupOfNode] = evidence.Group{Members: []evidence.Member{m}}
 		}
-		if got := causetest.Told(analyze(e, roll.Unregistered)); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
+		expect.Equal(t, causetest.Told(analyze(e, roll.Unregistered)), tt.want, "%s", name)
 	}
 }
 
@@ -669,9 +655,7 @@ func TestMissingPolicies(t *testing.T) {
 			pod("", "", "")(e)
 		}
 		tt.spoil(e)
-		if got := causetest.Told(analyze(e, tt.kind)); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		expect.Equal(t, causetest.Told(analyze(e, tt.kind)), tt.want, "%s", tt.name)
 	}
 }
 
@@ -679,15 +663,13 @@ func TestTheFixNamesWhatItIsAbout(t *testing.T) {
 	e := sound("API_AND_CONFIG_MAP")
 	e.Cluster.AccessEntries, e.Cluster.AwsAuth = entries(), roles()
 	fix := analyze(e, roll.Unregistered).Causes()[0].Fix
-	if want := "aws eks create-access-entry --region eu-west-1 --cluster-name payments --principal-arn " + nodeRole + " --type EC2_LINUX"; fix != want {
-		t.Errorf("got  %s\nwant %s", fix, want)
-	}
+	want := "aws eks create-access-entry --region eu-west-1 --cluster-name payments --principal-arn " + nodeRole + " --type EC2_LINUX"
+	expect.That(t, fix == want, "got  %s\nwant %s", fix, want)
 	e = sound("CONFIG_MAP")
 	e.Cluster.AwsAuth = roles()
 	for _, part := range []string{"--arn " + nodeRole, "--username 'system:node:{{EC2PrivateDNSName}}'", "--group system:bootstrappers --group system:nodes"} {
-		if fix := analyze(e, roll.Unregistered).Causes()[0].Fix; !strings.Contains(fix, part) {
-			t.Errorf("%s\nlacks %s", fix, part)
-		}
+		fix := analyze(e, roll.Unregistered).Causes()[0].Fix
+		expect.That(t, strings.Contains(fix, part), "%s\nlacks %s", fix, part)
 	}
 }
 
@@ -717,13 +699,10 @@ func TestTheEntryIsOfTheTypeThatTheNodeNeeds(t *testing.T) {
 		e := sound(tt.mode)
 		tt.spoil(e)
 		s := analyzeOf(e, roll.Finding{Kind: roll.Unregistered, Owner: tt.owner, Group: groupOfNode})
-		if got := causetest.Told(s); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		expect.Equal(t, causetest.Told(s), tt.want, "%s", tt.name)
 		for _, part := range tt.fix {
-			if fix := s.Causes()[0].Fix + "\n"; !strings.Contains(fix, part) {
-				t.Errorf("%s: %s\nlacks %s", tt.name, fix, part)
-			}
+			fix := s.Causes()[0].Fix + "\n"
+			expect.That(t, strings.Contains(fix, part), "%s: %s\nlacks %s", tt.name, fix, part)
 		}
 	}
 }
@@ -739,9 +718,8 @@ func TestAMissingProfileIsThatOfItsOrigin(t *testing.T) {
 		e := sound("API")
 		e.Instances[instance] = evidence.Instance{Config: evidence.Read(config)}
 		e.Profiles[profile] = evidence.None[evidence.InstanceProfile]()
-		if got := analyze(e, roll.Unregistered).Causes()[0]; got.Code != cause.InstanceProfileMissing || got.Subject != want {
-			t.Errorf("%s of %q, want %q", got.Code, got.Subject, want)
-		}
+		got := analyze(e, roll.Unregistered).Causes()[0]
+		expect.That(t, got.Code == cause.InstanceProfileMissing && got.Subject == want, "%s of %q, want %q", got.Code, got.Subject, want)
 	}
 }
 
@@ -763,9 +741,7 @@ func TestTheFixMapsTheNameOfTheNode(t *testing.T) {
 			change(e.Roles, "payments-node", func(r *evidence.Role) { r.ARN = "arn:aws:iam::111122223333:role/team/payments-node" })
 		}
 		for _, c := range analyze(e, roll.Unregistered).Causes() {
-			if !strings.Contains(c.Fix, "system:node:{{SessionName}}") || strings.Contains(c.Fix, "{{EC2PrivateDNSName}}") {
-				t.Errorf("%s: %s is fixed by\n%s", name, c.Code, c.Fix)
-			}
+			expect.That(t, strings.Contains(c.Fix, "system:node:{{SessionName}}") && !strings.Contains(c.Fix, "{{EC2PrivateDNSName}}"), "%s: %s is fixed by\n%s", name, c.Code, c.Fix)
 		}
 	}
 }
@@ -805,9 +781,7 @@ func TestTrustPolicies(t *testing.T) {
 		s := analyze(e, roll.Unregistered)
 		found := causetest.Told(s) == "RoleTrustInvalid"
 		open := slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool { return u.Code == cause.RoleTrustInvalid && u.Reason != "" })
-		if found != tt.found || open != tt.open {
-			t.Errorf("%s: found %v, not checked %v", tt.name, found, open)
-		}
+		expect.That(t, found == tt.found && open == tt.open, "%s: found %v, not checked %v", tt.name, found, open)
 	}
 }
 
@@ -844,9 +818,7 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 			}
 			s := analyze(e, roll.Unregistered)
 			for _, c := range s.Causes() {
-				if !strings.Contains(before, c.Code) {
-					t.Fatalf("%s, case %d: %s appears once %d facts are hidden; before %q", mode, n, c.Code, hidden, before)
-				}
+				must.That(t, strings.Contains(before, c.Code), "%s, case %d: %s appears once %d facts are hidden; before %q", mode, n, c.Code, hidden, before)
 			}
 			causetest.Reasons(t, fmt.Sprintf("%s, case %d", mode, n), s)
 		}
@@ -928,9 +900,7 @@ func TestAWindowsNodeWhoseRoleIsMappedAsALinuxNodes(t *testing.T) {
 		for _, kind := range []roll.Kind{roll.NotReady, roll.Uninitialized} {
 			e := windowsNode(tt.mode)
 			tt.spoil(e)
-			if got := causetest.Told(analyze(e, kind)); got != tt.want {
-				t.Errorf("%s, %s: %q, want %q", tt.name, kind, got, tt.want)
-			}
+			expect.Equal(t, causetest.Told(analyze(e, kind)), tt.want, "%s, %s", tt.name, kind)
 		}
 	}
 	for _, hide := range []func(*evidence.Evidence){
@@ -952,9 +922,8 @@ func TestAWindowsNodeWhoseRoleIsMappedAsALinuxNodes(t *testing.T) {
 			t.Errorf("not read: %s", got)
 		}
 	}
-	if got := causetest.Told(analyze(windowsNode(api), roll.Unregistered)); got != "" {
-		t.Errorf("%q: an instance with an entry of Linux nodes registers all the same", got)
-	}
+	got := causetest.Told(analyze(windowsNode(api), roll.Unregistered))
+	expect.That(t, got == "", "%q: an instance with an entry of Linux nodes registers all the same", got)
 }
 
 const groupOfWindows = "eks:kube-proxy-windows"

@@ -10,6 +10,7 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func causesIn(message string) []cause.Code {
@@ -62,9 +63,7 @@ func TestClassify(t *testing.T) {
 		"LaunchFailed: something else is amiss": nil,
 		"token=hunter2hunter2 \x00\xff <!channel>": nil,
 	} {
-		if got := causesIn(message); !slices.Equal(got, want) {
-			t.Errorf("%q: %v, want %v", message, got, want)
-		}
+		expect.List(t, causesIn(message), want, "%q", message)
 	}
 }
 
@@ -109,13 +108,9 @@ func TestHealthIssuesOfAManagedNodeGroup(t *testing.T) {
 		var got []cause.Code
 		for _, c := range s.Causes() {
 			got = append(got, c.Code)
-			if c.Confidence != roll.Decisive || c.Fix == "" || len(c.Evidence) != 1 || c.Evidence[0].Observed == "" {
-				t.Errorf("%s: %+v", name, c)
-			}
+			expect.That(t, c.Confidence == roll.Decisive && c.Fix != "" && len(c.Evidence) == 1 && c.Evidence[0].Observed != "", "%s: %+v", name, c)
 		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
+		expect.List(t, got, tt.want, "%s", name)
 	}
 }
 
@@ -144,18 +139,15 @@ func TestAnIssueOfWhatWasLaunched(t *testing.T) {
 			t.Errorf("%s: %+v", name, causes)
 			continue
 		}
-		if launched := strings.Contains(causes[0].Summary, "were launched"); launched != (tt.code != "SomethingNew") {
-			t.Errorf("%s: %s", name, causes[0].Summary)
-		}
+		launched := strings.Contains(causes[0].Summary, "were launched")
+		expect.That(t, launched == (tt.code != "SomethingNew"), "%s: %s", name, causes[0].Summary)
 	}
 }
 
 // Each code that names a cause by itself is one of EKS's.
 func TestTheCodesOfHealthIssuesExist(t *testing.T) {
 	for code := range issues {
-		if !slices.Contains(ekstypes.NodegroupIssueCode("").Values(), ekstypes.NodegroupIssueCode(code)) {
-			t.Errorf("EKS has no %s", code)
-		}
+		expect.That(t, slices.Contains(ekstypes.NodegroupIssueCode("").Values(), ekstypes.NodegroupIssueCode(code)), "EKS has no %s", code)
 	}
 }
 
@@ -196,9 +188,7 @@ func TestWhatIsSaidIsDecisive(t *testing.T) {
 			continue
 		}
 		for _, w := range want {
-			if !strings.Contains(causes[0].Summary+causes[0].Fix, w) {
-				t.Errorf("%s: %q lacks %q", message, causes[0].Summary+"\n"+causes[0].Fix, w)
-			}
+			expect.That(t, strings.Contains(causes[0].Summary+causes[0].Fix, w), "%s: %q lacks %q", message, causes[0].Summary+"\n"+causes[0].Fix, w)
 		}
 	}
 }
@@ -221,9 +211,7 @@ func TestANodePoolThatIsNotReady(t *testing.T) {
 
 func TestAnErrorThatIsNotExplainedOnlySuggestsTheKey(t *testing.T) {
 	causes := analyzed("Client.InternalError: Client error on launch", roll.SubjectID("asg", "w")).Causes()
-	if len(causes) != 1 || causes[0].Code != cause.LaunchKmsDenied || causes[0].Confidence != roll.Suggestive {
-		t.Errorf("%+v", causes)
-	}
+	expect.That(t, len(causes) == 1 && causes[0].Code == cause.LaunchKmsDenied && causes[0].Confidence == roll.Suggestive, "%+v", causes)
 }
 
 // An unknown message is a hint that quotes it, and rules nothing out. Without a message there is
@@ -351,9 +339,8 @@ func TestPublishedRefusals(t *testing.T) {
 		},
 	} {
 		for _, message := range messages {
-			if got := causesIn(message); !slices.Equal(got, []cause.Code{want}) {
-				t.Errorf("%q: %v, want %v", message, got, want)
-			}
+			got := causesIn(message)
+			expect.That(t, slices.Equal(got, []cause.Code{want}), "%q: %v, want %v", message, got, want)
 		}
 	}
 }
@@ -361,7 +348,5 @@ func TestPublishedRefusals(t *testing.T) {
 func TestOtherKindsAreNotAskedAboutLaunches(t *testing.T) {
 	s := &cause.Sheet{}
 	Analyze(&evidence.Case{Evidence: &evidence.Evidence{}, Finding: roll.Finding{Kind: roll.Unregistered}}, s)
-	if len(s.Causes())+len(s.Clear())+len(s.Open()) != 0 {
-		t.Error("something is noted")
-	}
+	expect.That(t, len(s.Causes())+len(s.Clear())+len(s.Open()) == 0, "something is noted")
 }

@@ -6,46 +6,36 @@ import (
 	"mvdan.cc/sh/v3/shell"
 
 	"rollcall/shared/diagnose/paste"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // A shell reads the words unchanged, whatever the text contains.
 func TestAShellReadsTheWordsAsTheyWere(t *testing.T) {
 	words := []string{"kubectl", "", "a b", "it's", `"`, `\`, "$HOME", "*", "a;b", "$(id)", "x=y,z", "é", "'", "--flag=v", "~", "#no"}
 	got, err := shell.Fields(paste.Command(words...), func(string) string { return "expanded" })
-	if err != nil || len(got) != len(words) {
-		t.Fatalf("%q, %v", got, err)
-	}
+	must.That(t, err == nil && len(got) == len(words), "%q, %v", got, err)
 	for i := range words {
-		if got[i] != words[i] {
-			t.Errorf("%q is read as %q", words[i], got[i])
-		}
+		expect.Equal(t, got[i], words[i], "%q is read as", words[i])
 	}
 }
 
 func TestWhatNeedsNoQuotesHasNone(t *testing.T) {
-	if got := paste.Command("aws", "ec2", "--filters", "Name=tag:x,Values=a/b_c-1.2"); got != "aws ec2 --filters Name=tag:x,Values=a/b_c-1.2" {
-		t.Errorf("got %s", got)
-	}
+	got := paste.Command("aws", "ec2", "--filters", "Name=tag:x,Values=a/b_c-1.2")
+	expect.That(t, got == "aws ec2 --filters Name=tag:x,Values=a/b_c-1.2", "got %s", got)
 }
 
 func TestEmptyLinesAreLeftOut(t *testing.T) {
-	if got := paste.Lines("a", "", "b"); got != "a\nb" {
-		t.Errorf("got %q", got)
-	}
+	got := paste.Lines("a", "", "b")
+	expect.That(t, got == "a\nb", "got %q", got)
 }
 
 func TestAValueIsOneLine(t *testing.T) {
 	text := "a\nb\t'c' \\ $(id)\x1b[2J"
-	if got := paste.Word(text); got != `$'a\012b\011\'c\' \\ $(id)\033[2J'` {
-		t.Errorf("got %s", got)
-	}
+	expect.Equal(t, paste.Word(text), `$'a\012b\011\'c\' \\ $(id)\033[2J'`, "paste.Word(text)")
 	got, err := shell.Fields(paste.Format("grep %s file   # %s", text, text), func(string) string { return "expanded" })
-	if err != nil || len(got) != 3 || got[1] != text {
-		t.Errorf("%q, %v", got, err)
-	}
-	if got := paste.Remark("a\nrm `x` $(y)"); got != "a rm 'x' $ (y)" {
-		t.Errorf("a remark is %q", got)
-	}
+	expect.That(t, err == nil && len(got) == 3 && got[1] == text, "%q, %v", got, err)
+	expect.Equal(t, paste.Remark("a\nrm `x` $(y)"), "a rm 'x' $ (y)", "a remark")
 	if got := paste.Plain("key; $(x)"); got != "key????x?" {
 		t.Errorf("got %q", got)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -117,8 +118,7 @@ func TestWhatIsPutTogetherWithoutQuotesIsSeen(t *testing.T) {
 		`fmt.Sprintf("%d nodes; kubectl describe shows why", n)`:            0,
 		`fmt.Errorf("aws-auth of %s cannot be read", name)`:                 0,
 	} {
-		if got := unquoted(t, "x.go", "package x\nvar _ = "+src); len(got) != want {
-			t.Errorf("%s: %v", src, got)
-		}
+		got := unquoted(t, "x.go", "package x\nvar _ = "+src)
+		expect.That(t, len(got) == want, "%s: %v", src, got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/causetest"
+	"rollcall/tests/harness/expect"
 )
 
 var at = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
@@ -198,24 +199,18 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 				code += "!"
 			}
 			codes, said = append(codes, code), append(said, c.Summary)
-			if c.Fix == "" || len(c.Evidence) == 0 {
-				t.Errorf("%s: %s has no fix, or no evidence", tt.name, c.Code)
-			}
+			expect.That(t, c.Fix != "" && len(c.Evidence) != 0, "%s: %s has no fix, or no evidence", tt.name, c.Code)
 		}
 		if got := strings.Join(codes, " "); got != tt.want {
 			t.Errorf("%s: found %q (%v), want %q; open %v", tt.name, got, said, tt.want, s.Open())
 		}
-		if !strings.Contains(strings.Join(said, "\n"), tt.says) {
-			t.Errorf("%s: %v does not say %q", tt.name, said, tt.says)
-		}
+		expect.That(t, strings.Contains(strings.Join(said, "\n"), tt.says), "%s: %v does not say %q", tt.name, said, tt.says)
 		clear := map[string]bool{}
 		for _, c := range s.Clear() {
 			clear[c] = true
 		}
 		for code := range strings.FieldsSeq(tt.out) {
-			if !clear[code] {
-				t.Errorf("%s: %s is not ruled out", tt.name, code)
-			}
+			expect.That(t, clear[code], "%s: %s is not ruled out", tt.name, code)
 		}
 	}
 }
@@ -227,9 +222,8 @@ func TestNobodyIsSentToPodsThatAutoModeLacks(t *testing.T) {
 		e.ClusterID.Name = "shop"
 		s := &cause.Sheet{}
 		removal.Analyze(e, s)
-		if found := s.Causes(); len(found) != 1 || found[0].Code != cause.FinalizerOwnerGone || !strings.HasPrefix(found[0].Fix, want) {
-			t.Errorf("%s: %+v", owner, found)
-		}
+		found := s.Causes()
+		expect.That(t, len(found) == 1 && found[0].Code == cause.FinalizerOwnerGone && strings.HasPrefix(found[0].Fix, want), "%s: %+v", owner, found)
 	}
 }
 

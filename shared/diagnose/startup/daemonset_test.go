@@ -8,6 +8,7 @@ import (
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/causetest"
+	"rollcall/tests/harness/expect"
 )
 
 const warming = "example.com/warming-up" // which no known agent removes
@@ -118,9 +119,8 @@ func TestANetworkPluginThatDoesNotTolerateTheNode(t *testing.T) {
 		tt.change(&d)
 		w.sets = evidence.Read([]evidence.DaemonSet{d})
 		s := w.analyze()
-		if causes := s.Causes(); causetest.Told(s) != "CniNotReady" || !strings.Contains(causes[0].Summary, tt.words) {
-			t.Errorf("%s: %+v", name, causes)
-		}
+		causes := s.Causes()
+		expect.That(t, causetest.Told(s) == "CniNotReady" && strings.Contains(causes[0].Summary, tt.words), "%s: %+v", name, causes)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/causetest"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 const (
@@ -212,9 +214,7 @@ func whole(t *testing.T, name string, s *cause.Sheet) {
 	t.Helper()
 	causetest.Whole(t, name, s)
 	for _, c := range s.Causes() {
-		if (c.Subject == "") != (c.Code == cause.KubeletRestartedDuringStartup) {
-			t.Errorf("%s: %s of %q", name, c.Code, c.Subject)
-		}
+		expect.That(t, (c.Subject == "") == (c.Code == cause.KubeletRestartedDuringStartup), "%s: %s of %q", name, c.Code, c.Subject)
 	}
 }
 
@@ -389,9 +389,8 @@ func TestThePatchKeepsWhatIsDeclared(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(patch), &p); err != nil {
-		t.Fatalf("%s: %v", patch, err)
-	}
+	err := json.Unmarshal([]byte(patch), &p)
+	must.That(t, err == nil, "%s: %v", patch, err)
 	if got, want := fmt.Sprint(p.Spec.Template.Spec.StartupTaints), "[{ebs.csi.aws.com/agent-not-ready  NoExecute} {node.cilium.io/agent-not-ready  NoExecute} {node.cilium.io/agent-not-ready true NoSchedule}]"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -434,9 +433,7 @@ func TestWhatAPodsEventsSayIsEvidence(t *testing.T) {
 			p.Ready, p.Phase, p.Waiting, p.Message, p.Events = tt.pod.Ready, tt.pod.Phase, tt.pod.Waiting, tt.pod.Message, tt.pod.Events
 		})
 		rows := w.analyze().Causes()[0].Evidence
-		if got := rows[len(rows)-1].Observed; got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
+		expect.Equal(t, rows[len(rows)-1].Observed, tt.want, "%s", name)
 	}
 }
 
@@ -475,9 +472,8 @@ func TestAClusterWithoutANetworkPlugin(t *testing.T) {
 	for _, tt := range tests[11:] {
 		w := of(roll.NotReady)
 		tt.spoil(w)
-		if s := w.analyze(); s.Decided(cause.CniMissing) || !s.Noted(cause.CniMissing) {
-			t.Errorf("%s: it is not told that it was not checked", tt.name)
-		}
+		s := w.analyze()
+		expect.That(t, !s.Decided(cause.CniMissing) && s.Noted(cause.CniMissing), "%s: it is not told that it was not checked", tt.name)
 	}
 }
 
@@ -657,9 +653,7 @@ func TestWhatIsInOrderIsRuledOut(t *testing.T) {
 		w := of(tt.kind)
 		w.finding.Owner = tt.owner
 		w.starts(0)
-		if got := w.analyze().Clear(); !slices.Equal(got, tt.want) {
-			t.Errorf("%s of %s: ruled out %v, want %v", tt.kind, tt.owner, got, tt.want)
-		}
+		expect.List(t, w.analyze().Clear(), tt.want, "%s of %s: ruled out", tt.kind, tt.owner)
 	}
 }
 
@@ -759,9 +753,7 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 		}
 		s := w.analyze()
 		for _, code := range causetest.Decisive(s) {
-			if !slices.Contains(before, code) {
-				t.Fatalf("%s, case %d: %s becomes decisive once facts are hidden; before %v", kind, n, code, before)
-			}
+			must.That(t, slices.Contains(before, code), "%s, case %d: %s becomes decisive once facts are hidden; before %v", kind, n, code, before)
 		}
 		whole(t, fmt.Sprintf("%s, case %d", kind, n), s)
 	}
