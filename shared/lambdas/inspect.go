@@ -26,9 +26,10 @@ const (
 	staleAfter = 15 * time.Minute
 	// retryAfter is the delay before a check that could not read everything is repeated. Such a check may
 	// wait long for an answer, and many would keep those of other clusters waiting: in an outage that has
-	// lasted for retryLater, one each retryLater is enough, beside those of the sweep.
-	retryAfter = 2 * time.Minute
-	retryLater = 15 * time.Minute
+	// lasted for outageLasts, one each retryLater is enough, beside those of the sweep.
+	retryAfter  = 2 * time.Minute
+	outageLasts = 20 * time.Minute
+	retryLater  = 15 * time.Minute
 	// sizesAge is the maximum age of the sizes that an execution remembers. Others write them too.
 	sizesAge = 15 * time.Minute
 	// sweepGone is the interval at which the sweep visits clusters that appear only in
@@ -135,7 +136,7 @@ func (h *Inspect) again(ctx context.Context, c trigger.Check, result report.Chec
 	next := result.Plan.Next
 	if !result.Snapshot.Whole() && !result.Snapshot.ClusterGone() {
 		retry := now.Add(retryAfter)
-		if since := result.Plan.OutageSince; !since.IsZero() && now.Sub(since) >= retryLater {
+		if since := result.Plan.OutageSince; !since.IsZero() && now.Sub(since) >= outageLasts {
 			retry = now.Truncate(retryLater).Add(retryLater) // the same for all checks until then
 		}
 		if next.IsZero() || retry.Before(next) {

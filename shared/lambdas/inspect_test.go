@@ -285,7 +285,7 @@ func TestWhatCouldNotBeReadIsLookedAtAgainSoon(t *testing.T) {
 	if !slices.Equal(w.scheduled, []string{"12:03"}) || w.counted(t, "ChecksCompleted") != 0 || len(w.sent) != 0 {
 		t.Errorf("scheduled %v, completed %v, sent %v", w.scheduled, w.counted(t, "ChecksCompleted"), w.sent)
 	}
-	for ago, want := range map[time.Duration]string{10 * time.Minute: "12:03", 20 * time.Minute: "12:15"} {
+	for ago, want := range map[time.Duration]string{10 * time.Minute: "12:03", 25 * time.Minute: "12:15"} {
 		w.scheduled = nil
 		must.Succeed(t, w.Record(t.Context(), roll.ClusterID{Account: w.account, Region: "eu-west-1", Name: "demo"}, ledger.Changes{Put: ledger.State{
 			Trouble: &ledger.Trouble{Reason: "ClusterUnreachable", Since: now.Add(-ago), Last: now, Told: now, Outage: ledger.Outage{Reason: "ClusterUnreachable", Since: now.Add(-ago), Last: now}},

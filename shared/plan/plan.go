@@ -64,8 +64,8 @@ type Plan struct {
 	Steps map[roll.FindingKey]Step
 	// Next is when the plan can change without new observations; zero if it cannot.
 	Next time.Time
-	// OutageSince is when the outage began because of which the cluster cannot be judged in this check;
-	// zero if it can, or if that cannot be remembered.
+	// OutageSince is since when no check could judge the cluster, to a minute; zero if this one could, or
+	// if that cannot be remembered.
 	OutageSince time.Time
 }
 

@@ -78,7 +78,7 @@ func (p *planner) storm() {
 		p.reportReadable(t)
 		return
 	}
-	p.out.OutageSince = t.Outage.Since
+	p.out.OutageSince = roll.Later(t.Outage.Since, p.State.Checked)
 	if !t.Told.IsZero() {
 		return
 	}
