@@ -19,9 +19,7 @@ func TestAReadWhoseConnectionIsLostIsSentAgain(t *testing.T) {
 			s.answer[i+1] = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 		}
 		err := s.client(t).Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {})
-		if (err == nil) != (lost < attempts) || len(s.requests) != attempts {
-			t.Errorf("%d lost: %d requests, %v", lost, len(s.requests), err)
-		}
+		expect.That(t, (err == nil) == (lost < attempts) && len(s.requests) == attempts, "%d lost: %d requests, %v", lost, len(s.requests), err)
 	}
 }
 

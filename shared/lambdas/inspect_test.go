@@ -151,18 +151,16 @@ func (w *world) handlerAt(permitted policy.Mode, at time.Time) *Inspect {
 
 func (w *world) check(t *testing.T, permitted policy.Mode, bodies ...string) {
 	t.Helper()
-	if r, err := w.handler(permitted).Handle(t.Context(), logtest.Batch(bodies...)); err != nil || len(r.BatchItemFailures) != 0 {
-		t.Errorf("%+v, %v: a message must not come again", r, err)
-	}
+	r, err := w.handler(permitted).Handle(t.Context(), logtest.Batch(bodies...))
+	expect.That(t, err == nil && len(r.BatchItemFailures) == 0, "%+v, %v: a message must not come again", r, err)
 }
 
 // checkAt runs a check as of a time.
 func (w *world) checkAt(t *testing.T, permitted policy.Mode, at time.Time) {
 	t.Helper()
 	due := at.Truncate(time.Minute).Format(time.RFC3339)
-	if r, err := w.handlerAt(permitted, at).Handle(t.Context(), logtest.Batch(`{"cluster":"demo","due":"`+due+`"}`)); err != nil || len(r.BatchItemFailures) != 0 {
-		t.Errorf("%+v, %v: a message must not come again", r, err)
-	}
+	r, err := w.handlerAt(permitted, at).Handle(t.Context(), logtest.Batch(`{"cluster":"demo","due":"`+due+`"}`))
+	expect.That(t, err == nil && len(r.BatchItemFailures) == 0, "%+v, %v: a message must not come again", r, err)
 }
 
 // counted returns the sum of a metric with those dimensions, in pairs of name and value.
@@ -261,9 +259,8 @@ func TestTheSizeOfANewClusterIsStored(t *testing.T) {
 	if _, err := w.handler(policy.Observe).Handle(t.Context(), logtest.Batch(`{"cluster":"demo","due":"`+now.Truncate(time.Minute).Format(time.RFC3339)+`"}`)); err != nil {
 		t.Error(err)
 	}
-	if n, stored := w.sizes["demo"]; !stored || n != 3 {
-		t.Errorf("sizes %v", w.sizes)
-	}
+	n, stored := w.sizes["demo"]
+	expect.That(t, stored && n == 3, "sizes %v", w.sizes)
 }
 
 func TestAnIncompleteCheckOfALargeClusterDoesNotRelyOnTheSweep(t *testing.T) {
@@ -378,9 +375,8 @@ func TestAnOrderIsHandedOverOnlyInModeRemediate(t *testing.T) {
 		must.Succeed(t, w.Record(t.Context(), id, ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{{Instance: "i-00000001", Kind: roll.Unregistered}: {Instance: "i-00000001", Kind: roll.Unregistered, Group: "nodegroup/w", Stage: roll.Overdue, FirstSeen: now.Add(-2 * time.Minute), Opened: now.Add(-2 * time.Minute), Since: began, Began: began}}, RemediateSince: map[roll.Group]time.Time{"nodegroup/w": began}, Checked: began, First: began}}))
 		h := w.handler(mode)
 		h.Runner.Observer = protected{w}
-		if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil || len(w.sent) != want {
-			t.Errorf("mode %s: %d orders, %v, want %d", mode, len(w.sent), err, want)
-		}
+		_, err := h.Handle(t.Context(), logtest.Batch(demo))
+		expect.That(t, err == nil && len(w.sent) == want, "mode %s: %d orders, %v, want %d", mode, len(w.sent), err, want)
 	}
 }
 

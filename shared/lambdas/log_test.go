@@ -47,27 +47,22 @@ func TestAFindingIsLoggedAndCountedWhenItChanges(t *testing.T) {
 		w.metrics.Reset()
 		w.checkAt(t, policy.Observe, now.Add(step.after))
 		for message, want := range map[string]int{opened: step.opened, escalated: step.escalated, resolved: step.resolved} {
-			if got := len(w.logged(message, "kind")); got != want {
-				t.Errorf("after %s: %d lines %q, want %d", step.after, got, message, want)
-			}
+			got := len(w.logged(message, "kind"))
+			expect.That(t, got == want, "after %s: %d lines %q, want %d", step.after, got, message, want)
 		}
 		for metric, want := range map[string]int{"FindingsOpened": step.opened, "FindingsEscalated": step.escalated, "FindingsResolved": step.resolved} {
-			if got := w.counted(t, metric, of...); got != float64(want) || w.counted(t, metric, "Cluster", "demo") != got {
-				t.Errorf("after %s: %s is %v, want %d", step.after, metric, got, want)
-			}
+			got := w.counted(t, metric, of...)
+			expect.That(t, got == float64(want) && w.counted(t, metric, "Cluster", "demo") == got, "after %s: %s is %v, want %d", step.after, metric, got, want)
 		}
-		if w.counted(t, "FindingsOpened", "Kind", "Unregistered", "Cause", "none") != float64(step.opened) {
-			t.Errorf("after %s: opened without a cause: %v", step.after, w.counted(t, "FindingsOpened", "Kind", "Unregistered", "Cause", "none"))
-		}
+		expect.Equal(t, w.counted(t, "FindingsOpened", "Kind", "Unregistered", "Cause", "none"), float64(step.opened), "after %s: opened without a cause", step.after)
 		if got := w.counted(t, "Findings", "Cluster", "demo"); got != step.findings || w.counted(t, "Findings", "Cluster", "demo", "Kind", "Unregistered") != got {
 			t.Errorf("after %s: %v findings, want %v", step.after, got, step.findings)
 		}
 		if got, over := w.counted(t, "OldestFindingSeconds", "Cluster", "demo"), w.counted(t, "OldestFindingSeconds"); got != step.oldest || over != step.oldestOver {
 			t.Errorf("after %s: the oldest is %v s old, over all %v, want %v and %v", step.after, got, over, step.oldest, step.oldestOver)
 		}
-		if lines := w.logged("checked", "findings"); !slices.Equal(lines, []string{fmt.Sprint(step.findings)}) {
-			t.Errorf("after %s: checked with %v findings", step.after, lines)
-		}
+		lines := w.logged("checked", "findings")
+		expect.That(t, slices.Equal(lines, []string{fmt.Sprint(step.findings)}), "after %s: checked with %v findings", step.after, lines)
 	}
 }
 
@@ -119,9 +114,8 @@ func TestWhatIsHeldIsLoggedWhenItIsNewAndEveryHour(t *testing.T) {
 		}
 	}
 	expect.That(t, len(b["demo"]) == 0, "what is held no more is remembered: %v", b)
-	if due := b.due("other", held(0, 1, plan.SharedCause), now); len(due) != 1 {
-		t.Error("another cluster's acts are its own")
-	}
+	due := b.due("other", held(0, 1, plan.SharedCause), now)
+	expect.That(t, len(due) == 1, "another cluster's acts are its own")
 }
 
 func TestTheVolumeOfTheLogDoesNotHangOnTheNumberOfFindings(t *testing.T) {
@@ -139,9 +133,7 @@ func TestTheVolumeOfTheLogDoesNotHangOnTheNumberOfFindings(t *testing.T) {
 		}
 	}
 	// The lines of the next checks had those that did not fit into the first check's.
-	if w.counted(t, "FindingsOpened", "Cluster", "demo") != 1501 {
-		t.Errorf("opened %v", w.counted(t, "FindingsOpened", "Cluster", "demo"))
-	}
+	expect.Equal(t, w.counted(t, "FindingsOpened", "Cluster", "demo"), 1501, "opened")
 }
 
 func TestWhatWentWrongIsLogged(t *testing.T) {
@@ -171,9 +163,8 @@ func TestWhatWentWrongIsLogged(t *testing.T) {
 	w := newWorld()
 	h := w.handler(policy.Observe)
 	h.Metrics = logtest.Broken{}
-	if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil || len(w.logged("metrics not written", "error")) == 0 {
-		t.Errorf("%v, %v", err, w.page)
-	}
+	_, err := h.Handle(t.Context(), logtest.Batch(demo))
+	expect.That(t, err == nil && len(w.logged("metrics not written", "error")) != 0, "%v, %v", err, w.page)
 }
 
 func TestATroubledClusterIsLoggedAsOften(t *testing.T) {
@@ -182,18 +173,16 @@ func TestATroubledClusterIsLoggedAsOften(t *testing.T) {
 	for _, after := range []time.Duration{0, 10 * time.Minute, 16 * time.Minute, 18 * time.Minute} {
 		w.checkAt(t, policy.Notify, now.Add(after))
 	}
-	if got := w.logged("cluster troubled", "reason"); len(got) != 1 || got[0] == "" {
-		t.Errorf("logged %v", got)
-	}
+	got := w.logged("cluster troubled", "reason")
+	expect.That(t, len(got) == 1 && got[0] != "", "logged %v", got)
 }
 
 func TestARemarkIsLogged(t *testing.T) {
 	w := newWorld()
 	h := w.handler(policy.Observe)
 	h.Runner.Observer = nameless{w}
-	if _, err := h.Handle(t.Context(), logtest.Batch(demo)); err != nil || len(w.logged("remark", "detail")) != 1 {
-		t.Errorf("%v: %v", err, w.page)
-	}
+	_, err := h.Handle(t.Context(), logtest.Batch(demo))
+	expect.That(t, err == nil && len(w.logged("remark", "detail")) == 1, "%v: %v", err, w.page)
 }
 
 // The check that settles an act whose function died counts it.
@@ -206,9 +195,8 @@ func TestAnActThatIsSettledLaterIsLoggedAndCounted(t *testing.T) {
 	for range 2 {
 		w.check(t, policy.Observe, demo)
 	}
-	if got := w.logged(settled, "order"); !slices.Equal(got, []string{intent.ID}) || w.counted(t, "ActionsTaken", "Action", "terminate") != 1 {
-		t.Errorf("settled %v\n%s", got, &w.metrics)
-	}
+	got := w.logged(settled, "order")
+	expect.That(t, slices.Equal(got, []string{intent.ID}) && w.counted(t, "ActionsTaken", "Action", "terminate") == 1, "settled %v\n%s", got, &w.metrics)
 }
 
 // A drain whose reason disappeared was not continued: a refused act.
@@ -270,9 +258,8 @@ func TestCallsAreCountedWithTheInvocationThatMadeThem(t *testing.T) {
 	w.metrics.Reset()
 	ours, o := around(now, &w.metrics), &hands{}
 	ours.Calls = c
-	if _, err := (&Remediate{Ambient: ours, Remediator: o, Notices: o, Events: o}).Handle(t.Context(), logtest.Batch()); err != nil || w.counted(t, "APICalls", "Service", "kubernetes") != 1 {
-		t.Errorf("remediate: %v\n%s", err, &w.metrics)
-	}
+	_, err := (&Remediate{Ambient: ours, Remediator: o, Notices: o, Events: o}).Handle(t.Context(), logtest.Batch())
+	expect.That(t, err == nil && w.counted(t, "APICalls", "Service", "kubernetes") == 1, "remediate: %v\n%s", err, &w.metrics)
 }
 
 type roundTrip func() int
@@ -287,9 +274,8 @@ func TestAListingInFullIsLoggedAndCounted(t *testing.T) {
 	expect.That(t, w.counted(t, "ChecksRelisted") == 0 && len(w.logged("listed in full", "detail")) == 0, "%v", w.page)
 	w.relisted = "the tags could not be read"
 	w.check(t, policy.Observe, demo)
-	if got := w.logged("listed in full", "detail"); w.counted(t, "ChecksRelisted", "Cluster", "demo") != 1 || !slices.Equal(got, []string{w.relisted}) {
-		t.Errorf("%v\n%s", got, &w.metrics)
-	}
+	got := w.logged("listed in full", "detail")
+	expect.That(t, w.counted(t, "ChecksRelisted", "Cluster", "demo") == 1 && slices.Equal(got, []string{w.relisted}), "%v\n%s", got, &w.metrics)
 }
 
 func TestANoticeThatFailedIsCountedAsThat(t *testing.T) {
@@ -302,9 +288,8 @@ func TestANoticeThatFailedIsCountedAsThat(t *testing.T) {
 	}
 	// It reached the email topic, but not the chat topic.
 	half := &notified{publisher: report.NewTopic(half{}, "notices", "chat", func(context.Context) string { return "" })}
-	if err := half.Publish(t.Context(), report.Message{}); err == nil || half.sent != 1 || half.failed != 1 {
-		t.Errorf("%v: %+v", err, half)
-	}
+	err := half.Publish(t.Context(), report.Message{})
+	expect.That(t, err != nil && half.sent == 1 && half.failed == 1, "%v: %+v", err, half)
 	expect.That(t, len((&notified{}).samples("demo")) == 0, "nothing sent is counted")
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // Instances that a person keeps on purpose do not count: the alarm on the age of findings
@@ -30,15 +31,13 @@ func TestTheOldestFindingIsOneThatNobodyKeeps(t *testing.T) {
 		"none is spoken for": {"", false, false, 72 * time.Hour},
 	} {
 		s := &roll.Snapshot{At: at, Instances: []roll.Instance{{ID: "i-00000001", Hold: tt.hold}, {ID: "i-00000002"}, {ID: "i-00000003", Ignore: tt.ignore}}, Nodes: []roll.Node{{Instance: "i-00000001", DoNotRepair: tt.spare}}}
-		if got := oldest(findings, s); got != tt.want.Seconds() {
-			t.Errorf("%s: %v s, want %s", name, got, tt.want)
-		}
+		got := oldest(findings, s)
+		expect.That(t, got == tt.want.Seconds(), "%s: %v s, want %s", name, got, tt.want)
 	}
 	claimed := &roll.Snapshot{At: at, Details: map[roll.InstanceID]roll.Detail{"i-00000003": {NodeClaim: &roll.NodeClaim{DoNotRepair: true}}}}
 	if got := oldest(findings, claimed); got != (48 * time.Hour).Seconds() {
 		t.Errorf("a NodeClaim that is kept from repairs: %v s", got)
 	}
-	if got := oldest(nil, &roll.Snapshot{At: at}); got != 0 {
-		t.Errorf("without findings: %v s", got)
-	}
+	got := oldest(nil, &roll.Snapshot{At: at})
+	expect.That(t, got == 0, "without findings: %v s", got)
 }

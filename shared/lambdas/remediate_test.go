@@ -84,9 +84,8 @@ func order(t *testing.T) string {
 func (h *hands) handle(t *testing.T, bodies ...string) {
 	t.Helper()
 	f := &Remediate{Ambient: around(now, io.Discard), Remediator: h, Notices: h, Events: h}
-	if r, err := f.Handle(t.Context(), logtest.Batch(bodies...)); err != nil || len(r.BatchItemFailures) != 0 {
-		t.Errorf("%+v, %v: an order must not come again", r, err)
-	}
+	r, err := f.Handle(t.Context(), logtest.Batch(bodies...))
+	expect.That(t, err == nil && len(r.BatchItemFailures) == 0, "%+v, %v: an order must not come again", r, err)
 }
 
 func TestWhatBecomesOfAnOrderIsTold(t *testing.T) {

@@ -200,9 +200,8 @@ func TestInstancesThatEC2TerminatedAtTheirLaunch(t *testing.T) {
 			known := roll.Launch{Owner: roll.OwnerKarpenter, Since: at.Add(-time.Second), Message: said}
 			s.Launches = map[roll.Group]roll.Launch{"nodepool/general": known}
 			addTerminated(s)
-			if l := s.Launches["nodepool/general"]; !l.Since.Equal(at.Add(-tt.since)) || l.Message != cmp.Or(said, tt.message) {
-				t.Errorf("%s, beside %q: %+v", name, said, l)
-			}
+			l := s.Launches["nodepool/general"]
+			expect.That(t, l.Since.Equal(at.Add(-tt.since)) && l.Message == cmp.Or(said, tt.message), "%s, beside %q: %+v", name, said, l)
 		}
 	}
 }

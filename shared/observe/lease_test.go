@@ -127,9 +127,8 @@ func TestALeaseThatCannotBeReadHidesNoOther(t *testing.T) {
 func TestAnInstanceWithoutANameIsNotSaidToHaveNoLease(t *testing.T) {
 	l := &leaseAPI{}
 	s := l.ask(t, 2, func(s *roll.Snapshot) { s.Instances[0].PrivateDNS = "" })
-	if got := s.Details[s.Instances[0].ID].LeaseRead; got != roll.Unreadable || len(s.Gaps) != 1 || !strings.Contains(s.Gaps[0].Detail, instanceID(0)) {
-		t.Errorf("%v, gaps %+v", got, s.Gaps)
-	}
+	got := s.Details[s.Instances[0].ID].LeaseRead
+	expect.That(t, got == roll.Unreadable && len(s.Gaps) == 1 && strings.Contains(s.Gaps[0].Detail, instanceID(0)), "%v, gaps %+v", got, s.Gaps)
 	expect.Equal(t, s.Details[s.Instances[1].ID].LeaseRead, roll.No, "the other")
 }
 

@@ -332,17 +332,14 @@ func TestWhatCameFirst(t *testing.T) {
 	const bad = "impaired"
 	for since, want := range map[[2]time.Duration]time.Duration{{1, 2}: 2, {2, 1}: 2} {
 		got, ok := impairment(evidence.InstanceStatus{Instance: bad, InstanceSince: at.Add(-since[0]), System: bad, SystemSince: at.Add(-since[1])}, false)
-		if !ok || !got.System || !got.Since.Equal(at.Add(-want)) {
-			t.Errorf("%v: %+v", since, got)
-		}
+		expect.That(t, ok && got.System && got.Since.Equal(at.Add(-want)), "%v: %+v", since, got)
 	}
 	if got, _ := impairment(evidence.InstanceStatus{Instance: bad, System: bad, SystemSince: at}, false); !got.Since.Equal(at) {
 		t.Errorf("nobody knows since when the instance fails: %+v", got)
 	}
 	early, same, late := roll.Event{ID: "b", NotBefore: at}, roll.Event{ID: "c", NotBefore: at}, roll.Event{ID: "a", NotBefore: at.Add(1)}
 	for _, events := range [][]roll.Event{{early, same, late}, {late, same, early}, {same, late, early}} {
-		if got, ok := firstEvent(events); !ok || got.ID != "b" {
-			t.Errorf("%+v: %+v", events, got)
-		}
+		got, ok := firstEvent(events)
+		expect.That(t, ok && got.ID == "b", "%+v: %+v", events, got)
 	}
 }

@@ -161,9 +161,7 @@ func TestWhichNodesVouch(t *testing.T) {
 	} {
 		n := s.Nodes[0]
 		tt.change(&n)
-		if got := vouches(&n, at); got != tt.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		expect.Equal(t, vouches(&n, at), tt.want, "%s", name)
 	}
 	node, vouched := &s.Nodes[0], s.Instances[0]
 	for name, tt := range map[string]struct {
@@ -191,9 +189,7 @@ func TestWhichNodesVouch(t *testing.T) {
 		if tt.vouching {
 			by[i.ID] = node
 		}
-		if got := disagreements(&roll.Snapshot{At: at, Instances: []roll.Instance{i}}, tags, by); got != tt.want {
-			t.Errorf("%s: %d", name, got)
-		}
+		expect.Equal(t, disagreements(&roll.Snapshot{At: at, Instances: []roll.Instance{i}}, tags, by), tt.want, "%s", name)
 	}
 }
 

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -36,9 +36,7 @@ func TestOnlyRemediateMayAct(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if m.state == running || !c.a.audit.broke(RuleRole) {
-		t.Errorf("%s is %s, and broken are %+v", m.id, m.state, c.a.audit.violations)
-	}
+	expect.That(t, m.state != running && c.a.audit.broke(RuleRole), "%s is %s, and broken are %+v", m.id, m.state, c.a.audit.violations)
 }
 
 // A schedule for a time that has passed stays forever.
@@ -58,9 +56,7 @@ func TestAViolationIsTold(t *testing.T) {
 	var told []Event
 	a.tell = func(e Event) { told = append(told, e) }
 	a.audit.broken(RuleOnce, "%s twice", "i-1")
-	if len(told) != 1 || told[0].Kind != EventViolated || !told[0].At.Equal(a.Now()) || !strings.Contains(told[0].String(), "once: i-1 twice") {
-		t.Errorf("told %+v", told)
-	}
+	expect.That(t, len(told) == 1 && told[0].Kind == EventViolated && told[0].At.Equal(a.Now()) && strings.Contains(told[0].String(), "once: i-1 twice"), "told %+v", told)
 }
 
 // An incomplete check holds too. The hold is reported once for each reason, and again if the finding was
@@ -100,9 +96,7 @@ func TestWhatIsHeldAfterALookThatIsNotWholeIsTold(t *testing.T) {
 			a.audit.forgets("demo", about{tt.over, "Unknown"})
 		}
 		a.audit.planned(&invocation{v: &env{a: a, fn: inspect}}, tt.c)
-		if !slices.Equal(told, tt.want) {
-			t.Errorf("%s: told %q, want %q", tt.name, told, tt.want)
-		}
+		expect.List(t, told, tt.want, "%s: told", tt.name)
 	}
 }
 
@@ -127,9 +121,7 @@ func TestNewsIsComparedWithWhatWasShownLast(t *testing.T) {
 			inv := &invocation{process: &process{}, v: &env{a: a, fn: inspect}, begun: at, ended: at.Add(time.Minute)}
 			a.audit.repeated(inv, noticed{Cluster: "demo", Group: "asg/w", Kind: "Unknown", Instances: []noticedInstance{i}})
 		}
-		if a.audit.broke(RuleReport) != tt.twice {
-			t.Errorf("%s: broken are %+v", tt.name, a.audit.violations)
-		}
+		expect.That(t, a.audit.broke(RuleReport) == tt.twice, "%s: broken are %+v", tt.name, a.audit.violations)
 	}
 }
 
@@ -143,9 +135,7 @@ func TestTheLaunchesOfAGroupAreNotThoseOfStrays(t *testing.T) {
 		g.refused = c.a.Now().Add(-refused)
 		inv := &invocation{process: &process{}, v: &env{a: c.a, fn: inspect}, begun: c.a.Now()}
 		c.a.audit.unlaunched(inv, noticed{Cluster: c.name, Group: g.groupName(), Kind: string(roll.Unlaunched), Instances: []noticedInstance{{Subject: g.groupName()}}})
-		if c.a.audit.broke(RuleUnlaunched) != broken {
-			t.Errorf("refused %s ago: broken are %+v", refused, c.a.audit.violations)
-		}
+		expect.That(t, c.a.audit.broke(RuleUnlaunched) == broken, "refused %s ago: broken are %+v", refused, c.a.audit.violations)
 	}
 }
 
@@ -172,9 +162,8 @@ func TestAReasonAboutPodsIsTrueOnceTheyWereRead(t *testing.T) {
 		m.unkept()
 		inv := &invocation{process: &process{}, v: &env{a: c.a, fn: inspect}, begun: c.a.Now()}
 		e := excuse{u: c.a.audit, inv: inv, c: c, m: m, g: m.g, withheld: withheld{about: about{m.id, "Unknown"}, reason: "PodsNotToDisrupt"}}
-		if why := e.false(); (why != "") != tt.false {
-			t.Errorf("%s: %q", name, why)
-		}
+		why := e.false()
+		expect.That(t, (why != "") == tt.false, "%s: %q", name, why)
 	}
 }
 
@@ -183,8 +172,6 @@ func TestHowManyMayBePastTheirTolerance(t *testing.T) {
 	for _, tt := range []struct{ nodes, percent, want int }{
 		{0, 20, 1}, {1, 20, 1}, {2, 20, 1}, {3, 20, 2}, {4, 20, 2}, {10, 20, 2}, {11, 20, 3}, {100, 20, 20}, {101, 20, 21}, {9, 0, 2}, {9, 100, 9},
 	} {
-		if got := allowedSick(tt.nodes, tt.percent); got != tt.want {
-			t.Errorf("%d nodes, %d %%: %d, want %d", tt.nodes, tt.percent, got, tt.want)
-		}
+		expect.Equal(t, allowedSick(tt.nodes, tt.percent), tt.want, "%d nodes, %d %%", tt.nodes, tt.percent)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -32,9 +33,8 @@ func TestAPolicyIsReadByItsDocumentationAsTheProductReadsIt(t *testing.T) {
 	}
 	for seed := range uint64(200) {
 		text := Random(Options{Seed: seed, Hours: 24, Clusters: 3, Nodes: 30}).Policy
-		if _, err := policy.Parse([]byte(text)); err != nil {
-			t.Errorf("the policy of seed %d: %v\n%s", seed, err, text)
-		}
+		_, err := policy.Parse([]byte(text))
+		expect.That(t, err == nil, "the policy of seed %d: %v\n%s", seed, err, text)
 		texts[fmt.Sprint("seed ", seed)] = text
 	}
 	for name, text := range texts {
@@ -161,8 +161,7 @@ func wanted(p policy.Policy) string {
 // The presets that instance types suggest, by the policy's page.
 func TestATypeSuggestsItsPreset(t *testing.T) {
 	for _, tt := range [][2]string{{"m5.large", ""}, {"m5.metal", "metal"}, {"g4dn.metal", "metal"}, {"c7i.metal-24xl", "metal"}, {"g4dn.xlarge", "gpu"}, {"p5.48xlarge", "gpu"}, {"trn1.2xlarge", "gpu"}, {"inf2.xlarge", "gpu"}, {"hpc7g.4xlarge", ""}, {"t3.large", ""}} {
-		if got := suggests("", tt[0]); got != tt[1] || got != roll.PresetOf("", tt[0]) {
-			t.Errorf("%s suggests %q, want %q", tt[0], got, tt[1])
-		}
+		got := suggests("", tt[0])
+		expect.That(t, got == tt[1] && got == roll.PresetOf("", tt[0]), "%s suggests %q, want %q", tt[0], got, tt[1])
 	}
 }

@@ -33,9 +33,7 @@ func TestNoiseIsCountedByTheDay(t *testing.T) {
 			a.audit.tellsOf(&invocation{process: &process{}, name: "inspect#1"}, d)
 			a.until(a.Now().Add(tt.every))
 		}
-		if a.audit.broke(RuleNoise) != tt.noise {
-			t.Errorf("%d notices, one each %s, %d of orders: noise %v, want %v", tt.notices, tt.every, tt.orders, !tt.noise, tt.noise)
-		}
+		expect.That(t, a.audit.broke(RuleNoise) == tt.noise, "%d notices, one each %s, %d of orders: noise %v, want %v", tt.notices, tt.every, tt.orders, !tt.noise, tt.noise)
 	}
 }
 

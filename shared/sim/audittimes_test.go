@@ -192,8 +192,6 @@ func TestADeadLetterThatNoFaultExplainsIsNoticed(t *testing.T) {
 		a.until(a.Now().Add(time.Hour))
 		q.send("b", "g", "")
 		a.until(a.Now().Add(time.Hour))
-		if len(q.dead) == 0 || a.audit.broke(RuleLetters) != tt.broken {
-			t.Errorf("%s: %d dead letters; broken are %+v", name, len(q.dead), a.audit.violations)
-		}
+		expect.That(t, len(q.dead) != 0 && a.audit.broke(RuleLetters) == tt.broken, "%s: %d dead letters; broken are %+v", name, len(q.dead), a.audit.violations)
 	}
 }

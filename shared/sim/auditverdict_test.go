@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // ended has Rollcall terminate a machine, or reboot it, after it read the cluster's current nodes.
@@ -27,9 +28,7 @@ func ended(t *testing.T, m *machine, what act) {
 		} else {
 			_, err = ec2API{v}.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: ids})
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Succeed(t, err)
 	})
 }
 
@@ -228,9 +227,7 @@ func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
 				tt.right(w)
 			}
 			ended(t, w.m, tt.what)
-			if c.a.audit.broke(tt.rule) != wrong {
-				t.Errorf("%s: wrong is %t, and broken are %+v", tt.name, wrong, c.a.audit.violations)
-			}
+			expect.That(t, c.a.audit.broke(tt.rule) == wrong, "%s: wrong is %t, and broken are %+v", tt.name, wrong, c.a.audit.violations)
 		}
 	}
 }

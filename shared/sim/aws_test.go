@@ -20,6 +20,8 @@ import (
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // shop returns an account with a cluster of three groups, each with another owner, in which nothing
@@ -122,13 +124,9 @@ func TestInstancesAreToldAsEC2Does(t *testing.T) {
 			{"VPC", *i.VpcId, c.vpc()},
 			{"hop limit", fmt.Sprint(*i.MetadataOptions.HttpPutResponseHopLimit), "2"},
 		} {
-			if tt.got != tt.want {
-				t.Errorf("%s: got %q, want %q", tt.what, tt.got, tt.want)
-			}
+			expect.Equal(t, tt.got, tt.want, "%s", tt.what)
 		}
-		if !i.LaunchTime.Equal(m.launched.Truncate(time.Second)) || len(i.Tags) != len(m.tags) {
-			t.Errorf("launched %s with %d tags", i.LaunchTime, len(i.Tags))
-		}
+		expect.That(t, i.LaunchTime.Equal(m.launched.Truncate(time.Second)) && len(i.Tags) == len(m.tags), "launched %s with %d tags", i.LaunchTime, len(i.Tags))
 	})
 }
 
@@ -136,12 +134,9 @@ func TestListingsGoOnWhereThePageBeforeEnded(t *testing.T) {
 	a, c := shop(t)
 	a.asked(t, func(v *env) {
 		whole := idsOf(listed(t, v, c.name, 1000))
-		if len(whole) != 7 {
-			t.Fatalf("got %d instances", len(whole))
-		}
-		if paged := idsOf(listed(t, v, c.name, 3)); !slices.Equal(paged, whole) {
-			t.Errorf("in pages %v, at once %v", paged, whole)
-		}
+		must.That(t, len(whole) == 7, "got %d instances", len(whole))
+		paged := idsOf(listed(t, v, c.name, 3))
+		expect.That(t, slices.Equal(paged, whole), "in pages %v, at once %v", paged, whole)
 		first, err := ec2API{v}.DescribeInstances(context.Background(), instancesOf(c.name, 3, nil))
 		need(t, first, err)
 		c.machines[0].forget() // those after it move up
@@ -149,17 +144,14 @@ func TestListingsGoOnWhereThePageBeforeEnded(t *testing.T) {
 		if got := idsOf(need(t, second, err).Reservations[0].Instances); !slices.Equal(got, whole[3:6]) {
 			t.Errorf("got %v after %v", got, whole[:3])
 		}
-		if got := idsOf(first.Reservations[0].Instances); !slices.Equal(got, whole[:3]) {
-			t.Errorf("the page before turned into %v", got)
-		}
+		expect.List(t, idsOf(first.Reservations[0].Instances), whole[:3], "the page before turned into")
 		c.machines[1].forget() // the last one of the page before
 		second, err = ec2API{v}.DescribeInstances(context.Background(), instancesOf(c.name, 3, first.NextToken))
 		if got := idsOf(need(t, second, err).Reservations[0].Instances); !slices.Contains(got, whole[3]) {
 			t.Errorf("got %v, which lacks %s", got, whole[3])
 		}
-		if got := listed(t, v, "another", 5); len(got) != 0 {
-			t.Errorf("of no cluster: %v", got)
-		}
+		got := listed(t, v, "another", 5)
+		expect.That(t, len(got) == 0, "of no cluster: %v", got)
 	})
 }
 
@@ -175,9 +167,8 @@ func TestLookUps(t *testing.T) {
 			Filters:                 []types.Filter{{Name: aws.String("instance-id"), Values: []string{known, unknown}}},
 			IncludeManagedResources: aws.Bool(true), MaxResults: aws.Int32(1000),
 		})
-		if got := idsOf(need(t, out, err).Reservations[0].Instances); !slices.Equal(got, []string{known}) {
-			t.Errorf("got %v", got)
-		}
+		got := idsOf(need(t, out, err).Reservations[0].Instances)
+		expect.That(t, slices.Equal(got, []string{known}), "got %v", got)
 	})
 }
 
@@ -207,9 +198,7 @@ func TestWhatIsNotSimulatedIsNotAnswered(t *testing.T) {
 			before := len(told)
 			func() {
 				defer func() {
-					if recover() == nil || len(told) != before+1 || told[before].Kind != EventViolated {
-						t.Errorf("%s: it was answered", name)
-					}
+					expect.That(t, recover() != nil && len(told) == before+1 && told[before].Kind == EventViolated, "%s: it was answered", name)
 				}()
 				ask()
 			}()
@@ -229,9 +218,7 @@ func TestStatusChecks(t *testing.T) {
 	}
 	a.asked(t, func(v *env) {
 		got := failing(v, "instance-status.status")
-		if len(got) != 1 || *got[0].InstanceId != ill.id || !got[0].InstanceStatus.Details[0].ImpairedSince.Equal(ill.since.Truncate(time.Second)) {
-			t.Errorf("got %+v", got)
-		}
+		expect.That(t, len(got) == 1 && *got[0].InstanceId == ill.id && got[0].InstanceStatus.Details[0].ImpairedSince.Equal(ill.since.Truncate(time.Second)), "got %+v", got)
 		if got := failing(v, "system-status.status"); len(got) != 0 {
 			t.Errorf("got %+v", got)
 		}
@@ -267,9 +254,7 @@ func TestAttributesAndConsole(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 		out, err = v.ec2().DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: &m.id, Attribute: types.InstanceAttributeNameDisableApiTermination})
-		if !*need(t, out, err).DisableApiTermination.Value {
-			t.Error("it is not protected")
-		}
+		expect.That(t, *need(t, out, err).DisableApiTermination.Value, "it is not protected")
 		if got := text(v); !strings.Contains(got, " login: ") || strings.Contains(got, "Out of memory") {
 			t.Errorf("got %s", got)
 		}
@@ -279,9 +264,7 @@ func TestAttributesAndConsole(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 		m.template.breaks, m.template.console = neverJoins, "it broke"
-		if got := text(v); got != "it broke" {
-			t.Errorf("got %s", got)
-		}
+		expect.Equal(t, text(v), "it broke", "text(v)")
 	})
 }
 
@@ -306,18 +289,16 @@ func TestTags(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		v.inv.wait(atTimes)
-		if got, _ := get(m.shownTags, roll.TagOrder); got != "two" {
-			t.Errorf("shown is %q", got)
-		}
+		got, _ := get(m.shownTags, roll.TagOrder)
+		expect.That(t, got == "two", "shown is %q", got)
 		_, err := ec2API{v}.DeleteTags(t.Context(), &ec2.DeleteTagsInput{Resources: []string{m.id}, Tags: []types.Tag{{Key: aws.String(roll.TagOrder)}}})
 		need(t, "", err)
 		if _, ok := get(m.tags, roll.TagOrder); ok {
 			t.Error("the tag is there")
 		}
 		_, err = ec2API{v}.CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: []string{m.id, "i-0123456789abcdef0"}, Tags: []types.Tag{{Key: aws.String(roll.TagOrder), Value: aws.String("three")}}})
-		if _, ok := get(m.tags, roll.TagOrder); ok || !awserr.IsNotFound(err) {
-			t.Errorf("of an instance that is not there: %v, written %t", err, ok)
-		}
+		_, ok := get(m.tags, roll.TagOrder)
+		expect.That(t, !ok && awserr.IsNotFound(err), "of an instance that is not there: %v, written %t", err, ok)
 		keys := map[string]int{}
 		var token *string
 		for {
@@ -331,9 +312,7 @@ func TestTags(t *testing.T) {
 				break
 			}
 		}
-		if len(keys) != 1 || keys[roll.ClusterTagPrefix+c.name] != len(c.machines) {
-			t.Errorf("got %v", keys)
-		}
+		expect.That(t, len(keys) == 1 && keys[roll.ClusterTagPrefix+c.name] == len(c.machines), "got %v", keys)
 	})
 }
 
@@ -367,13 +346,11 @@ func TestOnlyWhatCarriesAnOrderIsEndedOrRebooted(t *testing.T) {
 			t.Errorf("protected: %v, %s", err, protected.state)
 		}
 		for range 2 {
-			if err := end(m); err != nil || m.state != shuttingDown {
-				t.Errorf("end: %v, %s", err, m.state)
-			}
+			err := end(m)
+			expect.That(t, err == nil && m.state == shuttingDown, "end: %v, %s", err, m.state)
 		}
-		if err := reboot(m); !awserr.IsIncorrectState(err) {
-			t.Errorf("reboot of what is ended: %v", err)
-		}
+		err := reboot(m)
+		expect.That(t, awserr.IsIncorrectState(err), "reboot of what is ended: %v", err)
 	})
 }
 
@@ -386,9 +363,7 @@ func TestEKSAutoScalingIAMAndARC(t *testing.T) {
 	name := &c.name
 	a.asked(t, func(v *env) {
 		clusters, err := v.eks().ListClusters(t.Context(), &eks.ListClustersInput{})
-		if got := need(t, clusters, err).Clusters; !slices.Equal(got, []string{"shop"}) {
-			t.Errorf("clusters %v", got)
-		}
+		expect.List(t, need(t, clusters, err).Clusters, []string{"shop"}, "clusters")
 		cluster, err := v.eks().DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: name})
 		if got := need(t, cluster, err).Cluster; *got.Arn != c.arn() || got.Status != "ACTIVE" || got.Tags[roll.TagMode] != "remediate" {
 			t.Errorf("cluster %+v", got)
@@ -460,9 +435,8 @@ func TestEKSAutoScalingIAMAndARC(t *testing.T) {
 			t.Errorf("a deleted cluster: %v", err)
 		}
 		groups, err = autoscaling.NewFromConfig(v.aws()).DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{ng.asgName(), "batch"}})
-		if got := need(t, groups, err).AutoScalingGroups; len(got) != 1 || *got[0].AutoScalingGroupName != "batch" {
-			t.Errorf("what outlives a cluster: %+v", got)
-		}
+		got := need(t, groups, err).AutoScalingGroups
+		expect.That(t, len(got) == 1 && *got[0].AutoScalingGroupName == "batch", "what outlives a cluster: %+v", got)
 	})
 }
 
@@ -474,14 +448,12 @@ func TestFaultsAreTheServicesOwn(t *testing.T) {
 				return err != nil && !awserr.IsThrottled(err) && !awserr.IsDenied(err) && !awserr.IsNotFound(err) && !awserr.IsTimeout(err)
 			},
 		} {
-			if err := awsFault(what, service+":Something"); !is(err) {
-				t.Errorf("%s of %s: %v", what, service, err)
-			}
+			err := awsFault(what, service+":Something")
+			expect.That(t, is(err), "%s of %s: %v", what, service, err)
 		}
 	}
-	if err := errTimeout("ec2:DescribeInstances"); !awserr.IsTimeout(err) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("no answer: %v", err)
-	}
+	err := errTimeout("ec2:DescribeInstances")
+	expect.That(t, awserr.IsTimeout(err) && errors.Is(err, context.DeadlineExceeded), "no answer: %v", err)
 }
 
 // rolled returns what DescribeTags shows of a cluster, read page by page: the keys of each instance.
@@ -509,9 +481,8 @@ func TestTheRollOfAClusterLagsAndOmits(t *testing.T) {
 	a, c := shop(t)
 	m := c.group("system").members[0]
 	a.asked(t, func(v *env) {
-		if got := rolled(t, v, c.name, 3); len(got) != 7 {
-			t.Errorf("%v", got)
-		}
+		got := rolled(t, v, c.name, 3)
+		expect.That(t, len(got) == 7, "%v", got)
 	})
 	a.sc.Quiet = false
 	late, omitted := 0, 0
@@ -527,9 +498,7 @@ func TestTheRollOfAClusterLagsAndOmits(t *testing.T) {
 				omitted += 7 - len(got)
 				if keys, ok := got[m.id]; ok && !slices.Contains(keys, roll.TagHold) {
 					late++
-					if after > 0 {
-						t.Fatal("a tag is shown later than half a minute")
-					}
+					must.That(t, after <= 0, "a tag is shown later than half a minute")
 				}
 			})
 		}
@@ -537,7 +506,5 @@ func TestTheRollOfAClusterLagsAndOmits(t *testing.T) {
 		m.touch()
 		a.until(a.Now().Add(time.Minute))
 	}
-	if late == 0 || omitted == 0 || omitted > 7*800/20 {
-		t.Errorf("%d late, %d omitted", late, omitted)
-	}
+	expect.That(t, late != 0 && omitted != 0 && omitted <= 7*800/20, "%d late, %d omitted", late, omitted)
 }

@@ -6,6 +6,7 @@ import (
 
 	"rollcall/shared/evidence/archive"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestEvidenceIsKeptWholeOrPutAgain(t *testing.T) {
@@ -27,9 +28,8 @@ func TestEvidenceIsKeptWholeOrPutAgain(t *testing.T) {
 		}
 	}
 	link, err := put(0, false, key, files)
-	if want := "s3://" + bucketName + "/111122223333/eu-west-1/demo/i-0123456789abcdef0/20260310T120000Z-" + string(roll.Unknown) + "-warned/"; err != nil || link != want {
-		t.Errorf("kept in %q, %v; want %s", link, err, want)
-	}
+	want := "s3://" + bucketName + "/111122223333/eu-west-1/demo/i-0123456789abcdef0/20260310T120000Z-" + string(roll.Unknown) + "-warned/"
+	expect.That(t, err == nil && link == want, "kept in %q, %v; want %s", link, err, want)
 	if _, err := put(0, false, key, nil); err == nil {
 		t.Error("evidence without findings is kept")
 	}

@@ -15,6 +15,7 @@ import (
 
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -26,9 +27,8 @@ func TestStateChangesAreTheEventsOfTheSamples(t *testing.T) {
 	want := sample.Records[0].Body
 	s, _, err := trigger.ParseEvent([]byte(want), trigger.Home{})
 	must.Succeed(t, err)
-	if got := stateChangeEvent(s.ID, string(s.Instances[0]), machineState(s.State), s.At); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	got := stateChangeEvent(s.ID, string(s.Instances[0]), machineState(s.State), s.At)
+	expect.That(t, got == want, "got\n%s\nwant\n%s", got, want)
 }
 
 func TestTheRuleTellsOfEveryStateButPending(t *testing.T) {
@@ -44,9 +44,7 @@ func TestTheRuleTellsOfEveryStateButPending(t *testing.T) {
 	for _, d := range c.got {
 		for _, body := range d.bodies {
 			s, ignored, err := trigger.ParseEvent([]byte(body), trigger.Home{Account: accountID, Region: region})
-			if err != nil || ignored != "" || string(s.Instances[0]) != m.id || s.At.Sub(dawn)%time.Minute != 0 {
-				t.Errorf("%s: %+v, %v", body, ignored, err)
-			}
+			expect.That(t, err == nil && ignored == "" && string(s.Instances[0]) == m.id && s.At.Sub(dawn)%time.Minute == 0, "%s: %+v, %v", body, ignored, err)
 			states = append(states, string(s.State))
 			ids[s.ID] = true
 		}
@@ -65,16 +63,14 @@ func TestTheBusTakesTenEventsAtMost(t *testing.T) {
 			in.Entries = append(in.Entries, types.PutEventsRequestEntry{DetailType: aws.String("Check Completed"), Detail: aws.String("{}")})
 		}
 		v.within(0, false, func() {
-			if _, err := (eventsAPI{v}).PutEvents(t.Context(), in); (err == nil) != ok {
-				t.Errorf("%d entries: %v", n, err)
-			}
+			_, err := (eventsAPI{v}).PutEvents(t.Context(), in)
+			expect.That(t, (err == nil) == ok, "%d entries: %v", n, err)
 		})
 	}
 }
 
 func TestAnIDIsAUUID(t *testing.T) {
 	id := uid(newDice(1))
-	if parts := strings.Split(id, "-"); len(id) != 36 || len(parts) != 5 || len(parts[2]) != 4 || parts[2][0] != '4' {
-		t.Errorf("got %s", id)
-	}
+	parts := strings.Split(id, "-")
+	expect.That(t, len(id) == 36 && len(parts) == 5 && len(parts[2]) == 4 && parts[2][0] == '4', "got %s", id)
 }

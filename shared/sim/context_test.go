@@ -21,9 +21,8 @@ func TestContextsEndByTheAccountsClock(t *testing.T) {
 		want  error
 	}{{0, nil}, {59 * time.Second, nil}, {time.Minute, context.DeadlineExceeded}, {time.Hour, context.DeadlineExceeded}} {
 		a.until(dawn.Add(tt.after))
-		if err := ctx.Err(); !errors.Is(err, tt.want) || err == nil != (tt.want == nil) {
-			t.Errorf("after %s: %v, want %v", tt.after, err, tt.want)
-		}
+		err := ctx.Err()
+		expect.That(t, errors.Is(err, tt.want) && err == nil == (tt.want == nil), "after %s: %v, want %v", tt.after, err, tt.want)
 	}
 	expect.That(t, v.context().Err() == nil, "a context without an end ends")
 }
@@ -82,13 +81,11 @@ func TestACallHangsUntilItsContextEnds(t *testing.T) {
 			defer cancel()
 			before := a.Now()
 			err := v.call(ctx, "kubernetes:list nodes", reads, "demo", func() error { t.Errorf("%s: it took effect", name); return nil })
-			if took := a.Now().Sub(before); !errors.Is(err, context.DeadlineExceeded) || took < tt.most-slowest || took > tt.most+slowest {
-				t.Errorf("%s: %v after %s", name, err, took)
-			}
+			took := a.Now().Sub(before)
+			expect.That(t, errors.Is(err, context.DeadlineExceeded) && took >= tt.most-slowest && took <= tt.most+slowest, "%s: %v after %s", name, err, took)
 			if tt.within < time.Minute {
-				if err := v.call(ctx, "kubernetes:list nodes", reads, "demo", func() error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("%s: a call after the end: %v", name, err)
-				}
+				err := v.call(ctx, "kubernetes:list nodes", reads, "demo", func() error { return nil })
+				expect.That(t, errors.Is(err, context.DeadlineExceeded), "%s: a call after the end: %v", name, err)
 			}
 		})
 	}

@@ -24,7 +24,6 @@ func TestDecisionsAreCountedByTheLatestFaultOfTheirGroup(t *testing.T) {
 		expect.That(t, s.Finding != "" && s.Decision != "", "%+v says nothing", s)
 		n += times
 	}
-	if want := r.Counts[EventHeld] + r.Counts[EventOrder]; n != want {
-		t.Errorf("%d decisions are counted, of %d", n, want)
-	}
+	want := r.Counts[EventHeld] + r.Counts[EventOrder]
+	expect.That(t, n == want, "%d decisions are counted, of %d", n, want)
 }

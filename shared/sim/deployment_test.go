@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -49,19 +50,16 @@ func TestTheDeploymentIsTheTemplates(t *testing.T) {
 		for property, got := range map[string]int{
 			"VisibilityTimeout": int(q.visibility.Seconds()), "MessageRetentionPeriod": int(q.retention.Seconds()), "maxReceiveCount": q.maxReceives,
 		} {
-			if want := number(r, property); got != want {
-				t.Errorf("%s: %s is %d, the template has %d", name, property, got, want)
-			}
+			want := number(r, property)
+			expect.That(t, got == want, "%s: %s is %d, the template has %d", name, property, got, want)
 		}
-		if fifo, content := strings.Contains(r, "FifoQueue: true"), strings.Contains(r, "ContentBasedDeduplication: true"); q.fifo != fifo || q.byContent != content {
-			t.Errorf("%s: FIFO %v, by content %v", name, q.fifo, q.byContent)
-		}
+		fifo, content := strings.Contains(r, "FifoQueue: true"), strings.Contains(r, "ContentBasedDeduplication: true")
+		expect.That(t, q.fifo == fifo && q.byContent == content, "%s: FIFO %v, by content %v", name, q.fifo, q.byContent)
 	}
 	for name, fn := range map[string]functionName{"StateChangeFunction": stateChange, "SweepFunction": sweep, "InspectFunction": inspect, "RemediateFunction": remediator, "ApproveFunction": approver} {
 		r, f := all[name], d.functions[fn]
-		if want := number(r, "Timeout"); int(f.timeout.Seconds()) != want {
-			t.Errorf("%s: %s, the template has %d s", name, f.timeout, want)
-		}
+		want := number(r, "Timeout")
+		expect.That(t, int(f.timeout.Seconds()) == want, "%s: %s, the template has %d s", name, f.timeout, want)
 		for _, q := range []*queue{d.events, d.checks, d.orders} {
 			if q.fn != f {
 				continue
@@ -104,17 +102,13 @@ func TestAGuardTakesThePlaceOfTheRealThing(t *testing.T) {
 	v := a.environment(inspect)
 	h := a.dep.newInspect(v)
 	v.within(0, false, func() {
-		if out := h.Runner.Plan(plan.Input{Snapshot: &roll.Snapshot{}}); len(out.Orders) != 0 || h.Permitted != policy.Observe {
-			t.Errorf("%+v, %s", out, h.Permitted)
-		}
+		out := h.Runner.Plan(plan.Input{Snapshot: &roll.Snapshot{}})
+		expect.That(t, len(out.Orders) == 0 && h.Permitted == policy.Observe, "%+v, %s", out, h.Permitted)
 	})
-	if a.dep.permitted != policy.Remediate {
-		t.Error("the auditor is to know the mode that the stack was deployed with")
-	}
+	expect.That(t, a.dep.permitted == policy.Remediate, "the auditor is to know the mode that the stack was deployed with")
 }
 
 func TestAnUnknownModeIsNoDeployment(t *testing.T) {
-	if _, err := newAccount(Scenario{Start: dawn, Permitted: "destroy"}, Watch{}); err == nil {
-		t.Error("deployed")
-	}
+	_, err := newAccount(Scenario{Start: dawn, Permitted: "destroy"}, Watch{})
+	expect.That(t, err != nil, "deployed")
 }

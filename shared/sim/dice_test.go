@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // The values are part of what a seed means: other values would make each seed another run.
@@ -31,9 +32,8 @@ func TestDiceFallAsTheyAlwaysDid(t *testing.T) {
 func TestDiceOfOtherNamesFallIndependently(t *testing.T) {
 	seen := map[dice]string{}
 	note := func(what string, d dice) {
-		if other, ok := seen[d]; ok {
-			t.Errorf("%s and %s are the same", what, other)
-		}
+		other, ok := seen[d]
+		expect.That(t, !ok, "%s and %s are the same", what, other)
 		seen[d] = what
 	}
 	for seed := range uint64(50) {
@@ -54,9 +54,8 @@ func TestDiceOfOtherNamesFallIndependently(t *testing.T) {
 			both++
 		}
 	}
-	if share := float64(both) / float64(n); math.Abs(share-0.25) > 0.02 {
-		t.Errorf("two neighbours are low together in %.3f", share)
-	}
+	share := float64(both) / float64(n)
+	expect.That(t, math.Abs(share-0.25) <= 0.02, "two neighbours are low together in %.3f", share)
 }
 
 func TestDiceFallEvenlyAndWithinTheirBounds(t *testing.T) {
@@ -67,35 +66,29 @@ func TestDiceFallEvenlyAndWithinTheirBounds(t *testing.T) {
 	sides := map[int]int{}
 	for i := range n {
 		x := d.nth(i)
-		if s := x.share(); s < 0 || s >= 1 {
-			t.Fatalf("share %v", s)
-		}
+		s := x.share()
+		must.That(t, s >= 0 && s < 1, "share %v", s)
 		sum += x.share()
 		if x.chance(0.1) {
 			hits++
 		}
 		sides[x.below(6)]++
-		if at := x.between(2*time.Second, 5*time.Second); at < 2*time.Second || at > 5*time.Second || at%time.Millisecond != 0 {
-			t.Fatalf("between %s", at)
-		}
+		at := x.between(2*time.Second, 5*time.Second)
+		must.That(t, at >= 2*time.Second && at <= 5*time.Second && at%time.Millisecond == 0, "between %s", at)
 	}
-	if mean := sum / n; math.Abs(mean-0.5) > 0.01 {
-		t.Errorf("the mean is %.3f", mean)
-	}
+	mean := sum / n
+	expect.That(t, math.Abs(mean-0.5) <= 0.01, "the mean is %.3f", mean)
 	if share := float64(hits) / n; math.Abs(share-0.1) > 0.01 {
 		t.Errorf("a chance of 0.1 comes in %.3f", share)
 	}
 	for side := range 6 {
-		if share := float64(sides[side]) / n; math.Abs(share-1.0/6) > 0.015 {
-			t.Errorf("side %d comes in %.3f", side, share)
-		}
+		share := float64(sides[side]) / n
+		expect.That(t, math.Abs(share-1.0/6) <= 0.015, "side %d comes in %.3f", side, share)
 	}
 	expect.That(t, len(sides) == 6, "sides %v", sides)
 }
 
 func TestDiceAtTheirEdges(t *testing.T) {
 	d := newDice(3)
-	if d.chance(0) || !d.chance(1) || d.below(0) != 0 || d.below(-1) != 0 || d.below(1) != 0 || d.between(time.Second, time.Second) != time.Second {
-		t.Error("an edge is crossed")
-	}
+	expect.That(t, !d.chance(0) && d.chance(1) && d.below(0) == 0 && d.below(-1) == 0 && d.below(1) == 0 && d.between(time.Second, time.Second) == time.Second, "an edge is crossed")
 }

@@ -83,9 +83,7 @@ func TestALaunchedMachineStaysOfItsKind(t *testing.T) {
 	m.tags = with(m.tags, tag{roll.TagOrder, "one"})
 	m.touch()
 	a.until(a.Now().Add(time.Minute))
-	if m.shown.InstanceType != "m5.large" || m.shown.Architecture != types.ArchitectureValuesX8664 {
-		t.Errorf("it became %s, %s", m.shown.InstanceType, m.shown.Architecture)
-	}
+	expect.That(t, m.shown.InstanceType == "m5.large" && m.shown.Architecture == types.ArchitectureValuesX8664, "it became %s, %s", m.shown.InstanceType, m.shown.Architecture)
 }
 
 func BenchmarkListing(b *testing.B) {

@@ -56,9 +56,7 @@ func TestEventsOfOneTimeKeepTheirOrder(t *testing.T) {
 		t.Fatalf("%q", l.lines)
 	}
 	for i := range 20 {
-		if want := fmt.Sprintf("1 b%02d", i); l.lines[i+1] != want {
-			t.Errorf("event %d is %q, want %q", i+1, l.lines[i+1], want)
-		}
+		expect.Equal(t, l.lines[i+1], fmt.Sprintf("1 b%02d", i), "event %d", i+1)
 	}
 	l.e.until(dawn.Add(2 * time.Second))
 	expect.List(t, l.lines[21:], []string{"1 late", "1 now"}, "what was asked for late")
@@ -168,9 +166,7 @@ func TestARunThatIsStoppedLeavesNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
 	steps := 0
 	r, err := Run(trial(ill(FaultNotReady, 30, api, 1)), Watch{Stop: func() bool { steps++; return steps == 50 }})
-	if err != nil || steps != 50 || !r.Ended.Equal(began.Add(50*time.Minute)) || r.Digest != "" {
-		t.Errorf("%d steps, ended at %s with digest %q: %v", steps, r.Ended, r.Digest, err)
-	}
+	expect.That(t, err == nil && steps == 50 && r.Ended.Equal(began.Add(50*time.Minute)) && r.Digest == "", "%d steps, ended at %s with digest %q: %v", steps, r.Ended, r.Digest, err)
 	for range 1000 {
 		if runtime.NumGoroutine() <= before {
 			return

@@ -18,9 +18,8 @@ func sound(t *testing.T, o Options) {
 	if total := sc.Storm + sc.Calm + sc.Healed; total != time.Duration(max(o.Hours, LeastHours))*time.Hour || sc.Storm < time.Hour || sc.Calm < time.Hour || sc.Healed < time.Hour {
 		t.Errorf("%+v: %s of storm, %s of calm, %s healed", o, sc.Storm, sc.Calm, sc.Healed)
 	}
-	if _, err := policy.Parse([]byte(sc.Policy)); err != nil {
-		t.Errorf("%+v: %v", o, err)
-	}
+	_, err := policy.Parse([]byte(sc.Policy))
+	expect.That(t, err == nil, "%+v: %v", o, err)
 	if len(sc.Clusters) != max(o.Clusters, 1) || o.Faults > 0 && len(sc.Faults) != o.Faults {
 		t.Errorf("%+v: %d clusters, %d faults", o, len(sc.Clusters), len(sc.Faults))
 	}
@@ -96,9 +95,8 @@ func TestFaultsAreDrawnByTheirWeights(t *testing.T) {
 			continue // a machine that must not be deleted falls silent instead
 		}
 		want := float64(n) * float64(w) / float64(total)
-		if got := float64(drawn[kind]); got < want*0.75 || got > want*1.25 {
-			t.Errorf("%s is drawn %.0f times, and should be about %.0f", kind, got, want)
-		}
+		got := float64(drawn[kind])
+		expect.That(t, got >= want*0.75 && got <= want*1.25, "%s is drawn %.0f times, and should be about %.0f", kind, got, want)
 	}
 }
 

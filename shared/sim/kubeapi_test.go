@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +19,7 @@ import (
 	"rollcall/shared/kube"
 	"rollcall/shared/kube/awsauth"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/kubetest"
 	"rollcall/tests/harness/must"
 )
@@ -84,9 +84,7 @@ func TestNodesOfASimulatedClusterAreListed(t *testing.T) {
 	other.node.deleting = other.c.stamp()
 	reaching(t, c, func(k *kube.Client, v *env) {
 		nodes, restarts, err := nodesOf(k)
-		if err != nil || restarts != 0 || len(nodes) != 2 {
-			t.Fatalf("%d nodes, %d restarts, %v", len(nodes), restarts, err)
-		}
+		must.That(t, err == nil && restarts == 0 && len(nodes) == 2, "%d nodes, %d restarts, %v", len(nodes), restarts, err)
 		a, b := nodes[0], nodes[1]
 		if a.Name != "a" || string(a.Instance) != m.id || a.Group != "nodepool/default" || a.Zone != zones[0] || !a.Initialized || a.Ready.Status != roll.ConditionTrue || a.UID != m.node.uid || !a.DeletedAt.IsZero() {
 			t.Errorf("%+v", a)
@@ -94,9 +92,7 @@ func TestNodesOfASimulatedClusterAreListed(t *testing.T) {
 		if b.Ready.Status != roll.ConditionUnknown || b.Group != "nodegroup/core" || b.StartupTaint != "ebs.csi.aws.com/agent-not-ready:NoExecute" || b.DeletedAt.IsZero() || !b.Created.Equal(other.node.created) {
 			t.Errorf("%+v", b)
 		}
-		if v.inv.calls != 1 || !v.inv.seen.nodesWhole() || len(v.inv.seen.nodesOf(m.id)) != 1 {
-			t.Errorf("%d calls, seen %+v", v.inv.calls, v.inv.seen.nodes)
-		}
+		expect.That(t, v.inv.calls == 1 && v.inv.seen.nodesWhole() && len(v.inv.seen.nodesOf(m.id)) == 1, "%d calls, seen %+v", v.inv.calls, v.inv.seen.nodes)
 	})
 }
 
@@ -121,12 +117,8 @@ func TestAListingOfNodesIsAsItWasWhenItBegan(t *testing.T) {
 		if err != nil || restarts != 0 || v.inv.calls != 3 || len(names) != len(nodes) {
 			t.Fatalf("%d nodes by %d names, %d restarts, %d calls, %v", len(nodes), len(names), restarts, v.inv.calls, err)
 		}
-		if len(nodes) == len(c.nodes) || len(reasons) > 2 {
-			t.Errorf("%d nodes of one moment? reasons %v", len(nodes), reasons)
-		}
-		if !v.inv.seen.nodesWhole() || len(v.inv.seen.nodes.pages) != 3 {
-			t.Errorf("seen %d pages", len(v.inv.seen.nodes.pages))
-		}
+		expect.That(t, len(nodes) != len(c.nodes) && len(reasons) <= 2, "%d nodes of one moment? reasons %v", len(nodes), reasons)
+		expect.That(t, v.inv.seen.nodesWhole() && len(v.inv.seen.nodes.pages) == 3, "seen %d pages", len(v.inv.seen.nodes.pages))
 	})
 }
 
@@ -136,9 +128,8 @@ func TestListedNodesAreSharedAndNeverChanged(t *testing.T) {
 	c := handmade(t, withNodeGroup)
 	n := up(c.group("core"), "a").node
 	first := c.listNodes()
-	if again := c.listNodes(); &again[0] != &first[0] {
-		t.Error("made anew without a change")
-	}
+	again := c.listNodes()
+	expect.That(t, &again[0] == &first[0], "made anew without a change")
 	n.labels["karpenter.sh/initialized"] = "true"
 	n.annotations["x"] = "y"
 	n.turn(corev1.ConditionFalse, "KubeletNotReady", "")
@@ -147,9 +138,7 @@ func TestListedNodesAreSharedAndNeverChanged(t *testing.T) {
 	if len(first[0].Labels) == len(second[0].Labels) || len(first[0].Annotations) != 0 || first[0].Status.Conditions[0].Reason == "other" || first[0].Status.Conditions[1].Status != corev1.ConditionTrue {
 		t.Errorf("%+v", first[0])
 	}
-	if second[0].ResourceVersion == first[0].ResourceVersion || second[0].Status.Conditions[1].Status != corev1.ConditionFalse {
-		t.Errorf("%+v", second[0])
-	}
+	expect.That(t, second[0].ResourceVersion != first[0].ResourceVersion && second[0].Status.Conditions[1].Status == corev1.ConditionFalse, "%+v", second[0])
 }
 
 func TestAListingMayBeForgottenWhileTheAPIServerFails(t *testing.T) {
@@ -174,9 +163,7 @@ func TestAListingMayBeForgottenWhileTheAPIServerFails(t *testing.T) {
 			}
 		})
 	}
-	if again == 0 || twice == 0 || fine < again || again < twice {
-		t.Errorf("%d fine, %d begun once more, %d given up", fine, again, twice)
-	}
+	expect.That(t, again != 0 && twice != 0 && fine >= again && again >= twice, "%d fine, %d begun once more, %d given up", fine, again, twice)
 }
 
 func TestAClusterThatIsGoneHasNoAPI(t *testing.T) {
@@ -186,9 +173,7 @@ func TestAClusterThatIsGoneHasNoAPI(t *testing.T) {
 	c.deleted = c.a.Now()
 	check := func(what string, err error) {
 		kind, text := kube.Fault(to, err, "")
-		if kind != roll.GapClusterUnreachable || !strings.Contains(text, "no such host") || !kube.Refused(err) {
-			t.Errorf("%s: %s: %s", what, kind, text)
-		}
+		expect.That(t, kind == roll.GapClusterUnreachable && strings.Contains(text, "no such host") && kube.Refused(err), "%s: %s: %s", what, kind, text)
 	}
 	reaching(t, c, func(k *kube.Client, v *env) {
 		_, _, err := nodesOf(k)
@@ -203,9 +188,7 @@ func TestAClusterThatIsGoneHasNoAPI(t *testing.T) {
 		if _, err := (kubeDialer{v}).Dial(roll.Cluster{}); !errors.Is(err, kube.ErrNoEndpoint) {
 			t.Errorf("without an endpoint: %v", err)
 		}
-		if v.inv.calls != 4 {
-			t.Errorf("%d calls", v.inv.calls)
-		}
+		expect.That(t, v.inv.calls == 4, "%d calls", v.inv.calls)
 	})
 }
 
@@ -217,9 +200,7 @@ func TestFaultsOfAnAPIServer(t *testing.T) {
 		q.d = c.d.nth(i)
 		err := q.told(kubernetesFault(what))
 		k, dialErr := kube.NewClientOverPages(nil, func(context.Context, int64, string) ([]*kube.NodeObject, string, error) { return nil, "", err }, nil)
-		if dialErr != nil {
-			t.Fatal(dialErr)
-		}
+		must.Succeed(t, dialErr)
 		_, _, err = nodesOf(k)
 		kind, text := kube.Fault(c.reached(), err, "")
 		return kind, text, kube.Refused(err)
@@ -238,15 +219,11 @@ func TestFaultsOfAnAPIServer(t *testing.T) {
 		said := ""
 		for i := range 20 {
 			kind, text, refused := fault(tt.what, i)
-			if kind != tt.kind || refused != tt.refused {
-				t.Errorf("%s: %s: %s, refused %v", tt.what, kind, text, refused)
-			}
+			expect.That(t, kind == tt.kind && refused == tt.refused, "%s: %s: %s, refused %v", tt.what, kind, text, refused)
 			said += text + "\n"
 		}
 		for _, part := range tt.texts {
-			if !strings.Contains(said, part) {
-				t.Errorf("%s: nothing says %q:\n%s", tt.what, part, said)
-			}
+			expect.That(t, strings.Contains(said, part), "%s: nothing says %q:\n%s", tt.what, part, said)
 		}
 	}
 }
@@ -257,15 +234,11 @@ func TestASlowAPIServerTakesItsTime(t *testing.T) {
 	c.a.spell(FaultAPIDown, 1)
 	reaching(t, c, func(k *kube.Client, v *env) {
 		before := c.a.Now()
-		if _, _, err := nodesOf(k); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
-		if took := c.a.Now().Sub(before); took < hangs {
-			t.Errorf("after %s", took)
-		}
-		if v.inv.seen.nodesWhole() {
-			t.Error("the listing counts as whole")
-		}
+		_, _, err := nodesOf(k)
+		expect.That(t, errors.Is(err, context.DeadlineExceeded), "got %v", err)
+		took := c.a.Now().Sub(before)
+		expect.That(t, took >= hangs, "after %s", took)
+		expect.That(t, !v.inv.seen.nodesWhole(), "the listing counts as whole")
 	})
 }
 
@@ -275,12 +248,8 @@ func TestALostAnswerTakesEffect(t *testing.T) {
 	c.a.spell(FaultLostAnswers, 1)
 	reaching(t, c, func(k *kube.Client, _ *env) {
 		err := k.Cordon(t.Context(), "a", n.uid, "order-1")
-		if !errors.Is(err, context.DeadlineExceeded) || kube.Refused(err) {
-			t.Errorf("got %v", err)
-		}
-		if !n.cordoned || n.annotations[roll.AnnotationCordoned] != "order-1" {
-			t.Errorf("it is not cordoned: %v", n.annotations)
-		}
+		expect.That(t, errors.Is(err, context.DeadlineExceeded) && !kube.Refused(err), "got %v", err)
+		expect.That(t, n.cordoned && n.annotations[roll.AnnotationCordoned] == "order-1", "it is not cordoned: %v", n.annotations)
 	})
 }
 
@@ -291,13 +260,9 @@ func TestANodeIsCordonedAndUncordoned(t *testing.T) {
 		was := n.version
 		must.Succeed(t, k.Cordon(t.Context(), "a", n.uid, "order-1"))
 		nodes, _, err := nodesOf(k)
-		if err != nil || !nodes[0].Unschedulable || nodes[0].CordonedBy != "order-1" || n.version == was {
-			t.Errorf("%+v, %v", nodes, err)
-		}
+		expect.That(t, err == nil && nodes[0].Unschedulable && nodes[0].CordonedBy == "order-1" && n.version != was, "%+v, %v", nodes, err)
 		object := read[corev1.Node](t, k, kube.ANode("a"))
-		if len(object.Spec.Taints) != 1 || object.Spec.Taints[0].Key != corev1.TaintNodeUnschedulable {
-			t.Errorf("taints %v", object.Spec.Taints)
-		}
+		expect.That(t, len(object.Spec.Taints) == 1 && object.Spec.Taints[0].Key == corev1.TaintNodeUnschedulable, "taints %v", object.Spec.Taints)
 		if err := k.Uncordon(t.Context(), "a", n.uid, "order-2"); !errors.Is(err, kube.ErrChanged) || !n.cordoned {
 			t.Errorf("by another order: %v", err)
 		}
@@ -329,12 +294,9 @@ func TestAPatchMeetsOnlyWhatItWasMadeFor(t *testing.T) {
 		if err := patch("other", n.version); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "metadata.uid") {
 			t.Errorf("another uid: %v", err)
 		}
-		if n.cordoned {
-			t.Error("it was changed")
-		}
-		if err := patch(n.uid, n.version); err != nil || !n.cordoned {
-			t.Errorf("got %v", err)
-		}
+		expect.That(t, !n.cordoned, "it was changed")
+		err := patch(n.uid, n.version)
+		expect.That(t, err == nil && n.cordoned, "got %v", err)
 	})
 	// Something else keeps changing it: the client gives up in the end, with a conflict, or succeeds.
 	n.cordoned = false
@@ -342,9 +304,8 @@ func TestAPatchMeetsOnlyWhatItWasMadeFor(t *testing.T) {
 		c.a.in(time.Duration(i)*5*time.Millisecond, func() { n.version = c.changed() })
 	}
 	reaching(t, c, func(k *kube.Client, _ *env) {
-		if err := k.Cordon(t.Context(), "a", n.uid, "order-1"); !errors.Is(err, kube.ErrChanged) || !kube.Refused(err) {
-			t.Errorf("got %v", err)
-		}
+		err := k.Cordon(t.Context(), "a", n.uid, "order-1")
+		expect.That(t, errors.Is(err, kube.ErrChanged) && kube.Refused(err), "got %v", err)
 	})
 }
 
@@ -391,9 +352,7 @@ func TestNodesLookAsInARealCluster(t *testing.T) {
 			c.a.pass(graceful + 10*time.Second)
 		}
 		o := n.object()
-		if diff := cmp.Diff(want, kubetest.LookOf(&o)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", state, diff)
-		}
+		expect.Same(t, kubetest.LookOf(&o), want, "%s", state)
 	}
 }
 
@@ -417,9 +376,8 @@ func TestNodesAndClaimsAreDeletedByUID(t *testing.T) {
 		if err := k.DeleteNode(t.Context(), "a", n.uid); err != nil || c.byNode["a"] != nil || len(c.nodes) != 0 || m.node != nil {
 			t.Errorf("got %v", err)
 		}
-		if err := k.DeleteNode(t.Context(), "a", n.uid); !errors.Is(err, kube.ErrGone) || !kube.Refused(err) {
-			t.Errorf("once more: %v", err)
-		}
+		err := k.DeleteNode(t.Context(), "a", n.uid)
+		expect.That(t, errors.Is(err, kube.ErrGone) && kube.Refused(err), "once more: %v", err)
 	})
 }
 
@@ -455,12 +413,9 @@ func TestANodeIsDrained(t *testing.T) {
 		m.node.pods[1].guarded = false
 		drain()
 		v.inv.wait(stopsSlowest)
-		if d := drain(); !d.Done() {
-			t.Errorf("in the end %+v", d)
-		}
-		if len(m.node.pods) != 1 || !m.node.pods[0].daemon {
-			t.Errorf("%d pods", len(m.node.pods))
-		}
+		d := drain()
+		expect.That(t, d.Done(), "in the end %+v", d)
+		expect.That(t, len(m.node.pods) == 1 && m.node.pods[0].daemon, "%d pods", len(m.node.pods))
 	})
 }
 
@@ -479,9 +434,8 @@ func TestPodsOfASilentNodeStayLeaving(t *testing.T) {
 		}
 		m.reporting = true
 		v.inv.wait(3 * stopsSlowest)
-		if d, err := k.Drain(t.Context(), "a", kube.Pass{Evictions: 50, Now: v.now()}); err != nil || len(d.Stuck) != 0 {
-			t.Errorf("once it is heard of again: %+v, %v", d, err)
-		}
+		d, err := k.Drain(t.Context(), "a", kube.Pass{Evictions: 50, Now: v.now()})
+		expect.That(t, err == nil && len(d.Stuck) == 0, "once it is heard of again: %+v, %v", d, err)
 	})
 }
 
@@ -513,16 +467,13 @@ func TestANodeIsReadWithWhatIsAboutIt(t *testing.T) {
 			v.inv.wait(time.Second)
 			l := read[lease](t, k, kube.LeaseOf("a"))
 			age := c.a.Now().Add(c.skew).Sub(l.Spec.RenewTime)
-			if l.Spec.LeaseDurationSeconds != 40 || age < 0 || age > renewEvery+slowest || l.Spec.RenewTime.Before(last) {
-				t.Fatalf("renewed %s ago, before that at %s", age, last)
-			}
+			must.That(t, l.Spec.LeaseDurationSeconds == 40 && age >= 0 && age <= renewEvery+slowest && !l.Spec.RenewTime.Before(last), "renewed %s ago, before that at %s", age, last)
 			last = l.Spec.RenewTime
 		}
 		m.reporting, m.renewed = false, c.a.Now()
 		v.inv.wait(time.Hour / 2)
-		if l := read[lease](t, k, kube.LeaseOf("a")); !l.Spec.RenewTime.Equal(m.renewed.Add(c.skew)) {
-			t.Errorf("renewed at %s, and silent since %s", l.Spec.RenewTime, m.renewed)
-		}
+		l := read[lease](t, k, kube.LeaseOf("a"))
+		expect.That(t, l.Spec.RenewTime.Equal(m.renewed.Add(c.skew)), "renewed at %s, and silent since %s", l.Spec.RenewTime, m.renewed)
 		events := read[listOf[corev1.Event]](t, k, kube.EventsOfNode("a")).Items
 		if len(events) != 1 || events[0].Reason != "NodeNotReady" || events[0].Type != "Warning" || string(events[0].InvolvedObject.UID) != m.node.uid || events[0].Source.Component != "node-controller" || events[0].Count != 1 || events[0].LastTimestamp.IsZero() {
 			t.Errorf("%+v", events)
@@ -531,15 +482,13 @@ func TestANodeIsReadWithWhatIsAboutIt(t *testing.T) {
 		if len(pods) != 4 || pods[0].OwnerReferences[0].Kind != "DaemonSet" || pods[0].OwnerReferences[0].Name != "aws-node" || pods[1].Status.ContainerStatuses[0].State.Running == nil {
 			t.Errorf("%+v", pods)
 		}
-		if other := read[listOf[corev1.Pod]](t, k, kube.PodsOf("b")).Items; len(other) != 0 {
-			t.Errorf("%d pods of another node", len(other))
-		}
+		other := read[listOf[corev1.Pod]](t, k, kube.PodsOf("b")).Items
+		expect.That(t, len(other) == 0, "%d pods of another node", len(other))
 		if events := read[listOf[corev1.Event]](t, k, kube.EventsOfPod("shop", "web-1")).Items; len(events) != 0 {
 			t.Errorf("%+v", events)
 		}
-		if _, err := k.Read(t.Context(), kube.LeaseOf("b")); !errors.Is(err, kube.ErrGone) {
-			t.Errorf("the lease of no node: %v", err)
-		}
+		_, err := k.Read(t.Context(), kube.LeaseOf("b"))
+		expect.That(t, errors.Is(err, kube.ErrGone), "the lease of no node: %v", err)
 	})
 }
 
@@ -557,33 +506,21 @@ func TestKarpentersObjects(t *testing.T) {
 	none.claim.events = noted(nil, occurrence{at: c.stamp(), kind: "Warning", reason: "FailedRegistration", message: "Node not registered within 15m", count: 1})
 	reaching(t, c, func(k *kube.Client, _ *env) {
 		claims, err := k.NodeClaims(t.Context(), []string{"other", "default"})
-		if err != nil || len(claims.Of) != 4 {
-			t.Fatalf("%v, %v", claims, err)
-		}
+		must.That(t, err == nil && len(claims.Of) == 4, "%v, %v", claims, err)
 		if cl := claims.Of[roll.InstanceID(done.id)]; cl.Name != done.claim.name || cl.UID != done.claim.uid || cl.Initialized.Status != roll.ConditionTrue || !cl.DeletedAt.IsZero() {
 			t.Errorf("%+v", cl)
 		}
-		if cl := claims.Of[roll.InstanceID(none.id)]; cl.Name != none.claim.name || cl.Initialized.Status == roll.ConditionTrue {
-			t.Errorf("%+v", cl)
-		}
+		cl := claims.Of[roll.InstanceID(none.id)]
+		expect.That(t, cl.Name == none.claim.name && cl.Initialized.Status != roll.ConditionTrue, "%+v", cl)
 		listed := read[listOf[nodeClaim]](t, k, kube.NodeClaimsOf("default")).Items
-		if len(listed) != 3 || len(listed[1].Spec.StartupTaints) != 1 || listed[1].Status.NodeName != "starts" || listed[2].Status.NodeName != "" {
-			t.Fatalf("%+v", listed)
-		}
-		if i := listed[1].Status.Conditions[2]; i.Reason != "StartupTaintsExist" || !strings.Contains(i.Message, "agent-not-ready=true:NoExecute") {
-			t.Errorf("%+v", i)
-		}
-		if !slices.ContainsFunc(listed[2].Status.Conditions, func(c metav1.Condition) bool { return c.Type == "Registered" && c.Reason == "NodeNotFound" }) {
-			t.Errorf("%+v", listed[2])
-		}
+		must.That(t, len(listed) == 3 && len(listed[1].Spec.StartupTaints) == 1 && listed[1].Status.NodeName == "starts" && listed[2].Status.NodeName == "", "%+v", listed)
+		i := listed[1].Status.Conditions[2]
+		expect.That(t, i.Reason == "StartupTaintsExist" && strings.Contains(i.Message, "agent-not-ready=true:NoExecute"), "%+v", i)
+		expect.That(t, slices.ContainsFunc(listed[2].Status.Conditions, func(c metav1.Condition) bool { return c.Type == "Registered" && c.Reason == "NodeNotFound" }), "%+v", listed[2])
 		pool := read[nodePool](t, k, kube.ANodePool("default")).Spec.Template.Spec
-		if len(pool.StartupTaints) != 1 || pool.NodeClassRef.Name != "default" || pool.Requirements[0].Values[0] != "amd64" {
-			t.Errorf("%+v", pool)
-		}
+		expect.That(t, len(pool.StartupTaints) == 1 && pool.NodeClassRef.Name == "default" && pool.Requirements[0].Values[0] == "amd64", "%+v", pool)
 		class := read[nodeClass](t, k, kube.AnEC2NodeClass("default")).Spec
-		if class.AMIFamily != "AL2023" || class.Role != g.role || class.UserData != "#!/bin/sh" {
-			t.Errorf("%+v", class)
-		}
+		expect.That(t, class.AMIFamily == "AL2023" && class.Role == g.role && class.UserData == "#!/bin/sh", "%+v", class)
 		g.template.amiOwner = accountID
 		if class := read[nodeClass](t, k, kube.AnEC2NodeClass("default")).Spec; class.AMIFamily != "Custom" || class.AMISelectorTerms[0].ID != g.template.ami {
 			t.Errorf("%+v", class)
@@ -592,9 +529,7 @@ func TestKarpentersObjects(t *testing.T) {
 			t.Errorf("the node pool of a node group: %v", err)
 		}
 		events := read[listOf[corev1.Event]](t, k, kube.EventsOfNodeClaim(none.claim.name)).Items
-		if len(events) != 1 || events[0].InvolvedObject.Kind != "NodeClaim" || events[0].Source.Component != "karpenter" {
-			t.Errorf("%+v", events)
-		}
+		expect.That(t, len(events) == 1 && events[0].InvolvedObject.Kind == "NodeClaim" && events[0].Source.Component == "karpenter", "%+v", events)
 	})
 }
 
@@ -607,9 +542,8 @@ func TestAClusterWithoutKarpenterServesNoneOfIt(t *testing.T) {
 		if _, err := k.Read(t.Context(), kube.ANodePool("default")); !errors.Is(err, kube.ErrNoNodeClaims) {
 			t.Errorf("got %v", err)
 		}
-		if _, err := k.Read(t.Context(), kube.AnEC2NodeClass("default")); !errors.Is(err, kube.ErrNoEC2NodeClasses) {
-			t.Errorf("got %v", err)
-		}
+		_, err := k.Read(t.Context(), kube.AnEC2NodeClass("default"))
+		expect.That(t, errors.Is(err, kube.ErrNoEC2NodeClasses), "got %v", err)
 	})
 }
 
@@ -625,13 +559,11 @@ func TestWhatAClusterIsSetUpWith(t *testing.T) {
 		if auth := awsauth.Parse(read[corev1.ConfigMap](t, k, kube.AwsAuth()).Data); auth.Unparseable != "" || len(auth.Roles) != 0 {
 			t.Errorf("%+v", auth)
 		}
-		if sets := read[listOf[appsv1.DaemonSet]](t, k, kube.DaemonSets()).Items; len(sets) != 1 || sets[0].Name != "aws-node" {
-			t.Errorf("%+v", sets)
-		}
+		sets := read[listOf[appsv1.DaemonSet]](t, k, kube.DaemonSets()).Items
+		expect.That(t, len(sets) == 1 && sets[0].Name == "aws-node", "%+v", sets)
 		for _, q := range []kube.Question{kube.Webhooks(), kube.EndpointSlicesOf("kube-system", "hooks")} {
-			if list := read[listOf[any]](t, k, q); len(list.Items) != 0 {
-				t.Errorf("%s: %v", q, list)
-			}
+			list := read[listOf[any]](t, k, q)
+			expect.That(t, len(list.Items) == 0, "%s: %v", q, list)
 		}
 	})
 }
@@ -644,9 +576,7 @@ func TestNodeClaimsComeInPages(t *testing.T) {
 	}
 	reaching(t, c, func(k *kube.Client, v *env) {
 		claims, err := k.NodeClaims(t.Context(), []string{"default"})
-		if err != nil || len(claims.Of) != 501 || v.inv.calls != 2 {
-			t.Errorf("%d claims in %d calls, %v", len(claims.Of), v.inv.calls, err)
-		}
+		expect.That(t, err == nil && len(claims.Of) == 501 && v.inv.calls == 2, "%d claims in %d calls, %v", len(claims.Of), v.inv.calls, err)
 	})
 }
 
@@ -665,9 +595,7 @@ func TestWhatASilentNodeRunsIsRead(t *testing.T) {
 			Read: roll.Yes, Pods: []roll.Pod{{Name: "shop/web-1"}, {Name: "shop/web-2"}, {Name: "shop/db-0"}},
 			BudgetsRead: roll.Yes, Budgets: []roll.Budget{{Name: "shop/db-0", Healthy: 1, Desired: 2, Pods: []string{"shop/db-0"}}}, VolumesRead: roll.Yes,
 		}
-		if err != nil || !reflect.DeepEqual(got, want) || !got.Budgets[0].Violated() {
-			t.Errorf("%+v, %v", got, err)
-		}
+		expect.That(t, err == nil && reflect.DeepEqual(got, want) && got.Budgets[0].Violated(), "%+v, %v", got, err)
 	})
 }
 

@@ -32,9 +32,7 @@ func TestAFunctionEndsWithItsTime(t *testing.T) {
 	a.dep.checks.send("a", "g", "")
 	a.pass(time.Hour)
 	c.want(t, "0:a", "5:a")
-	if effects != 2*9 || len(a.dep.checks.dead) != 1 {
-		t.Errorf("%d effects in 2 invocations of five minutes, %d dead letters", effects, len(a.dep.checks.dead))
-	}
+	expect.That(t, effects == 2*9 && len(a.dep.checks.dead) == 1, "%d effects in 2 invocations of five minutes, %d dead letters", effects, len(a.dep.checks.dead))
 	if len(*all) != 2 || !strings.Contains((*all)[0].Detail, "inspect#1 timed out") {
 		t.Errorf("told %+v", *all)
 	}
@@ -174,8 +172,6 @@ func TestClustersThatCannotBeReachedDoNotDelayOthers(t *testing.T) {
 		}
 		r, err := Run(sc, Watch{GoOn: true})
 		must.Succeed(t, err)
-		if len(r.Violations) > 0 {
-			t.Errorf("%s: %d times, first %+v", kind, len(r.Violations), r.Violations[0])
-		}
+		expect.That(t, len(r.Violations) == 0, "%s: %d times, first %+v", kind, len(r.Violations), r.Violations[0])
 	}
 }

@@ -93,9 +93,8 @@ func TestWhichCallsTheLedgerMakes(t *testing.T) {
 		}
 		v := a.environment(inspect)
 		inv := v.within(0, false, func() {
-			if err := tt.does(a.dep.newLedger(v)); err != nil {
-				t.Errorf("%s: %v", tt.name, err)
-			}
+			err := tt.does(a.dep.newLedger(v))
+			expect.That(t, err == nil, "%s: %v", tt.name, err)
 		})
 		expect.That(t, inv.calls == tt.calls, "%s: %d calls, want %d", tt.name, inv.calls, tt.calls)
 	}
@@ -128,9 +127,8 @@ func TestSizesAreRemembered(t *testing.T) {
 		}
 		expect.Succeed(t, r.PutSize(t.Context(), region, "demo", 7))
 		v.inv.wait(dynamo.StaleFor) // the read is eventually consistent
-		if sizes, err := r.Sizes(t.Context(), region); err != nil || sizes["demo"] != 7 {
-			t.Errorf("%v, %v", sizes, err)
-		}
+		sizes, err := r.Sizes(t.Context(), region)
+		expect.That(t, err == nil && sizes["demo"] == 7, "%v, %v", sizes, err)
 	})
 	expect.That(t, len(a.dep.state("demo").Findings) == 0, "a size is no finding")
 }

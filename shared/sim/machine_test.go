@@ -137,9 +137,7 @@ func TestAMachineThatRunsShortOfMemory(t *testing.T) {
 	a, c := settledShop(t)
 	m := c.group("batch").members[0]
 	m.starve(10*time.Minute, true)
-	if m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionTrue || m.node.ready().Status != corev1.ConditionTrue {
-		t.Errorf("%+v", m.node.conditions)
-	}
+	expect.That(t, m.node.condition(corev1.NodeMemoryPressure) == corev1.ConditionTrue && m.node.ready().Status == corev1.ConditionTrue, "%+v", m.node.conditions)
 	if a.pass(12 * time.Minute); m.ail != silent || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionUnknown {
 		t.Errorf("%s: %+v", m.ail, m.node.conditions)
 	}
@@ -167,9 +165,7 @@ func TestAPartThatFailed(t *testing.T) {
 	a, c := settledShop(t)
 	m := c.group("batch").members[0]
 	m.fall(failedPart, false, false)
-	if m.node.condition("KernelReady") != corev1.ConditionFalse || m.node.ready().Status != corev1.ConditionTrue {
-		t.Errorf("%+v", m.node.conditions)
-	}
+	expect.That(t, m.node.condition("KernelReady") == corev1.ConditionFalse && m.node.ready().Status == corev1.ConditionTrue, "%+v", m.node.conditions)
 	m.cure()
 	if a.pass(time.Minute); m.node.condition("KernelReady") != corev1.ConditionTrue {
 		t.Errorf("%+v", m.node.conditions)
@@ -215,9 +211,7 @@ func TestAZoneWithoutANetwork(t *testing.T) {
 	a.zoneNetwork(zone, false)
 	a.pass(5 * time.Minute)
 	for _, n := range c.nodes {
-		if n.ready().Status != corev1.ConditionTrue {
-			t.Errorf("%s in %s is still %s", n.name, n.machine.zone, n.ready().Status)
-		}
+		expect.Equal(t, n.ready().Status, corev1.ConditionTrue, "%s in %s is still", n.name, n.machine.zone)
 	}
 	expect.That(t, m.node != nil, "the new one does not register")
 }

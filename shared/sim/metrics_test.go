@@ -10,6 +10,7 @@ import (
 	"rollcall/shared/report/metric"
 	"rollcall/tests/harness/emftest"
 	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // counting counts lines of a log, by message.
@@ -39,9 +40,8 @@ func TestEveryLineOfMetricsOfAStormCanBeRead(t *testing.T) {
 		sc, seed := Random(o), o.Seed
 		at, lines := sc.Start, counting{}
 		w := &emftest.Writer{Now: func() time.Time { return at }}
-		if _, err := Run(sc, Watch{Metrics: w, Detailed: true, Log: lines, GoOn: true, Step: func(now time.Time, _ []Standing) { at = now }}); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		_, err := Run(sc, Watch{Metrics: w, Detailed: true, Log: lines, GoOn: true, Step: func(now time.Time, _ []Standing) { at = now }})
+		must.That(t, err == nil, "seed %d: %v", seed, err)
 		expect.That(t, lines["metrics not written"] <= 0 && lines["checked"] != 0, "seed %d: %v", seed, lines)
 		for _, d := range w.Data {
 			names[d.Name] = true

@@ -21,6 +21,7 @@ import (
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -59,9 +60,7 @@ func TestWrongVersionsAreCaught(t *testing.T) {
 func (m mutant) check(t *testing.T) {
 	for range max(m.seeds, 1) {
 		right := tried(t, m.sc, Guards{})
-		if len(right.Violations) > 0 {
-			t.Errorf("seed %d: the right version breaks %s: %s", m.sc.Seed, right.Violations[0].Rule, right.Violations[0].Detail)
-		}
+		expect.That(t, len(right.Violations) == 0, "seed %d: the right version breaks %s: %s", m.sc.Seed, right.Violations[0].Rule, right.Violations[0].Detail)
 		r := tried(t, m.sc, m.guards())
 		switch {
 		case m.survives != "" && r.Digest == right.Digest:
@@ -76,9 +75,7 @@ func (m mutant) check(t *testing.T) {
 		}
 		m.sc.Seed++
 	}
-	if m.survives == "" {
-		t.Errorf("breaks no rule, and should break %s", m.rules)
-	}
+	expect.That(t, m.survives != "", "breaks no rule, and should break %s", m.rules)
 }
 
 // allRules returns the rules that the sources name.
@@ -94,9 +91,7 @@ func allRules(t *testing.T) (all []Rule) {
 			all = append(all, Rule(m[1]))
 		}
 	}
-	if len(all) < 20 {
-		t.Fatalf("found only %s", all)
-	}
+	must.That(t, len(all) >= 20, "found only %s", all)
 	return all
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"rollcall/shared/report"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -56,34 +57,27 @@ func TestNoticesHaveThePublishedFormWhateverHappens(t *testing.T) {
 		if _, err := Run(sc, Watch{Guards: Guards{Notices: func(to Notices) Notices { return keeping{to, &k} }}}); err != nil {
 			t.Fatal(err)
 		}
-		if len(k.all) < 10 {
-			t.Errorf("%s: only %d notices", name, len(k.all))
-		}
+		expect.That(t, len(k.all) >= 10, "%s: only %d notices", name, len(k.all))
 		news := map[string]int{}
 		for _, m := range k.all {
 			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(m.JSON))
 			if err == nil {
 				err = schema.Validate(v)
 			}
-			if err != nil {
-				t.Errorf("%s: %q: %v", name, m.Subject, err)
-			}
+			expect.That(t, err == nil, "%s: %q: %v", name, m.Subject, err)
 			var chat report.ChatMessage
 			if err := json.Unmarshal(m.Chat, &chat); err != nil || chat.Content.Title == "" || len(chat.Content.Description) > 3000 {
 				t.Errorf("%s: %q in a chat: %v, %d bytes", name, m.Subject, err, len(chat.Content.Description))
 			}
-			if n := len(m.Subject); n >= 100 || n == 0 {
-				t.Errorf("%s: a subject of %d characters: %q", name, n, m.Subject)
-			}
+			n := len(m.Subject)
+			expect.That(t, n < 100 && n != 0, "%s: a subject of %d characters: %q", name, n, m.Subject)
 			if !strings.Contains(m.Text, "\nWhere: ") || slices.Contains(strings.Split(m.Text, "\n"), "Incident: ") {
 				t.Errorf("%s: %q: the text is not whole:\n%s", name, m.Subject, m.Text)
 			}
 			news[m.Attributes.News]++
 		}
 		for _, n := range []string{"opened", "resolved"} {
-			if news[n] == 0 {
-				t.Errorf("%s: nothing is %s: %v", name, n, news)
-			}
+			expect.That(t, news[n] != 0, "%s: nothing is %s: %v", name, n, news)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // untended returns a shop in which Rollcall only observes.
@@ -38,9 +39,7 @@ func TestKarpenterGivesUpOnWhatDoesNotRegister(t *testing.T) {
 	g.grow(1)
 	a.pass(time.Minute)
 	m := g.members[len(g.members)-1]
-	if len(g.members) != 4 || m.claim == nil || m.node != nil {
-		t.Fatalf("%d machines, the last with claim %v and node %v", len(g.members), m.claim, m.node)
-	}
+	must.That(t, len(g.members) == 4 && m.claim != nil && m.node == nil, "%d machines, the last with claim %v and node %v", len(g.members), m.claim, m.node)
 	if a.until(m.launched.Add(registrationTTL - time.Second)); m.state != running {
 		t.Errorf("before its time is up it is %s", m.state)
 	}
@@ -49,9 +48,8 @@ func TestKarpenterGivesUpOnWhatDoesNotRegister(t *testing.T) {
 	if m.alive() || len(*ends) != 1 || !strings.Contains((*ends)[0].Detail, "karpenter") {
 		t.Errorf("it is %s, ended are %v", m.state, *ends)
 	}
-	if next := g.members[len(g.members)-1]; len(g.members) != 4 || next.node == nil || next.claim.initialized.IsZero() {
-		t.Errorf("%d machines, the last with node %v", len(g.members), next.node)
-	}
+	next := g.members[len(g.members)-1]
+	expect.That(t, len(g.members) == 4 && next.node != nil && !next.claim.initialized.IsZero(), "%d machines, the last with node %v", len(g.members), next.node)
 	expect.That(t, m.claim == nil, "its NodeClaim is still there")
 }
 

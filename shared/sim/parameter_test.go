@@ -5,6 +5,7 @@ import (
 
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestTheParameterHoldsThePolicyAsItIsNow(t *testing.T) {
@@ -30,9 +31,8 @@ func TestTheParameterHoldsThePolicyAsItIsNow(t *testing.T) {
 		if doc, err := read(); (err == nil) != tt.ok || err == nil && doc.Cluster("demo", "", policy.Remediate)(pick(g)).Mode != policy.Mode(tt.mode.String()) {
 			t.Errorf("%q: %v", tt.text, err)
 		}
-		if got := a.audit.policyNow(c, g).mode; got != tt.mode {
-			t.Errorf("%q: mode %s now, want %s", tt.text, got, tt.mode)
-		}
+		got := a.audit.policyNow(c, g).mode
+		expect.That(t, got == tt.mode, "%q: mode %s now, want %s", tt.text, got, tt.mode)
 	}
 }
 

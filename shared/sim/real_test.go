@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -150,8 +151,7 @@ func TestWhatRealAccountsDoArises(t *testing.T) {
 func TestThrottledCallsAreTriedAgain(t *testing.T) {
 	tests := map[string]int{"ec2:DescribeInstances": 3, "dynamodb:Query": 3, "ec2:TerminateInstances": 1, "ec2:RebootInstances": 1, "kubernetes:list nodes": 10}
 	for name, want := range tests {
-		if r := retryOf(name); r.tries != want {
-			t.Errorf("%s is tried %d times, want %d", name, r.tries, want)
-		}
+		r := retryOf(name)
+		expect.That(t, r.tries == want, "%s is tried %d times, want %d", name, r.tries, want)
 	}
 }

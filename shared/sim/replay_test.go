@@ -8,6 +8,7 @@ import (
 
 	"rollcall/shared/plan/replay"
 	"rollcall/shared/sim"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -47,9 +48,7 @@ func TestARecordGivesItsOrdersAgain(t *testing.T) {
 			orders, held = orders+len(p.Orders), held+len(p.Held)
 		}
 	}
-	if orders < 20 || held < 100 {
-		t.Errorf("only %d orders and %d held acts were compared", orders, held)
-	}
+	expect.That(t, orders >= 20 && held >= 100, "only %d orders and %d held acts were compared", orders, held)
 }
 
 // machines are faults of machines and groups. Calls, messages and functions work.
@@ -92,7 +91,5 @@ func TestAReplayRemembersAsTheLedgerDoes(t *testing.T) {
 			t.Logf("seed %d %s: %d checks, %d acts, %d assumed, %d and %d notices, %s and %s lost", seed, checks[0].Cluster().Name, len(checks), len(ran.Acts), again.Assumed(), ran.Notices, again.Notices, ran.Lost, again.Lost)
 		}
 	}
-	if orders < 10 {
-		t.Errorf("only %d acts were compared", orders)
-	}
+	expect.That(t, orders >= 10, "only %d acts were compared", orders)
 }

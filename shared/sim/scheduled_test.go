@@ -19,9 +19,7 @@ func TestWhatIsScheduledIsMoved(t *testing.T) {
 			}
 		}})
 		must.That(t, err == nil && len(r.Violations) == 0, "%s: %v, %v", group, err, r.Violations)
-		if acts[string(actCordon)] == 0 || acts[string(actTerminate)]+acts[string(actReboot)]+acts[string(actDeleteClaim)] > 0 {
-			t.Errorf("%s: %v", group, acts)
-		}
+		expect.That(t, acts[string(actCordon)] != 0 && acts[string(actTerminate)]+acts[string(actReboot)]+acts[string(actDeleteClaim)] <= 0, "%s: %v", group, acts)
 		expect.That(t, acts[string(actUncordon)] != 0, "%s: the node was not given back: %v", group, acts)
 	}
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/lambdas/trigger"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -32,22 +32,19 @@ func TestSchedulesAreMadeOnceFireInTheirMinuteAndDeleteThemselves(t *testing.T) 
 	v.within(0, false, func() {
 		s := a.dep.newSchedules(v)
 		for i, want := range []bool{true, false} {
-			if made, err := s.At(t.Context(), check); err != nil || made != want {
-				t.Errorf("%d: made %v, %v", i, made, err)
-			}
+			made, err := s.At(t.Context(), check)
+			expect.That(t, err == nil && made == want, "%d: made %v, %v", i, made, err)
 		}
-		if made, err := a.dep.newSchedules(v).At(t.Context(), check); err != nil || made {
-			t.Errorf("another process: made %v, %v", made, err)
-		}
+		made, err := a.dep.newSchedules(v).At(t.Context(), check)
+		expect.That(t, err == nil && !made, "another process: made %v, %v", made, err)
 	})
 	if all := a.schedules(); len(all) != 1 || all[0].cluster != "demo" || !all[0].due.Equal(check.Due) || all[0].missed {
 		t.Fatalf("schedules %+v", all)
 	}
 	a.pass(20 * time.Minute)
 	c.want(t, "20:"+string(check.Encode()))
-	if all := a.schedules(); len(all) != 0 {
-		t.Errorf("left %+v", all)
-	}
+	all := a.schedules()
+	expect.That(t, len(all) == 0, "left %+v", all)
 }
 
 func TestAScheduleForThePastStaysAndNeverFires(t *testing.T) {
@@ -64,9 +61,7 @@ func TestAScheduleForThePastStaysAndNeverFires(t *testing.T) {
 			missed = append(missed, s.due.Format("15:04"))
 		}
 	}
-	if !slices.Equal(missed, []string{"11:59", "12:00"}) {
-		t.Errorf("missed %q", missed)
-	}
+	expect.List(t, missed, []string{"11:59", "12:00"}, "missed")
 }
 
 func TestWhatTheSchedulerRefuses(t *testing.T) {

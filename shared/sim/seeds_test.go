@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rollcall/shared/plan"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -57,17 +58,13 @@ func TestNoRuleIsBroken(t *testing.T) {
 		return
 	}
 	for _, what := range []act{actTerminate, actReboot, actCordon, actEvict, actDeleteNode, actDeleteClaim} {
-		if happened.acts[string(what)] == 0 {
-			t.Errorf("in no run Rollcall does %s", what)
-		}
+		expect.That(t, happened.acts[string(what)] != 0, "in no run Rollcall does %s", what)
 	}
 	for _, reason := range []plan.Reason{
 		plan.SharedCause, plan.UnhealthyShare, plan.ZoneOutage, plan.MassSilence, plan.StormCooldown, plan.OwnerWillAct, plan.ReplacementPending,
 		plan.NotSeenTwice, plan.ActionsPerHour, plan.OneAtATime, plan.ModeNotify, plan.ModeObserve,
 	} {
-		if happened.held[string(reason)] == 0 {
-			t.Errorf("in no run anything is held for %s", reason)
-		}
+		expect.That(t, happened.held[string(reason)] != 0, "in no run anything is held for %s", reason)
 	}
 	t.Logf("acts %v, held %v", happened.acts, happened.held)
 }
@@ -131,32 +128,27 @@ func told(t *testing.T, sc Scenario, g Guards) (all []Event) {
 func TestTheSameSeedIsTheSameRun(t *testing.T) {
 	digest := func(seed uint64) string {
 		r, err := Run(Random(Options{Seed: seed, Hours: 8, Clusters: 2, Nodes: 15}), Watch{})
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Succeed(t, err)
 		return r.Digest
 	}
 	want := map[uint64]string{}
 	for seed := range uint64(4) {
 		want[seed] = digest(seed)
 	}
-	if all := slices.Compact(slices.Sorted(maps.Values(want))); len(all) != len(want) {
-		t.Errorf("different seeds are the same run: %s", all)
-	}
+	all := slices.Compact(slices.Sorted(maps.Values(want)))
+	expect.That(t, len(all) == len(want), "different seeds are the same run: %s", all)
 	var beside sync.WaitGroup
 	for seed := range uint64(4) {
 		beside.Go(func() {
-			if got := digest(seed); got != want[seed] {
-				t.Errorf("beside others seed %d is %s, and was %s", seed, got, want[seed])
-			}
+			got := digest(seed)
+			expect.That(t, got == want[seed], "beside others seed %d is %s, and was %s", seed, got, want[seed])
 		})
 	}
 	beside.Wait()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for seed := range uint64(4) {
-		if got := digest(seed); got != want[seed] {
-			t.Errorf("on one processor seed %d is %s, and was %s", seed, got, want[seed])
-		}
+		got := digest(seed)
+		expect.That(t, got == want[seed], "on one processor seed %d is %s, and was %s", seed, got, want[seed])
 	}
 }
 
@@ -168,9 +160,7 @@ func TestWatchingChangesNothing(t *testing.T) {
 	steps := 0
 	watched, err := Run(sc, Watch{Tell: func(Event) {}, Step: func(time.Time, []Standing) { steps++ }, GoOn: true, Stop: func() bool { return false }})
 	must.Succeed(t, err)
-	if alone.Digest != watched.Digest || steps != 8*60 {
-		t.Errorf("alone %s, watched %s in %d steps", alone.Digest, watched.Digest, steps)
-	}
+	expect.That(t, alone.Digest == watched.Digest && steps == 8*60, "alone %s, watched %s in %d steps", alone.Digest, watched.Digest, steps)
 }
 
 // Removing a fault changes nothing before it. Shrinking a failing run depends on that.
@@ -223,15 +213,10 @@ func TestShrinkKeepsTheRule(t *testing.T) {
 			sc, whole := failing(t, m)
 			rule, runs := whole.Violations[0].Rule, 0
 			small, r := Shrink(sc, Watch{Guards: m.guards()}, rule, 60, func(int, int) { runs++ })
-			if len(r.Violations) == 0 || r.Violations[0].Rule != rule {
-				t.Fatalf("%s was broken, and now %+v", rule, r.Violations)
-			}
-			if len(small.Faults) > most || runs > 60 {
-				t.Errorf("of %d faults %d are left after %d runs: %v", len(sc.Faults), len(small.Faults), runs, small.Faults)
-			}
-			if again := tried(t, small, m.guards()); again.Digest != r.Digest {
-				t.Errorf("the smallest run is not the same again: %s and %s", r.Digest, again.Digest)
-			}
+			must.That(t, len(r.Violations) != 0 && r.Violations[0].Rule == rule, "%s was broken, and now %+v", rule, r.Violations)
+			expect.That(t, len(small.Faults) <= most && runs <= 60, "of %d faults %d are left after %d runs: %v", len(sc.Faults), len(small.Faults), runs, small.Faults)
+			again := tried(t, small, m.guards())
+			expect.That(t, again.Digest == r.Digest, "the smallest run is not the same again: %s and %s", r.Digest, again.Digest)
 		})
 	}
 }
@@ -289,18 +274,12 @@ func TestTheDay(t *testing.T) {
 	for _, code := range []string{
 		"UserDataMalformedFlags", "UndeclaredStartupTaint", "ArchitectureMismatch", "ControllerRoleMapped", "MemoryPressurePreceded", "ZoneOutage", "UserDataUnparseable", "OwnerGone",
 	} {
-		if !strings.Contains(notices.String(), code) {
-			t.Errorf("no notice tells of %s", code)
-		}
+		expect.That(t, strings.Contains(notices.String(), code), "no notice tells of %s", code)
 	}
 	for _, reason := range []plan.Reason{plan.SharedCause, plan.ZoneOutage, plan.ClusterNotActive} {
-		if held[string(reason)] == 0 {
-			t.Errorf("nothing is held for %s: %v", reason, held)
-		}
+		expect.That(t, held[string(reason)] != 0, "nothing is held for %s: %v", reason, held)
 	}
-	if acts[string(actReboot)] == 0 || acts[string(actTerminate)] == 0 || acts[string(actCordon)] == 0 {
-		t.Errorf("acts %v", acts)
-	}
+	expect.That(t, acts[string(actReboot)] != 0 && acts[string(actTerminate)] != 0 && acts[string(actCordon)] != 0, "acts %v", acts)
 	if u, err := Run(Day().Untended(), Watch{}); err != nil || len(u.Violations) > 0 || u.Cost.Wasted <= r.Cost.Wasted {
 		t.Errorf("untended, the day wastes $%.2f, and $%.2f with Rollcall; %+v, %v", u.Cost.Wasted, r.Cost.Wasted, u.Violations, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -81,9 +82,8 @@ func (c *consumer) minutes() []string {
 
 func (c *consumer) want(t *testing.T, want ...string) {
 	t.Helper()
-	if got := c.minutes(); !slices.Equal(got, want) {
-		t.Errorf("delivered %q\nwant      %q", got, want)
-	}
+	got := c.minutes()
+	expect.That(t, slices.Equal(got, want), "delivered %q\nwant      %q", got, want)
 }
 
 // pass advances the account's clock.

@@ -39,9 +39,7 @@ func TestSmallerScenariosAreSmaller(t *testing.T) {
 	for sc := range walk(Random(Options{Seed: 4, Hours: 24, Clusters: 2, Nodes: 30})) {
 		for _, less := range sc.smaller() {
 			must.That(t, size(less) < size(sc), "%+v is not smaller than %+v", less, sc)
-			if len(less.Clusters) == 0 || len(less.Clusters[0].Groups) == 0 || less.Clusters[0].Groups[0].Desired < 1 {
-				t.Fatalf("nothing is left: %+v", less)
-			}
+			must.That(t, len(less.Clusters) != 0 && len(less.Clusters[0].Groups) != 0 && less.Clusters[0].Groups[0].Desired >= 1, "nothing is left: %+v", less)
 		}
 	}
 }

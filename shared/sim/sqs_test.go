@@ -132,9 +132,8 @@ func TestWhatNobodyTakesIsGoneInTheEnd(t *testing.T) {
 		a.dep.checks.send(fmt.Sprint(i), "g", "")
 	}
 	a.pass(3 * time.Hour)
-	if n := len(c.got); n != 11 || len(a.dep.checks.letters) != 0 {
-		t.Errorf("%d deliveries, %d messages left, want those of an hour and none", n, len(a.dep.checks.letters))
-	}
+	n := len(c.got)
+	expect.That(t, n == 11 && len(a.dep.checks.letters) == 0, "%d deliveries, %d messages left, want those of an hour and none", n, len(a.dep.checks.letters))
 }
 
 // unreliable returns an account in which FaultMessages affects that share of the messages for an hour.
@@ -171,9 +170,7 @@ func TestUnreliableMessagesComeTwiceLateAndOutOfOrder(t *testing.T) {
 				lateOnes++
 			}
 		}
-		if len(times) != 10 || lateOnes == 0 || slices.Equal(order[:10], bodies) {
-			t.Errorf("%s: %d messages, %d late, in the order %q", fn, len(times), lateOnes, order)
-		}
+		expect.That(t, len(times) == 10 && lateOnes != 0 && !slices.Equal(order[:10], bodies), "%s: %d messages, %d late, in the order %q", fn, len(times), lateOnes, order)
 	}
 }
 
@@ -205,9 +202,8 @@ func TestTheSameDiceMakeTheSameDeliveries(t *testing.T) {
 		}
 		return b.String()
 	}
-	if one, two := run(), run(); one != two {
-		t.Errorf("two runs differ:\n%s\n%s", one, two)
-	}
+	one, two := run(), run()
+	expect.That(t, one == two, "two runs differ:\n%s\n%s", one, two)
 }
 
 func TestSendMessageGoesWhereItsURLSays(t *testing.T) {
@@ -235,9 +231,8 @@ func TestSendMessageGoesWhereItsURLSays(t *testing.T) {
 		{a.dep.orders.url() + "x", "g", "1", false},
 		{"https://elsewhere/" + a.dep.orders.name, "g", "1", false},
 	} {
-		if err := send(tt.url, "a", tt.group, tt.id); (err == nil) != tt.ok {
-			t.Errorf("%s, group %q, id %q: %v", tt.url, tt.group, tt.id, err)
-		}
+		err := send(tt.url, "a", tt.group, tt.id)
+		expect.That(t, (err == nil) == tt.ok, "%s, group %q, id %q: %v", tt.url, tt.group, tt.id, err)
 	}
 	expect.That(t, len(c.got) == 1 && len(o.got) == 1, "%d checks and %d orders were delivered, want one each", len(c.got), len(o.got))
 }

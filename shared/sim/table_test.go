@@ -107,16 +107,14 @@ func TestWhatATransactionTakes(t *testing.T) {
 		a := bare(t, false)
 		asking(a, func(d dynamoAPI) {
 			_, err := d.TransactWriteItems(t.Context(), tt.in)
-			if got := err == nil; got != tt.ok || awserr.IsConditionFailed(err) || awserr.IsTransactionConflict(err) {
-				t.Errorf("%s: %v", tt.name, err)
-			}
+			got := err == nil
+			expect.That(t, got == tt.ok && !awserr.IsConditionFailed(err) && !awserr.IsTransactionConflict(err), "%s: %v", tt.name, err)
 			want := len(tt.in.TransactItems)
 			if !tt.ok {
 				want = 0
 			}
-			if sks, _ := queried(t, d, "pk = :p", item{":p": text("p")}); len(sks) != want {
-				t.Errorf("%s: %d items are there", tt.name, len(sks))
-			}
+			sks, _ := queried(t, d, "pk = :p", item{":p": text("p")})
+			expect.That(t, len(sks) == want, "%s: %d items are there", tt.name, len(sks))
 		})
 	}
 }
@@ -151,9 +149,8 @@ func TestATransactionIsMadeWhollyOrNotAtAll(t *testing.T) {
 		if _, err := d.TransactWriteItems(t.Context(), in); err != nil {
 			t.Error(err)
 		}
-		if sks, _ := queried(t, d, "pk = :p", item{":p": text("p")}); len(sks) != 2 || itemNow(t, d, "c", true) != "y" {
-			t.Errorf("%q are there", sks)
-		}
+		sks, _ := queried(t, d, "pk = :p", item{":p": text("p")})
+		expect.That(t, len(sks) == 2 && itemNow(t, d, "c", true) == "y", "%q are there", sks)
 	})
 }
 
@@ -188,9 +185,8 @@ func TestAQueryHasPages(t *testing.T) {
 			if strings.Contains(condition, ":k") {
 				values[":k"] = text("k#")
 			}
-			if sks, pages := queried(t, d, condition, values); len(sks) != want[0] || pages != want[1] {
-				t.Errorf("%s: %d items on %d pages, want %v", condition, len(sks), pages, want)
-			}
+			sks, pages := queried(t, d, condition, values)
+			expect.That(t, len(sks) == want[0] && pages == want[1], "%s: %d items on %d pages, want %v", condition, len(sks), pages, want)
 		}
 	})
 }
@@ -220,9 +216,8 @@ func TestAWriteThatIsLostAndTriedAgain(t *testing.T) {
 		asking(a, func(d dynamoAPI) {
 			err := writing(t, d, "b", "x", "attribute_not_exists(pk)")
 			met[fmt.Sprint("a transaction: made ", err == nil, ", timeout ", awserr.IsTimeout(err))]++
-			if sks, _ := queried(t, d, "pk = :p", item{":p": text("p")}); len(sks) != 1 {
-				t.Errorf("seed %d: %q are there", seed, sks)
-			}
+			sks, _ := queried(t, d, "pk = :p", item{":p": text("p")})
+			expect.That(t, len(sks) == 1, "seed %d: %q are there", seed, sks)
 			expect.That(t, d.v.inv.failed, "seed %d: nobody knows that an answer was lost", seed)
 		})
 	}
@@ -277,15 +272,13 @@ func TestTwoRecordsAtOnce(t *testing.T) {
 			a.spawn(0, func(p *process) {
 				v := a.environment(inspect)
 				v.inv = &invocation{process: p, v: v, d: a.d.nth(i), name: "inspect#test"}
-				if err := a.dep.newLedger(v).Record(context.Background(), ledgertest.Cluster, ledgertest.Findings(250)); err != nil {
-					t.Errorf("seed %d: %v", seed, err)
-				}
+				err := a.dep.newLedger(v).Record(context.Background(), ledgertest.Cluster, ledgertest.Findings(250))
+				expect.That(t, err == nil, "seed %d: %v", seed, err)
 			})
 		}
 		a.pass(2 * time.Minute)
-		if n := len(a.dep.table.state(ledgertest.Cluster).Findings); n != 250 {
-			t.Errorf("seed %d: %d findings", seed, n)
-		}
+		n := len(a.dep.table.state(ledgertest.Cluster).Findings)
+		expect.That(t, n == 250, "seed %d: %d findings", seed, n)
 	}
 }
 
@@ -323,9 +316,7 @@ func TestTheVersionOfTheNoticesIsTheOneReadBeforeItWasRaised(t *testing.T) {
 				_, err = l.Read(t.Context(), ledgertest.Cluster)
 			}
 			expect.Succeed(t, err)
-			if v.inv.seen.notices != s.NoticesVersion {
-				t.Errorf("the auditor takes %d for the version that was read, not %d", v.inv.seen.notices, s.NoticesVersion)
-			}
+			expect.That(t, v.inv.seen.notices == s.NoticesVersion, "the auditor takes %d for the version that was read, not %d", v.inv.seen.notices, s.NoticesVersion)
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+
+	"rollcall/tests/harness/expect"
 )
 
 func TestWhatSNSTakes(t *testing.T) {
@@ -36,9 +38,8 @@ func TestWhatSNSTakes(t *testing.T) {
 		tt.set(in)
 		v := a.environment(inspect)
 		v.within(0, false, func() {
-			if _, err := (snsAPI{v}).Publish(t.Context(), in); (err == nil) != tt.ok {
-				t.Errorf("%s: %v", name, err)
-			}
+			_, err := (snsAPI{v}).Publish(t.Context(), in)
+			expect.That(t, (err == nil) == tt.ok, "%s: %v", name, err)
 		})
 	}
 }

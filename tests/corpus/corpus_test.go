@@ -14,6 +14,7 @@ import (
 
 	"rollcall/tests/corpus"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -24,9 +25,7 @@ func TestTheCorpusIsWhatTheGeneratorMakes(t *testing.T) {
 	if made := generate.Table(); !bytes.Equal(made, table) {
 		was := slices.Collect(strings.Lines(string(table)))
 		for line := range strings.Lines(string(made)) {
-			if !slices.Contains(was, line) {
-				t.Errorf("verdicts.jsonl lacks %s", line)
-			}
+			expect.That(t, slices.Contains(was, line), "verdicts.jsonl lacks %s", line)
 		}
 		t.Error("verdicts.jsonl is not what is made now: run make corpus")
 	}
@@ -45,13 +44,11 @@ func TestTheCorpusIsWhatTheGeneratorMakes(t *testing.T) {
 		}
 	}
 	for name := range committed {
-		if _, ok := made[name]; !ok {
-			t.Errorf("%s is committed and not made any more: run make corpus", name)
-		}
+		_, ok := made[name]
+		expect.That(t, ok, "%s is committed and not made any more: run make corpus", name)
 	}
-	if n := len(generate.Examples()); n != 3 {
-		t.Errorf("%d examples, want 3", n)
-	}
+	n := len(generate.Examples())
+	expect.That(t, n == 3, "%d examples, want 3", n)
 }
 
 // read returns all files below a folder.
@@ -92,32 +89,23 @@ func TestEachCodeOfTheCatalogueHasACase(t *testing.T) {
 		}
 	}
 	for _, code := range codes {
-		if !shown[code] {
-			t.Errorf("no case shows %s", code)
-		}
+		expect.That(t, shown[code], "no case shows %s", code)
 	}
 }
 
 func TestThereAreEnoughCases(t *testing.T) {
 	names, classes, variants := map[string]bool{}, map[generate.Class]int{}, map[generate.FieldReport]int{}
 	for _, c := range generate.Cases() {
-		if names[c.Name] {
-			t.Errorf("two cases are called %s", c.Name)
-		}
+		expect.That(t, !names[c.Name], "two cases are called %s", c.Name)
 		names[c.Name] = true
 		classes[c.Class]++
 		variants[c.Report]++
 	}
-	if len(names) < 160 {
-		t.Errorf("%d cases, want 160", len(names))
-	}
-	if n := classes[generate.Well] + classes[generate.Misleading]; n < 20 {
-		t.Errorf("%d cases are healthy or misleading, want 20", n)
-	}
+	expect.That(t, len(names) >= 160, "%d cases, want 160", len(names))
+	n := classes[generate.Well] + classes[generate.Misleading]
+	expect.That(t, n >= 20, "%d cases are healthy or misleading, want 20", n)
 	for _, report := range generate.FieldReports {
-		if variants[report] < 3 {
-			t.Errorf("%d variants of the report %q, want 3", variants[report], report)
-		}
+		expect.That(t, variants[report] >= 3, "%d variants of the report %q, want 3", variants[report], report)
 	}
 }
 
@@ -152,9 +140,7 @@ func TestEachKindOfClusterHasCases(t *testing.T) {
 		}
 	}
 	for kind, want := range map[string]int{"Windows": 6, "Bottlerocket": 8, "IPv6": 4, "private": 8, "GPU": 4, "a cluster that leaves": 1, "several causes": 10} {
-		if have[kind] < want {
-			t.Errorf("%s: %d cases, want %d", kind, have[kind], want)
-		}
+		expect.That(t, have[kind] >= want, "%s: %d cases, want %d", kind, have[kind], want)
 	}
 	t.Logf("%v", have)
 }
@@ -163,16 +149,11 @@ var kebab = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 func TestEachCaseIsExplained(t *testing.T) {
 	for _, c := range generate.All() {
-		if !kebab.MatchString(c.Name) {
-			t.Errorf("%q is no name in kebab case", c.Name)
-		}
-		if c.Why == "" || len(c.Sources) == 0 {
-			t.Errorf("%s lacks a reason or a source", c.Name)
-		}
+		expect.That(t, kebab.MatchString(c.Name), "%q is no name in kebab case", c.Name)
+		expect.That(t, c.Why != "" && len(c.Sources) != 0, "%s lacks a reason or a source", c.Name)
 		for _, s := range c.Sources {
-			if u, err := url.Parse(s); err != nil || u.Scheme != "https" || u.Host == "" {
-				t.Errorf("%s: the source %q is no address", c.Name, s)
-			}
+			u, err := url.Parse(s)
+			expect.That(t, err == nil && u.Scheme == "https" && u.Host != "", "%s: the source %q is no address", c.Name, s)
 		}
 		proven := slices.ContainsFunc(c.Expect.Findings, func(f corpus.Finding) bool { return f.FirstDecisive != "" })
 		switch {
@@ -195,9 +176,8 @@ func TestNoTwoBundlesAreTheSame(t *testing.T) {
 			all.WriteString(name + "\n")
 			all.Write(c.Files[name])
 		}
-		if other, ok := seen[all.String()]; ok {
-			t.Errorf("%s and %s have the same bundle", c.Name, other)
-		}
+		other, ok := seen[all.String()]
+		expect.That(t, !ok, "%s and %s have the same bundle", c.Name, other)
 		seen[all.String()] = c.Name
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"rollcall/shared/observe/bundle"
 	"rollcall/tests/corpus"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -60,9 +61,7 @@ func TestExplainTellsTheCause(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			want, ok := table[c.Name]
-			if !ok {
-				t.Fatal("verdicts.jsonl has no line of this case: run make corpus")
-			}
+			must.That(t, ok, "verdicts.jsonl has no line of this case: run make corpus")
 			got, err := explain(t.Context(), c)
 			must.Succeed(t, err)
 			for _, difference := range corpus.Verify(got, want.Expectation) {
@@ -107,19 +106,13 @@ func TestTheParagraphBeginsWithTheRoot(t *testing.T) {
 			continue
 		}
 		because := func(text string) bool { return strings.Contains(got.Summary, ", because "+text) }
-		if !slices.ContainsFunc(root, because) || slices.ContainsFunc(symptom, because) {
-			t.Errorf("%s: %q is proven, and the paragraph begins: %s", c.Name, root, got.Summary)
-		}
+		expect.That(t, slices.ContainsFunc(root, because) && !slices.ContainsFunc(symptom, because), "%s: %q is proven, and the paragraph begins: %s", c.Name, root, got.Summary)
 		if len(symptom) > 0 {
 			roots++
 		}
 	}
 	for _, code := range symptoms {
-		if !shown[code] {
-			t.Errorf("no case shows %s", code)
-		}
+		expect.That(t, shown[code], "no case shows %s", code)
 	}
-	if roots < 40 {
-		t.Errorf("%d cases have a proven root beside a symptom, want 40", roots)
-	}
+	expect.That(t, roots >= 40, "%d cases have a proven root beside a symptom, want 40", roots)
 }

@@ -12,6 +12,7 @@ import (
 
 	"rollcall/tests/corpus"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -122,9 +123,7 @@ func TestWhatIsHiddenOfASiblingAddsNoOrder(t *testing.T) {
 			})
 		}
 	}
-	if cases < 9 || asked < 100 {
-		t.Errorf("%d cases with several sick instances, %d ways of hiding something", cases, asked)
-	}
+	expect.That(t, cases >= 9 && asked >= 100, "%d cases with several sick instances, %d ways of hiding something", cases, asked)
 }
 
 func of(held []corpus.Held, instance string) (out []string) {
@@ -157,14 +156,12 @@ func TestATimeInTheYear9999IsAnswered(t *testing.T) {
 				continue
 			}
 			never := without(c, hiding{file: file, hide: func(text []byte) []byte { return stamp.ReplaceAll(text, []byte(`"9999-12-31T23:59:59Z"`)) }})
-			if _, err := explain(t.Context(), never); err != nil {
-				t.Errorf("%s of %s: %v", file, name, err)
-			}
+			_, err := explain(t.Context(), never)
+			expect.That(t, err == nil, "%s of %s: %v", file, name, err)
 		}
 	}
 	c := generate.Named(t, "silent")
 	c = without(c, hiding{file: "at.txt", hide: func([]byte) []byte { return []byte("9999-12-31T23:59:59Z") }})
-	if _, err := explain(t.Context(), c); err == nil || !strings.Contains(err.Error(), "is not a time in RFC 3339") {
-		t.Errorf("a capture in the year 9999: %v", err)
-	}
+	_, err := explain(t.Context(), c)
+	expect.That(t, err != nil && strings.Contains(err.Error(), "is not a time in RFC 3339"), "a capture in the year 9999: %v", err)
 }

@@ -20,6 +20,7 @@ import (
 	"rollcall/shared/observe/bundle"
 	"rollcall/shared/roll"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -37,9 +38,8 @@ func objectsIn(t *testing.T, files map[string][]byte, name, key string) []object
 		t.Fatalf("%s: %v", name, err)
 	}
 	var out []object
-	if err := json.Unmarshal(all[key], &out); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	err := json.Unmarshal(all[key], &out)
+	must.That(t, err == nil, "%s: %v", name, err)
 	return out
 }
 
@@ -57,9 +57,7 @@ func unlaunched(t *testing.T, files map[string][]byte, id string) []byte {
 			rest = append(rest, r)
 		}
 	}
-	if template == nil {
-		t.Fatalf("there is no %s", id)
-	}
+	must.That(t, template != nil, "there is no %s", id)
 	put(t, files, "instances.json", "Reservations", rest)
 	for name, key := range map[string]string{
 		"instance-status.json": "InstanceStatuses", "nodes.json": "items", "leases.json": "items", "k8s-events.json": "items", "nodeclaims.json": "items",
@@ -175,12 +173,9 @@ func lint(t *testing.T, files map[string][]byte, args ...string) linted {
 		OpenBundle: func(string) (*bundle.Bundle, error) { return bundle.OpenFS(fs.FS(fsys)) },
 	})
 	var found linted
-	if err := json.Unmarshal(out.Bytes(), &found); err != nil {
-		t.Fatalf("exit %d: %s%v", code, fault.String(), err)
-	}
-	if (len(found.Findings) > 0) != (code == command.ExitFindings) {
-		t.Errorf("exit %d with %d findings", code, len(found.Findings))
-	}
+	err := json.Unmarshal(out.Bytes(), &found)
+	must.That(t, err == nil, "exit %d: %s%v", code, fault.String(), err)
+	expect.That(t, (len(found.Findings) > 0) == (code == command.ExitFindings), "exit %d with %d findings", code, len(found.Findings))
 	return found
 }
 
@@ -253,18 +248,13 @@ func TestLintFindsTheCauseBeforeTheLaunch(t *testing.T) {
 			must.Succeed(t, os.WriteFile(template, unlaunched(t, files, instance), 0o600))
 			got := lint(t, files, template)
 			same := len(got.Findings) > 0 && got.Findings[0].Code == want
-			if reason := why[c.Name]; same == (reason != "") {
-				t.Errorf("want %s, found %v, hints %v, listed as %q", want, got.Findings, got.Hints, reason)
-			}
+			reason := why[c.Name]
+			expect.That(t, same != (reason != ""), "want %s, found %v, hints %v, listed as %q", want, got.Findings, got.Hints, reason)
 		})
 	}
-	if found < 150 {
-		t.Errorf("%d cases, want 150", found)
-	}
+	expect.That(t, found >= 150, "%d cases, want 150", found)
 	for name := range why {
-		if !slices.ContainsFunc(generate.All(), func(c generate.Made) bool { return c.Name == name }) {
-			t.Errorf("%s is listed, and is no case", name)
-		}
+		expect.That(t, slices.ContainsFunc(generate.All(), func(c generate.Made) bool { return c.Name == name }), "%s is listed, and is no case", name)
 	}
 }
 
@@ -287,9 +277,8 @@ func TestLintFindsNothingInWhatWorks(t *testing.T) {
 				}
 				template := filepath.Join(t.TempDir(), id+".json")
 				must.Succeed(t, os.WriteFile(template, unlaunched(t, files, id), 0o600))
-				if got := lint(t, files, template); len(got.Findings) > 0 {
-					t.Errorf("%s: %v", id, got.Findings)
-				}
+				got := lint(t, files, template)
+				expect.That(t, len(got.Findings) == 0, "%s: %v", id, got.Findings)
 			}
 		})
 	}

@@ -40,9 +40,7 @@ func notices(t *testing.T, c generate.Made, mode policy.Mode) []report.Message {
 	pol, err := policy.Parse([]byte("apiVersion: rollcall/v1\nmode: " + string(mode) + "\n"))
 	must.Succeed(t, err)
 	at, ok := b.At()
-	if !ok {
-		t.Fatal("no time")
-	}
+	must.That(t, ok, "no time")
 	box := &outbox{}
 	look := view.OfBundle(b)
 	r := &run.Runner{

@@ -17,6 +17,7 @@ import (
 
 	"rollcall/tests/corpus"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -49,9 +50,8 @@ func TestOnlyTheFaultMatters(t *testing.T) {
 				must.Succeed(t, err)
 				got, err := explain(t.Context(), r.change(c, all[(i+37)%len(all)]))
 				must.Succeed(t, err)
-				if diff := cmp.Diff(judged(as, r.rename), judged(got, unchanged)); diff != "" {
-					t.Errorf("%s (-as it is +changed)\n%s", c.Name, diff)
-				}
+				diff := cmp.Diff(judged(as, r.rename), judged(got, unchanged))
+				expect.That(t, diff == "", "%s (-as it is +changed)\n%s", c.Name, diff)
 			}
 		})
 	}

@@ -31,6 +31,7 @@ import (
 	disruption "k8s.io/api/policy/v1"
 
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/expect"
 )
 
 // list is a list as kubectl prints it.
@@ -118,9 +119,7 @@ func TestTheFilesHaveTheShapesOfTheirSources(t *testing.T) {
 				continue
 			}
 			if slices.Contains(unstructured, name) {
-				if !json.Valid(text) {
-					t.Errorf("%s: %s is no JSON", c.Name, name)
-				}
+				expect.That(t, json.Valid(text), "%s: %s is no JSON", c.Name, name)
 				continue
 			}
 			shape, ok := shapes[name]
@@ -130,9 +129,8 @@ func TestTheFilesHaveTheShapesOfTheirSources(t *testing.T) {
 			}
 			d := json.NewDecoder(bytes.NewReader(text))
 			d.DisallowUnknownFields()
-			if err := d.Decode(shape()); err != nil {
-				t.Errorf("%s: %s: %v", c.Name, name, err)
-			}
+			err := d.Decode(shape())
+			expect.That(t, err == nil, "%s: %s: %v", c.Name, name, err)
 		}
 	}
 }
@@ -156,9 +154,7 @@ func TestTheTextsThatDoNotParseAreThoseThatSaySo(t *testing.T) {
 			default:
 				continue
 			}
-			if (err != nil) != broken[name] {
-				t.Errorf("%s: %s: broken is %v: %v", c.Name, name, broken[name], err)
-			}
+			expect.That(t, (err != nil) == broken[name], "%s: %s: broken is %v: %v", c.Name, name, broken[name], err)
 		}
 	}
 }

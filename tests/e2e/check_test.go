@@ -20,6 +20,7 @@ import (
 
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
@@ -43,23 +44,15 @@ func TestAnInstanceThatNeverRegistersIsTaggedAnnouncedAndTerminatedOnce(t *testi
 	a.later(10 * time.Minute) // past the deadline; the warning was the first observation
 	ordered := a.remediate().only(t)
 	same(t, "outcome", acted(ordered), []string{"acted " + id})
-	if len(ordered.Orders) != 1 {
-		t.Fatalf("orders %+v", ordered.Orders)
-	}
+	must.That(t, len(ordered.Orders) == 1, "orders %+v", ordered.Orders)
 	same(t, "writes of the act", a.writes(), []string{"CreateTags " + id, "Publish " + a.topic, "TerminateInstances " + id, "Publish " + a.topic})
 	n = a.notices()
-	if len(n) != 2 || n[0].Attributes["action"] != "terminate" || n[1].Attributes["action"] != "terminated" {
-		t.Fatalf("notices of the act: %+v", n)
-	}
+	must.That(t, len(n) == 2 && n[0].Attributes["action"] == "terminate" && n[1].Attributes["action"] == "terminated", "notices of the act: %+v", n)
 	var doc report.NoticeDocument
 	must.Succeed(t, json.Unmarshal([]byte(n[0].Message), &doc))
-	if doc.Count != 1 || doc.Instances[0].Instance != id || doc.Instances[0].Order != ordered.Orders[0].ID {
-		t.Errorf("the notice says %+v", doc)
-	}
+	expect.That(t, doc.Count == 1 && doc.Instances[0].Instance == id && doc.Instances[0].Order == ordered.Orders[0].ID, "the notice says %+v", doc)
 	tags := a.tags(id)
-	if tags[roll.TagOrder] != ordered.Orders[0].ID || tags[roll.TagFinding] != "Unregistered" {
-		t.Errorf("tags of the terminated instance: %v", tags)
-	}
+	expect.That(t, tags[roll.TagOrder] == ordered.Orders[0].ID && tags[roll.TagFinding] == "Unregistered", "tags of the terminated instance: %v", tags)
 	if state := a.state(id); state != "terminated" && state != "shutting-down" {
 		t.Errorf("the instance is %s", state)
 	}
@@ -72,12 +65,10 @@ func TestEveryRegionOfTheAccount(t *testing.T) {
 	a := newAccount(t)
 	a.fleet(2)
 	all := a.check("--all-regions")
-	if c := all.only(t); all.code != 0 || c.Cluster != testbed.ClusterName || c.Region != testbed.Region || c.Ready != 2 {
-		t.Errorf("exit %d, %+v, %s", all.code, c, all.stderr)
-	}
-	if n := a.count("ListClusters"); n < 10 {
-		t.Errorf("the clusters of %d regions were listed", n)
-	}
+	c := all.only(t)
+	expect.That(t, all.code == 0 && c.Cluster == testbed.ClusterName && c.Region == testbed.Region && c.Ready == 2, "exit %d, %+v, %s", all.code, c, all.stderr)
+	n := a.count("ListClusters")
+	expect.That(t, n >= 10, "the clusters of %d regions were listed", n)
 }
 
 func TestEvidenceIsPutIntoABucketBeforeTheAct(t *testing.T) {
@@ -162,9 +153,7 @@ func TestANodeThatTheControllerFoundSilent(t *testing.T) {
 	d = a.remediate().only(t)
 	same(t, "at the ladder's last step", acted(d), []string{"acted " + silent})
 	same(t, "writes at the ladder's last step", a.writes(), []string{"CreateTags " + silent, "Publish " + a.topic, "TerminateInstances " + silent, "Publish " + a.topic})
-	if !strings.Contains(d.Findings[0].Summary, "NodeStatusUnknown") {
-		t.Errorf("summary %q", d.Findings[0].Summary)
-	}
+	expect.That(t, strings.Contains(d.Findings[0].Summary, "NodeStatusUnknown"), "summary %q", d.Findings[0].Summary)
 	must.Succeed(t, bed.DeleteNode(t.Context(), silent)) // as the cloud controller manager does
 	a.notices()
 	a.overAfterwards(silent, "Unknown")
@@ -181,9 +170,8 @@ func TestANotReadyNodeIsOnlyAnnouncedIfPolicySaysSo(t *testing.T) {
 		a.nothingDestroyed("a ladder that only tells")
 		a.later(2 * time.Minute)
 	}
-	if n := a.notices(); len(n) != 1 {
-		t.Errorf("%d notices, want 1", len(n))
-	}
+	n := a.notices()
+	expect.That(t, len(n) == 1, "%d notices, want 1", len(n))
 	p = a.policy("ladders: {NotReady: [{do: tag}, {do: notify}, {do: terminate, after: 5m}]}\n")
 	d := a.remediate("--policy", p).only(t)
 	same(t, "with a ladder that ends in terminate", acted(d), []string{"acted " + sick})
@@ -224,12 +212,9 @@ func TestAHealthyFleetOverSeveralPages(t *testing.T) {
 	must.Succeed(t, bed.SetPageSize(t.Context(), 20))
 	r := a.remediate()
 	d := r.only(t)
-	if r.code != 0 || d.Nodes != 50 || d.Ready != 50 || !d.Complete || len(d.Notes) != 0 {
-		t.Errorf("exit %d, %+v", r.code, d)
-	}
-	if pages := a.count("DescribeInstances"); pages != 3 {
-		t.Errorf("%d pages of instances, want 3", pages)
-	}
+	expect.That(t, r.code == 0 && d.Nodes == 50 && d.Ready == 50 && d.Complete && len(d.Notes) == 0, "exit %d, %+v", r.code, d)
+	pages := a.count("DescribeInstances")
+	expect.That(t, pages == 3, "%d pages of instances, want 3", pages)
 	same(t, "writes", a.writes(), nil)
 }
 
@@ -281,18 +266,15 @@ func TestWhatCannotBeReadIsNotJudgedAndNothingIsDestroyed(t *testing.T) {
 				if r.code != 1 || d.Complete || len(d.Orders) != 0 || len(d.Outcomes) != 0 {
 					t.Errorf("exit %d, complete %v, orders %+v, outcomes %+v", r.code, d.Complete, d.Orders, d.Outcomes)
 				}
-				if !slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, tt.note) }) {
-					t.Errorf("notes %q do not say %q", d.Notes, tt.note)
-				}
+				expect.That(t, slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, tt.note) }), "notes %q do not say %q", d.Notes, tt.note)
 				a.later(10 * time.Minute)
 				// A person is notified once, after a quarter of an hour; nothing else is written.
 				if i != 2 || tt.reason == "" {
 					a.nothingWritten("not judged")
 					continue
 				}
-				if notice, doc := a.said("not judged for 20 minutes"); notice != "Cluster critical none" || doc.Reason != tt.reason {
-					t.Errorf("not judged for 20 minutes: %s because of %s, want %s", notice, doc.Reason, tt.reason)
-				}
+				notice, doc := a.said("not judged for 20 minutes")
+				expect.That(t, notice == "Cluster critical none" && doc.Reason == tt.reason, "not judged for 20 minutes: %s because of %s, want %s", notice, doc.Reason, tt.reason)
 			}
 		})
 	}
@@ -323,9 +305,7 @@ func TestBastionAndNATAreListedAndNeverTouched(t *testing.T) {
 		}
 		slices.Sort(listed)
 		same(t, "tagged, not a node", listed, []string{"bastion " + bastion, "nat " + nat})
-		if r.code != 0 {
-			t.Errorf("exit %d: %+v", r.code, d.Findings)
-		}
+		expect.That(t, r.code == 0, "exit %d: %+v", r.code, d.Findings)
 		same(t, "writes", a.writes(), nil)
 		a.later(10 * time.Minute)
 	}
@@ -452,9 +432,7 @@ func TestANodeThatRegistersBetweenOrderAndActIsLeft(t *testing.T) {
 		t.Errorf("afterwards: findings %+v", d.Findings)
 	}
 	for key, value := range a.tags(id) {
-		if slices.Contains(roll.MarkKeys(), key) {
-			t.Errorf("afterwards: it still has the tag %s=%s", key, value)
-		}
+		expect.That(t, !slices.Contains(roll.MarkKeys(), key), "afterwards: it still has the tag %s=%s", key, value)
 	}
 }
 
@@ -481,9 +459,7 @@ func TestObserveAndNotifyWriteOnlyWhatTheyMay(t *testing.T) {
 	id := a.instance(testbed.InstanceSpec{Group: "workers", LaunchedAgo: time.Hour})
 	for range 3 {
 		r := a.check("--cluster", "demo", "--ledger", a.ledger, "--topic", a.topic)
-		if r.code != 2 {
-			t.Errorf("exit %d", r.code)
-		}
+		expect.Equal(t, r.code, 2, "exit")
 		same(t, "writes in mode observe", a.writes(), nil)
 		a.later(5 * time.Minute)
 	}
@@ -554,21 +530,15 @@ func TestAllClustersOfTheRegion(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %v", d.Cluster, d.Complete))
 	}
 	same(t, "clusters", got, []string{"demo true", "other false"})
-	if r.code != 1 {
-		t.Errorf("exit %d, want 1: one cluster could not be read", r.code)
-	}
+	expect.That(t, r.code == 1, "exit %d, want 1: one cluster could not be read", r.code)
 }
 
 func TestAnUnknownClusterAndAnotherRegion(t *testing.T) {
 	a := newAccount(t)
 	r := a.check("--cluster", "Demo")
-	if r.code != 1 || !strings.Contains(strings.Join(r.only(t).Notes, " "), `there is no EKS cluster "Demo"`) {
-		t.Errorf("exit %d, %+v", r.code, r.checks)
-	}
+	expect.That(t, r.code == 1 && strings.Contains(strings.Join(r.only(t).Notes, " "), `there is no EKS cluster "Demo"`), "exit %d, %+v", r.code, r.checks)
 	r = a.check("--region", "eu-central-1")
-	if r.code != 0 || len(r.checks) != 0 || !strings.Contains(r.stderr, "no EKS cluster in eu-central-1") {
-		t.Errorf("exit %d, %+v, %q", r.code, r.checks, r.stderr)
-	}
+	expect.That(t, r.code == 0 && len(r.checks) == 0 && strings.Contains(r.stderr, "no EKS cluster in eu-central-1"), "exit %d, %+v, %q", r.code, r.checks, r.stderr)
 }
 
 func TestActionsPerHourAreCountedOverChecks(t *testing.T) {
@@ -588,13 +558,10 @@ func TestActionsPerHourAreCountedOverChecks(t *testing.T) {
 		a.later(2 * time.Minute)
 		acts += len(a.remediate("--policy", p).only(t).Outcomes)
 	}
-	if acts != 2 {
-		t.Errorf("%d acts within the hour, want 2", acts)
-	}
+	expect.That(t, acts == 2, "%d acts within the hour, want 2", acts)
 	a.later(time.Hour)
-	if d := a.remediate("--policy", p).only(t); len(d.Outcomes) != 2 {
-		t.Errorf("an hour later: %+v", d)
-	}
+	d := a.remediate("--policy", p).only(t)
+	expect.That(t, len(d.Outcomes) == 2, "an hour later: %+v", d)
 }
 
 func (a *account) describe(id string) ec2types.Instance {

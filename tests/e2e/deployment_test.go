@@ -20,6 +20,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
@@ -121,9 +122,8 @@ func (a *account) ask(code int, args ...string) report.ExplanationDocument {
 	a.t.Helper()
 	got, stdout, stderr := a.run(testbed.Viewer, append([]string{"explain", "--stack", "rollcall", "--output", "json"}, args...)...)
 	var d report.ExplanationDocument
-	if err := json.Unmarshal([]byte(stdout), &d); err != nil || got != code {
-		a.t.Fatalf("explain --stack %q: exit %d, want %d: %v\n%s%s", args, got, code, err, stdout, stderr)
-	}
+	err := json.Unmarshal([]byte(stdout), &d)
+	must.That(a.t, err == nil && got == code, "explain --stack %q: exit %d, want %d: %v\n%s%s", args, got, code, err, stdout, stderr)
 	a.nothingWritten("explain --stack")
 	return d
 }
@@ -162,9 +162,7 @@ func TestADeploymentIsAskedWhyItActedAndWhyItDidNot(t *testing.T) {
 	d.takeOver(a)
 	e = a.ask(command.ExitFindings, id)
 	same(t, "after the first check", answers(e), []string{"held terminate NotSeenTwice"})
-	if e.Answers[0].Until.IsZero() {
-		t.Error("nobody tells when a second check may be")
-	}
+	expect.That(t, !e.Answers[0].Until.IsZero(), "nobody tells when a second check may be")
 	same(t, "its history", slices.Sorted(slices.Values(past(e))), []string{"began", "checked", "group-good", "opened", "remediate-on", "seen", "told"})
 
 	a.later(2 * time.Minute)
@@ -179,12 +177,9 @@ func TestADeploymentIsAskedWhyItActedAndWhyItDidNot(t *testing.T) {
 	if got := e.Answers[0]; !strings.Contains(got.Detail, "has not registered as a node") || !strings.HasPrefix(got.Evidence, "file://"+a.evidence) || got.Order == "" {
 		t.Errorf("why it acted: %+v", got)
 	}
-	if want := "s3://" + d.bucket + "/" + testbed.AccountID + "/" + testbed.Region + "/" + testbed.ClusterName + "/" + id + "/"; e.EvidenceFolder != want {
-		t.Errorf("its evidence is in %q, want %q", e.EvidenceFolder, want)
-	}
-	if b := e.Budgets; len(b) != 2 || b[0] != (report.BudgetDocument{Of: testbed.ClusterName, Used: 1, Max: 5}) {
-		t.Errorf("the hour: %+v", b)
-	}
+	expect.Equal(t, e.EvidenceFolder, "s3://"+d.bucket+"/"+testbed.AccountID+"/"+testbed.Region+"/"+testbed.ClusterName+"/"+id+"/", "its evidence is in")
+	b := e.Budgets
+	expect.That(t, len(b) == 2 && b[0] == (report.BudgetDocument{Of: testbed.ClusterName, Used: 1, Max: 5}), "the hour: %+v", b)
 
 	// An hour later EC2 does not know the instance any more, and its tags are gone with it.
 	must.Succeed(t, bed.ForgetInstance(t.Context(), id))
@@ -193,9 +188,8 @@ func TestADeploymentIsAskedWhyItActedAndWhyItDidNot(t *testing.T) {
 	d.takeOver(a)
 	e = a.ask(command.ExitOK, id)
 	same(t, "when it is forgotten", answers(e), []string{"acted terminate", "gone"})
-	if got := past(e); !slices.Contains(got, "intended") || !slices.Contains(got, "ended") {
-		t.Errorf("its history: %q", got)
-	}
+	got := past(e)
+	expect.That(t, slices.Contains(got, "intended") && slices.Contains(got, "ended"), "its history: %q", got)
 	code, table, stderr := a.run(testbed.Viewer, "explain", id, "--stack", "rollcall")
 	if code != command.ExitOK || !strings.Contains(table, "\n  acted: terminated at ") || !strings.Contains(table, "EC2 no longer knows it") {
 		t.Errorf("exit %d:\n%s%s", code, table, stderr)
@@ -235,24 +229,19 @@ func TestADeploymentIsStoppedAndResumed(t *testing.T) {
 	turn := func(code int, args ...string) string {
 		t.Helper()
 		got, stdout, stderr := a.run(testbed.Viewer, args...)
-		if got != code {
-			t.Errorf("%q: exit %d, want %d\n%s%s", args, got, code, stdout, stderr)
-		}
+		expect.That(t, got == code, "%q: exit %d, want %d\n%s%s", args, got, code, stdout, stderr)
 		return stdout + stderr
 	}
 	for _, args := range [][]string{{"--stack", "rollcall"}, {}, {"--parameter", "/rollcall/policy"}} {
-		if said := turn(command.ExitOK, append([]string{"stop"}, args...)...); !strings.Contains(said, "\n  stop       true\n") || !strings.Contains(said, "remediate at most") {
-			t.Errorf("stop says\n%s", said)
-		}
+		said := turn(command.ExitOK, append([]string{"stop"}, args...)...)
+		expect.That(t, strings.Contains(said, "\n  stop       true\n") && strings.Contains(said, "remediate at most"), "stop says\n%s", said)
 	}
 	if got := document(); got != strings.Replace(ours, "v1\n", "v1\nstop: true\n", 1) {
 		t.Errorf("the policy is\n%s", got)
 	}
 	e := a.ask(command.ExitFindings, id)
 	same(t, "stopped", answers(e), []string{"held terminate Stopped"})
-	if !strings.Contains(e.Answers[0].Ends, "rollcall resume") {
-		t.Errorf("nobody tells what ends it: %+v", e.Answers[0])
-	}
+	expect.That(t, strings.Contains(e.Answers[0].Ends, "rollcall resume"), "nobody tells what ends it: %+v", e.Answers[0])
 	if said := turn(command.ExitOK, "resume"); !strings.Contains(said, "resumed: ") || document() != ours {
 		t.Errorf("resume says\n%s\nand the policy is\n%s", said, document())
 	}
@@ -265,22 +254,19 @@ func TestADeploymentIsStoppedAndResumed(t *testing.T) {
 	turn(command.ExitOK, "stop")
 	history, err := api.GetParameterHistory(t.Context(), &ssm.GetParameterHistoryInput{Name: aws.String("/rollcall/policy")})
 	must.Succeed(t, err)
-	if last := history.Parameters[len(history.Parameters)-1]; last.Version != 2 || aws.ToString(last.KeyId) != "alias/policies" || last.Type != ssmtypes.ParameterTypeSecureString {
-		t.Errorf("written as %+v", last)
-	}
+	last := history.Parameters[len(history.Parameters)-1]
+	expect.That(t, last.Version == 2 && aws.ToString(last.KeyId) == "alias/policies" && last.Type == ssmtypes.ParameterTypeSecureString, "written as %+v", last)
 	must.Succeed(t, bed.Inject(t.Context(), testbed.Fault{Service: "ssm", Action: "PutParameter", AccessKeyID: testbed.Viewer.AccessKeyID, Kind: testbed.Deny}))
-	if said := turn(command.ExitError, "resume"); !strings.Contains(said, "allow ssm:PutParameter") || !strings.Contains(document(), "stop: true") {
-		t.Errorf("a denied resume says\n%s", said)
-	}
+	said := turn(command.ExitError, "resume")
+	expect.That(t, strings.Contains(said, "allow ssm:PutParameter") && strings.Contains(document(), "stop: true"), "a denied resume says\n%s", said)
 	must.Succeed(t, bed.ClearFaults(t.Context()))
 	// Without a policy, stop creates one that stops.
 	_, err = api.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("/rollcall/policy")})
 	must.Succeed(t, err)
 	turn(command.ExitError, "resume")
 	turn(command.ExitOK, "stop")
-	if got := document(); got != "apiVersion: rollcall/v1\nmode: observe\nstop: true\n" {
-		t.Errorf("the policy is\n%s", got)
-	}
+	got := document()
+	expect.That(t, got == "apiVersion: rollcall/v1\nmode: observe\nstop: true\n", "the policy is\n%s", got)
 }
 
 func TestADeploymentIsAskedForAnInstanceThatNobodyKnows(t *testing.T) {
@@ -290,9 +276,7 @@ func TestADeploymentIsAskedForAnInstanceThatNobodyKnows(t *testing.T) {
 	must.Succeed(t, d.table.PutSize(t.Context(), testbed.Region, testbed.ClusterName, 3))
 	code, _, stderr := a.run(testbed.Viewer, "explain", "i-0fedcba9876543210", "--stack", "rollcall")
 	for _, want := range []string{"EC2 knows no instance i-0fedcba9876543210", "the ledger of stack rollcall remembers nothing of it in 1 cluster"} {
-		if code != command.ExitError || !strings.Contains(stderr, want) {
-			t.Errorf("exit %d, %q lacks %q", code, stderr, want)
-		}
+		expect.That(t, code == command.ExitError && strings.Contains(stderr, want), "exit %d, %q lacks %q", code, stderr, want)
 	}
 	// With --cluster, the answer is what the deployment knows of the instance in that
 	// cluster.
@@ -330,9 +314,7 @@ func TestWhatADeploymentCannotBeAsked(t *testing.T) {
 		must.Succeed(t, bed.Inject(t.Context(), testbed.Fault{Service: service, Action: call, AccessKeyID: testbed.Viewer.AccessKeyID, Kind: testbed.Deny}))
 		code, stderr := explain("--stack", "rollcall")
 		for _, want := range wants {
-			if code != command.ExitError || !strings.Contains(stderr, want) {
-				t.Errorf("%s denied: exit %d, %q lacks %q", action, code, stderr, want)
-			}
+			expect.That(t, code == command.ExitError && strings.Contains(stderr, want), "%s denied: exit %d, %q lacks %q", action, code, stderr, want)
 		}
 		must.Succeed(t, bed.ClearFaults(t.Context()))
 	}
@@ -368,9 +350,7 @@ func TestAPolicyThatIsNoneIsToldOfADeployment(t *testing.T) {
 		}) {
 			t.Errorf("%q: notes %q", document, e.Notes)
 		}
-		if e.Mode != "observe" {
-			t.Errorf("%q: the mode is %s", document, e.Mode)
-		}
+		expect.Equal(t, e.Mode, "observe", "%q: the mode", document)
 	}
 }
 
@@ -394,9 +374,7 @@ func TestADeploymentIsToldOfAnApproval(t *testing.T) {
 		says  string
 	}{{"fedcba9876543210", command.ExitError, "no notice asked about this order"}, {order, command.ExitOK, "approved: the next check orders terminate"}, {order, command.ExitError, "approved already"}} {
 		code, stdout, stderr := a.run(testbed.Viewer, "approve", tt.order, "--stack", "rollcall")
-		if code != tt.code || !strings.Contains(stdout+stderr, tt.says) {
-			t.Errorf("approve %s: exit %d, %s%s", tt.order, code, stdout, stderr)
-		}
+		expect.That(t, code == tt.code && strings.Contains(stdout+stderr, tt.says), "approve %s: exit %d, %s%s", tt.order, code, stdout, stderr)
 	}
 	same(t, "approved", answers(a.ask(command.ExitFindings, id, "--policy", asks)), []string{"ordered terminate"})
 }

@@ -15,6 +15,7 @@ import (
 
 	"rollcall/functions/local/command"
 	"rollcall/shared/report"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
@@ -24,9 +25,7 @@ func (a *account) explain(args ...string) report.Document {
 	a.t.Helper()
 	code, stdout, stderr := a.run(testbed.Viewer, append([]string{"explain", "--output", "json"}, args...)...)
 	all := documents(a.t, stdout)
-	if code != command.ExitFindings || len(all) != 1 {
-		a.t.Fatalf("explain %q: exit %d, %d documents; standard error: %s", args, code, len(all), stderr)
-	}
+	must.That(a.t, code == command.ExitFindings && len(all) == 1, "explain %q: exit %d, %d documents; standard error: %s", args, code, len(all), stderr)
 	return all[0]
 }
 
@@ -35,9 +34,7 @@ func (a *account) capture() string {
 	a.t.Helper()
 	dir := filepath.Join(a.t.TempDir(), "bundle")
 	code, stdout, stderr := a.run(testbed.Viewer, "capture", "--cluster", testbed.ClusterName, "--out", dir)
-	if code != command.ExitOK || !strings.Contains(stdout, "rollcall explain --bundle "+dir) {
-		a.t.Fatalf("exit %d, %q, %q", code, stdout, stderr)
-	}
+	must.That(a.t, code == command.ExitOK && strings.Contains(stdout, "rollcall explain --bundle "+dir), "exit %d, %q, %q", code, stdout, stderr)
 	return dir
 }
 
@@ -97,17 +94,13 @@ func (a *account) ordinary(id string) {
 		}
 	}
 	for _, code := range []string{"NodeRoleNotMapped", "RoleTrustInvalid", "UserDataClusterMismatch", "ApiEndpointUnreachable", "SecurityGroupBlocksApi", "VpcEndpointMissing", "DnsDisabled"} {
-		if !slices.Contains(d.Findings[0].RuledOut, code) {
-			a.t.Errorf("%s is not ruled out: %q", code, d.Findings[0].RuledOut)
-		}
+		expect.That(a.t, slices.Contains(d.Findings[0].RuledOut, code), "%s is not ruled out: %q", code, d.Findings[0].RuledOut)
 	}
 	a.nothingWritten("explain")
 	asked, err := bed.KubeCalls(a.t.Context())
 	must.Succeed(a.t, err)
 	for _, c := range asked {
-		if c.Code == http.StatusForbidden {
-			a.t.Errorf("infra/rbac.yaml does not let %s %s %s %s", c.User, c.Verb, c.Resource, c.Name)
-		}
+		expect.That(a.t, c.Code != http.StatusForbidden, "infra/rbac.yaml does not let %s %s %s %s", c.User, c.Verb, c.Resource, c.Name)
 	}
 }
 
@@ -120,9 +113,8 @@ func TestAnAccessEntryOfTheWrongTypeIsExplainedLiveAndFromABundle(t *testing.T) 
 	must.Succeed(t, bed.SetAccessEntries(t.Context(), testbed.ClusterName, testbed.AccessEntry{PrincipalARN: testbed.NodeRoleARN, Type: "STANDARD"}))
 	live := a.explain(id)
 	same(t, "causes", causes(live), []string{id + " decisive AccessEntryWrongType"})
-	if fix := live.Findings[0].Causes[0].Fix; !strings.Contains(fix, testbed.NodeRoleARN) || !strings.Contains(fix, "--cluster-name "+testbed.ClusterName) {
-		t.Errorf("the fix is %q", fix)
-	}
+	fix := live.Findings[0].Causes[0].Fix
+	expect.That(t, strings.Contains(fix, testbed.NodeRoleARN) && strings.Contains(fix, "--cluster-name "+testbed.ClusterName), "the fix is %q", fix)
 
 	dir := a.capture()
 	a.nothingWritten("capture")
@@ -133,9 +125,7 @@ func TestAnAccessEntryOfTheWrongTypeIsExplainedLiveAndFromABundle(t *testing.T) 
 	same(t, "ruled out from the bundle", from.Findings[0].RuledOut, live.Findings[0].RuledOut)
 	calls, err := bed.Calls(t.Context())
 	must.Succeed(t, err)
-	if len(calls) > 0 {
-		t.Errorf("explain --bundle made calls: %+v", calls)
-	}
+	expect.That(t, len(calls) == 0, "explain --bundle made calls: %+v", calls)
 
 	code, table, _ := a.run(testbed.Viewer, "explain", id)
 	if code != command.ExitFindings || !strings.Contains(table, "AccessEntryWrongType") || !strings.Contains(table, "aws eks delete-access-entry") {
@@ -145,9 +135,7 @@ func TestAnAccessEntryOfTheWrongTypeIsExplainedLiveAndFromABundle(t *testing.T) 
 	// Auto Mode's entry type is one for nodes only together with its access policy for them.
 	must.Succeed(t, bed.SetAccessEntries(t.Context(), testbed.ClusterName, testbed.AccessEntry{PrincipalARN: testbed.NodeRoleARN, Type: "EC2"}))
 	same(t, "causes of an entry without its policy", causes(a.explain(id)), []string{id + " decisive AccessEntryWrongType"})
-	if a.count("ListAssociatedAccessPolicies") == 0 {
-		t.Error("nobody asked for the policies of the entry")
-	}
+	expect.That(t, a.count("ListAssociatedAccessPolicies") != 0, "nobody asked for the policies of the entry")
 }
 
 // Karpenter's controller has the mapping that its nodes need. The role's name proves nothing:
@@ -159,9 +147,8 @@ func TestTheControllersRoleIsExplainedLiveAndFromABundle(t *testing.T) {
 	id := a.instance(testbed.InstanceSpec{LaunchedAgo: time.Hour, Tags: map[string]string{"karpenter.sh/nodepool": "default"}})
 	must.Succeed(t, bed.CreateNodeClaim(t.Context(), testbed.NodeClaimSpec{Name: "default-x", InstanceID: id, Created: time.Now().Add(-time.Hour)}))
 	live := a.explain(id)
-	if got := causes(live); len(got) == 0 || got[0] != id+" decisive ControllerRoleMapped" {
-		t.Errorf("causes %q", got)
-	}
+	got := causes(live)
+	expect.That(t, len(got) != 0 && got[0] == id+" decisive ControllerRoleMapped", "causes %q", got)
 	from := a.explain("--bundle", a.capture())
 	same(t, "causes from the bundle", causes(from), causes(live))
 }
@@ -192,9 +179,7 @@ func TestLeakedSeesSecretsInBase64(t *testing.T) {
 	for lead := range 4 {
 		data := []byte(base64.StdEncoding.EncodeToString([]byte(strings.Repeat("#", lead) + secretive())))
 		for _, s := range secrets {
-			if !leaked(data, s) {
-				t.Errorf("%q is not seen %d bytes further", s, lead)
-			}
+			expect.That(t, leaked(data, s), "%q is not seen %d bytes further", s, lead)
 		}
 	}
 }
@@ -213,9 +198,7 @@ func tellsNoSecret(t *testing.T, dir string) (files []string) {
 		}
 		files = append(files, strings.TrimPrefix(path, dir+"/"))
 		for _, s := range secrets {
-			if leaked(data, s) {
-				t.Errorf("%s holds %q", path, s)
-			}
+			expect.That(t, !leaked(data, s), "%s holds %q", path, s)
 		}
 		return nil
 	}))
@@ -231,9 +214,7 @@ func TestSecretsInUserDataAndOnTheConsoleGoNowhere(t *testing.T) {
 	quiet := func(what, text string) {
 		t.Helper()
 		for _, s := range secrets {
-			if leaked([]byte(text), s) {
-				t.Errorf("%s holds %q:\n%s", what, s, text)
-			}
+			expect.That(t, !leaked([]byte(text), s), "%s holds %q:\n%s", what, s, text)
 		}
 	}
 	for _, form := range []string{"json", "table"} {
@@ -242,9 +223,7 @@ func TestSecretsInUserDataAndOnTheConsoleGoNowhere(t *testing.T) {
 	}
 	files := tellsNoSecret(t, a.capture())
 	for _, want := range []string{"user-data/" + id + ".txt", "console/" + id + ".txt"} {
-		if !slices.Contains(files, want) {
-			t.Errorf("the bundle lacks %s: %q", want, files)
-		}
+		expect.That(t, slices.Contains(files, want), "the bundle lacks %s: %q", want, files)
 	}
 	for range 2 {
 		_, stdout, stderr := a.run(testbed.Operator, "check", "--cluster", testbed.ClusterName, "--mode", "remediate", "--ledger", a.ledger, "--evidence", a.evidence, "--topic", a.topic, "--output", "json")
@@ -257,9 +236,8 @@ func TestSecretsInUserDataAndOnTheConsoleGoNowhere(t *testing.T) {
 	for _, n := range a.notices() {
 		quiet("a notice", n.Subject+n.Message)
 	}
-	if kept := tellsNoSecret(t, filepath.Dir(a.ledger)); !slices.ContainsFunc(kept, func(f string) bool { return strings.HasSuffix(f, "bundle/user-data/"+id+".txt") }) {
-		t.Errorf("the evidence lacks the user data: %q", kept)
-	}
+	kept := tellsNoSecret(t, filepath.Dir(a.ledger))
+	expect.That(t, slices.ContainsFunc(kept, func(f string) bool { return strings.HasSuffix(f, "bundle/user-data/"+id+".txt") }), "the evidence lacks the user data: %q", kept)
 }
 
 // Evidence is kept before the act destroys it, and the notice says where it is.
@@ -274,9 +252,7 @@ func TestEvidenceIsKeptBeforeAnActOrThereIsNone(t *testing.T) {
 	must.Succeed(t, os.WriteFile(blocked, []byte("not a folder\n"), 0o600))
 	d := a.remediate()
 	same(t, "without a place for evidence", acted(d.only(t)), []string{"refused EvidenceNotStored " + id})
-	if d.code != command.ExitError {
-		t.Errorf("exit %d", d.code)
-	}
+	expect.Equal(t, d.code, command.ExitError, "exit")
 	a.nothingDestroyed("without a place for evidence")
 	a.notices()
 	must.Succeed(t, os.Remove(blocked))
@@ -284,12 +260,9 @@ func TestEvidenceIsKeptBeforeAnActOrThereIsNone(t *testing.T) {
 	same(t, "with one", acted(a.remediate().only(t)), []string{"acted " + id})
 	n := a.notices()
 	last := n[len(n)-1].Message
-	if !strings.Contains(last, `"evidence":"file://`+blocked) {
-		t.Errorf("the notice does not say where the evidence is: %s", last)
-	}
+	expect.That(t, strings.Contains(last, `"evidence":"file://`+blocked), "the notice does not say where the evidence is: %s", last)
 	for _, pattern := range []string{"*/*/*/" + id + "/*/findings.json", "*/*/*/" + id + "/*/bundle/cluster.json"} {
-		if found, err := filepath.Glob(filepath.Join(blocked, pattern)); err != nil || len(found) == 0 {
-			t.Errorf("there is no %s in the evidence: %v", pattern, err)
-		}
+		found, err := filepath.Glob(filepath.Join(blocked, pattern))
+		expect.That(t, err == nil && len(found) != 0, "there is no %s in the evidence: %v", pattern, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rollcall/shared/report"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
@@ -27,15 +28,10 @@ func TestWhatOutlivesAnInstanceIsTold(t *testing.T) {
 	a.later(4 * time.Hour)
 	check := a.remediate().only(t)
 	i := slices.IndexFunc(check.Findings, func(f report.FindingDocument) bool { return f.Subject == "volume/"+volume })
-	if i < 0 {
-		t.Fatalf("nothing is said of %s: %+v", volume, check.Findings)
-	}
-	if f := check.Findings[i]; f.Kind != "Stuck" || f.Instance != id || !strings.Contains(f.Summary, id) || !strings.Contains(f.Summary, "USD") {
-		t.Errorf("%+v", f)
-	}
+	must.That(t, i >= 0, "nothing is said of %s: %+v", volume, check.Findings)
+	f := check.Findings[i]
+	expect.That(t, f.Kind == "Stuck" && f.Instance == id && strings.Contains(f.Summary, id) && strings.Contains(f.Summary, "USD"), "%+v", f)
 	for _, w := range a.writes() {
-		if strings.HasPrefix(w, "Delete") {
-			t.Errorf("%s", w)
-		}
+		expect.That(t, !strings.HasPrefix(w, "Delete"), "%s", w)
 	}
 }

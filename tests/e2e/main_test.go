@@ -24,6 +24,7 @@ import (
 	"rollcall/functions/local/command"
 	"rollcall/shared/ledger"
 	"rollcall/shared/report"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
@@ -110,9 +111,7 @@ func newAccount(t *testing.T) *account {
 	t.Cleanup(func() {
 		// A gap in the emulator looks like an AWS outage, so it must fail the test.
 		unexpected, err := bed.Unexpected(context.Background())
-		if err != nil || len(unexpected) > 0 {
-			t.Errorf("the emulator gave answers that AWS would not give: %+v, %v", unexpected, err)
-		}
+		expect.That(t, err == nil && len(unexpected) == 0, "the emulator gave answers that AWS would not give: %+v, %v", unexpected, err)
 	})
 	dir := t.TempDir()
 	watched(t, filepath.Join(dir, "ledger.json"))
@@ -141,9 +140,7 @@ type result struct {
 // only returns the report of the only cluster checked.
 func (r result) only(t *testing.T) report.Document {
 	t.Helper()
-	if len(r.checks) != 1 {
-		t.Fatalf("%d clusters in the output, want 1; standard error: %s", len(r.checks), r.stderr)
-	}
+	must.That(t, len(r.checks) == 1, "%d clusters in the output, want 1; standard error: %s", len(r.checks), r.stderr)
 	return r.checks[0]
 }
 
@@ -296,9 +293,7 @@ func (a *account) said(when string) (notice string, doc report.NoticeDocument) {
 	same(a.t, when+": writes", a.writes(), []string{"Publish " + a.topic})
 	same(a.t, when+": writes to the cluster", a.kubeWrites(), nil)
 	n := a.notices()
-	if len(n) != 1 {
-		a.t.Fatalf("%s: %d notices, want 1", when, len(n))
-	}
+	must.That(a.t, len(n) == 1, "%s: %d notices, want 1", when, len(n))
 	must.Succeed(a.t, json.Unmarshal([]byte(n[0].Message), &doc))
 	return n[0].Attributes["kind"] + " " + n[0].Attributes["severity"] + " " + n[0].Attributes["action"], doc
 }
@@ -367,7 +362,5 @@ func acted(d report.Document) (out []string) {
 
 func same(t *testing.T, what string, got, want []string) {
 	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Errorf("%s: got %q, want %q", what, got, want)
-	}
+	expect.List(t, got, want, "%s", what)
 }

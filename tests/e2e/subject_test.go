@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/functions/local/command"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
@@ -49,13 +50,9 @@ func TestWhatIsNoInstanceIsExplained(t *testing.T) {
 		t.Helper()
 		for subject, want := range asks {
 			code, stdout, stderr := a.run(testbed.Viewer, append([]string{"explain", subject}, flags...)...)
-			if code != want.exit {
-				t.Errorf("explain %s %s: exit %d, want %d\n%s%s", subject, how, code, want.exit, stdout, stderr)
-			}
+			expect.That(t, code == want.exit, "explain %s %s: exit %d, want %d\n%s%s", subject, how, code, want.exit, stdout, stderr)
 			for _, text := range want.says {
-				if !strings.Contains(stdout+stderr, text) {
-					t.Errorf("explain %s %s does not say %q:\n%s%s", subject, how, text, stdout, stderr)
-				}
+				expect.That(t, strings.Contains(stdout+stderr, text), "explain %s %s does not say %q:\n%s%s", subject, how, text, stdout, stderr)
 			}
 			a.nothingWritten("explain " + subject)
 		}
@@ -73,9 +70,8 @@ func TestWhatIsNoInstanceIsExplained(t *testing.T) {
 	a.notify()
 	d.takeOver(a)
 	e := a.ask(command.ExitOK, "nodegroup/blue")
-	if got := past(e); len(got) == 0 {
-		t.Errorf("nobody tells what was wrong with nodegroup/blue: %+v", e)
-	}
+	got := past(e)
+	expect.That(t, len(got) != 0, "nobody tells what was wrong with nodegroup/blue: %+v", e)
 }
 
 // notify runs rollcall check in mode notify.

@@ -13,6 +13,7 @@ import (
 
 	"rollcall/functions/local/command"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
@@ -43,53 +44,36 @@ func TestUninstallLeavesNothingOfRollcallAndEverythingElse(t *testing.T) {
 	t.Cleanup(func() { must.Succeed(t, bed.ApplyRBAC(context.Background())) }) // the other tests need it
 
 	code, out, errs := a.run(testbed.Administrator, "uninstall", "--stack", "rollcall")
-	if code != command.ExitFindings {
-		t.Errorf("exit %d\n%s%s", code, out, errs)
-	}
+	expect.That(t, code == command.ExitFindings, "exit %d\n%s%s", code, out, errs)
 	a.nothingWritten("without --yes")
 	for _, want := range []string{"left     tags " + sick, "left     cordon demo " + sick, "left     rbac demo ClusterRole rollcall-viewer", "left     accessEntry demo " + testbed.ViewerRoleARN, "left     accessEntry demo " + testbed.RemediatorRoleARN} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is not in\n%s", want, out)
-		}
+		expect.That(t, strings.Contains(out, want), "%q is not in\n%s", want, out)
 	}
 	for _, not := range []string{others, testbed.NodeRoleARN} {
-		if strings.Contains(out, not) {
-			t.Errorf("%q is in\n%s", not, out)
-		}
+		expect.That(t, !strings.Contains(out, not), "%q is in\n%s", not, out)
 	}
 
 	if code, out, errs := a.run(testbed.Administrator, "uninstall", "--stack", "rollcall", "--yes"); code != command.ExitOK {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
-	if n := node(t, sick); n.Spec.Unschedulable || n.Annotations[roll.AnnotationCordoned] != "" {
-		t.Errorf("%s is cordoned: %+v, %v", sick, n.Spec, n.Annotations)
-	}
-	if !node(t, others).Spec.Unschedulable {
-		t.Error("a person's cordon is lifted")
-	}
+	n := node(t, sick)
+	expect.That(t, !n.Spec.Unschedulable && n.Annotations[roll.AnnotationCordoned] == "", "%s is cordoned: %+v, %v", sick, n.Spec, n.Annotations)
+	expect.That(t, node(t, others).Spec.Unschedulable, "a person's cordon is lifted")
 	for key := range a.tags(sick) {
-		if strings.HasPrefix(key, roll.TagPrefix) {
-			t.Errorf("%s has the tag %s", sick, key)
-		}
+		expect.That(t, !strings.HasPrefix(key, roll.TagPrefix), "%s has the tag %s", sick, key)
 	}
-	if a.tags(sick)["kubernetes.io/cluster/"+testbed.ClusterName] == "" {
-		t.Error("the cluster's tag is gone")
-	}
+	expect.That(t, a.tags(sick)["kubernetes.io/cluster/"+testbed.ClusterName] != "", "the cluster's tag is gone")
 	roles, err := bed.Kube().RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{})
 	must.Succeed(t, err)
 	for _, r := range roles.Items {
-		if strings.HasPrefix(r.Name, "rollcall") {
-			t.Errorf("the ClusterRole %s is left", r.Name)
-		}
+		expect.That(t, !strings.HasPrefix(r.Name, "rollcall"), "the ClusterRole %s is left", r.Name)
 	}
 	left, err := eks.NewFromConfig(bed.AWSConfigFor(testbed.Seeder)).ListAccessEntries(t.Context(), &eks.ListAccessEntriesInput{ClusterName: aws.String(testbed.ClusterName)})
 	must.Succeed(t, err)
 	same(t, "access entries", left.AccessEntries, []string{testbed.NodeRoleARN})
 
 	code, out, errs = a.run(testbed.Administrator, "uninstall", "--stack", "rollcall")
-	if code != command.ExitOK || !strings.Contains(out, "nothing is left outside of the stack") {
-		t.Errorf("exit %d\n%s%s", code, out, errs)
-	}
+	expect.That(t, code == command.ExitOK && strings.Contains(out, "nothing is left outside of the stack"), "exit %d\n%s%s", code, out, errs)
 }
 
 func node(t *testing.T, name string) *corev1.Node {

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/report"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
@@ -97,9 +98,7 @@ func (p *player) look() (report.Document, []string) {
 	doc, err := p.d.check(p.t.Context())
 	must.Succeed(p.t, err)
 	calls, err := p.w.changes(p.t.Context())
-	if err != nil {
-		p.t.Errorf("%s: %v", p.when, err)
-	}
+	expect.That(p.t, err == nil, "%s: %v", p.when, err)
 	for _, err := range p.d.faults {
 		p.t.Errorf("%s: before the act: %v", p.when, err)
 	}
@@ -109,12 +108,8 @@ func (p *player) look() (report.Document, []string) {
 
 func (p *player) compare(doc report.Document, calls []string, want check) {
 	p.t.Helper()
-	if doc.Complete == want.Incomplete {
-		p.t.Errorf("%s: complete is %v; notes %q", p.when, doc.Complete, doc.Notes)
-	}
-	if doc.Waiting != want.Waiting {
-		p.t.Errorf("%s: %d waiting, want %d", p.when, doc.Waiting, want.Waiting)
-	}
+	expect.That(p.t, doc.Complete != want.Incomplete, "%s: complete is %v; notes %q", p.when, doc.Complete, doc.Notes)
+	expect.That(p.t, doc.Waiting == want.Waiting, "%s: %d waiting, want %d", p.when, doc.Waiting, want.Waiting)
 	var findings, causes, said, watching, notNodes, orders, held, acts []string
 	for _, f := range doc.Findings {
 		findings = append(findings, words(cmp.Or(f.Subject, f.Instance), f.Kind, f.Stage))
@@ -149,14 +144,10 @@ func (p *player) compare(doc report.Document, calls []string, want check) {
 	p.same("acts", acts, want.Acts)
 	p.same("calls", calls, want.Calls)
 	for _, note := range want.Notes {
-		if !slices.ContainsFunc(doc.Notes, func(n string) bool { return strings.Contains(p.w.named(n), note) }) {
-			p.t.Errorf("%s: no note says %q: %q", p.when, note, doc.Notes)
-		}
+		expect.That(p.t, slices.ContainsFunc(doc.Notes, func(n string) bool { return strings.Contains(p.w.named(n), note) }), "%s: no note says %q: %q", p.when, note, doc.Notes)
 	}
 	for _, words := range want.Says {
-		if !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, words) }) {
-			p.t.Errorf("%s: no cause says %q: %q", p.when, words, said)
-		}
+		expect.That(p.t, slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, words) }), "%s: no cause says %q: %q", p.when, words, said)
 	}
 	if at := p.w.now.Add(time.Duration(want.Next)); want.Next > 0 && !doc.Next.Equal(at) {
 		p.t.Errorf("%s: the next check is at %s, want %s", p.when, doc.Next, at)

@@ -18,6 +18,7 @@ import (
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/archivetest"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
@@ -54,9 +55,7 @@ func (s *Stack) findings(t *testing.T, stage string) report.Document {
 			n++
 		}
 	}
-	if n != 1 {
-		t.Fatalf("%d places of evidence for the stage %q, want 1", n, stage)
-	}
+	must.That(t, n == 1, "%d places of evidence for the stage %q, want 1", n, stage)
 	return d
 }
 
@@ -109,23 +108,17 @@ func TestWithoutEvidenceThereIsNoAct(t *testing.T) {
 	must.Succeed(t, bed.Inject(t.Context(), testbed.Fault{Service: "s3", Action: "PutObject", Kind: testbed.Deny}))
 	must.Succeed(t, s.Advance(t.Context(), 24*time.Minute))
 	same(t, "terminations", acts(t, "TerminateInstances"), nil)
-	if puts(t) == 0 {
-		t.Error("nobody tried to keep evidence")
-	}
-	if out := s.Output(Remediate); !strings.Contains(out, "EvidenceNotStored") || !strings.Contains(out, "s3:PutObject") {
-		t.Errorf("remediate does not say what is missing:\n%s", out)
-	}
+	expect.That(t, puts(t) != 0, "nobody tried to keep evidence")
+	out := s.Output(Remediate)
+	expect.That(t, strings.Contains(out, "EvidenceNotStored") && strings.Contains(out, "s3:PutObject"), "remediate does not say what is missing:\n%s", out)
 	open, err := s.open(t.Context())
 	must.Succeed(t, err)
-	if open != 0 {
-		t.Errorf("%d intents in the ledger", open)
-	}
+	expect.That(t, open == 0, "%d intents in the ledger", open)
 	must.Succeed(t, bed.ClearFaults(t.Context()))
 	must.Succeed(t, s.Advance(t.Context(), 12*time.Minute))
 	same(t, "terminations once it can be kept", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
-	if d := s.findings(t, tagsOf(t, id)[roll.TagOrder]); len(d.Findings) != 1 || d.Findings[0].Instance != id {
-		t.Errorf("the evidence is about %+v", d.Findings)
-	}
+	d := s.findings(t, tagsOf(t, id)[roll.TagOrder])
+	expect.That(t, len(d.Findings) == 1 && d.Findings[0].Instance == id, "the evidence is about %+v", d.Findings)
 }
 
 // Karpenter terminates what does not register, so its evidence is kept at the warning,
@@ -151,13 +144,11 @@ func TestEvidenceOfWhatKarpenterWillEndIsKeptOnceAndLinked(t *testing.T) {
 	if len(told) != 1 || !strings.HasPrefix(told[0].Evidence, "s3://"+s.Evidence+"/") || !strings.Contains(told[0].Evidence, id) || !strings.HasSuffix(told[0].Evidence, "-Unregistered-warned/") {
 		t.Errorf("the notices say %+v", told)
 	}
-	if d := s.findings(t, "-warned"); len(d.Findings) != 1 || d.Findings[0].Instance != id || len(d.Findings[0].RuledOut) == 0 {
-		t.Errorf("the findings that were kept: %+v", d.Findings)
-	}
+	d := s.findings(t, "-warned")
+	expect.That(t, len(d.Findings) == 1 && d.Findings[0].Instance == id && len(d.Findings[0].RuledOut) != 0, "the findings that were kept: %+v", d.Findings)
 	must.Succeed(t, s.Advance(t.Context(), 7*time.Minute))
-	if n := puts(t); n != 2 {
-		t.Errorf("%d objects were put in 14 minutes, want two, once", n)
-	}
+	n := puts(t)
+	expect.That(t, n == 2, "%d objects were put in 14 minutes, want two, once", n)
 
 	kept, err := archivetest.Unpack(objects)
 	must.Succeed(t, err)
@@ -166,9 +157,7 @@ func TestEvidenceOfWhatKarpenterWillEndIsKeptOnceAndLinked(t *testing.T) {
 		bundled = bundled || strings.HasSuffix(name, "/bundle/user-data/"+id+".txt")
 		tellsNoSecret(t, name, content)
 	}
-	if !bundled {
-		t.Errorf("the evidence lacks the user data")
-	}
+	expect.That(t, bundled, "the evidence lacks the user data")
 	for _, name := range []string{Inspect, Remediate, Sweep, StateChange} {
 		tellsNoSecret(t, "the log of "+name, s.functions[name].output.all())
 	}
@@ -189,9 +178,7 @@ func secretive() string {
 func tellsNoSecret(t *testing.T, what, text string) {
 	t.Helper()
 	for _, secret := range secrets {
-		if bytes.Contains([]byte(text), []byte(secret)) {
-			t.Errorf("%s holds %q", what, secret)
-		}
+		expect.That(t, !bytes.Contains([]byte(text), []byte(secret)), "%s holds %q", what, secret)
 	}
 }
 
@@ -214,18 +201,13 @@ func TestWhatSharesACauseIsHeldAndToldOnceWithTheFix(t *testing.T) {
 	if len(named) != 1 || named[0].Count != 2 || named[0].Cause != "NodeRoleNotMapped" || len(named[0].Causes) == 0 || named[0].Causes[0].Count != 2 {
 		t.Fatalf("the notices past the deadline: %+v", named)
 	}
-	if fix := named[0].Causes[0].Fix; !strings.Contains(fix, testbed.NodeRoleARN) {
-		t.Errorf("the fix is %q", fix)
-	}
+	fix := named[0].Causes[0].Fix
+	expect.That(t, strings.Contains(fix, testbed.NodeRoleARN), "the fix is %q", fix)
 	for _, i := range named[0].Instances {
-		if i.Held != "SharedCause" || !slices.Contains(ids, i.Instance) {
-			t.Errorf("the notice says of %s that it is held by %q", i.Instance, i.Held)
-		}
+		expect.That(t, i.Held == "SharedCause" && slices.Contains(ids, i.Instance), "the notice says of %s that it is held by %q", i.Instance, i.Held)
 	}
 	for _, id := range ids {
-		if got := tagsOf(t, id)[roll.TagCause]; got != "NodeRoleNotMapped" {
-			t.Errorf("%s has the tag %s=%q", id, roll.TagCause, got)
-		}
+		expect.Equal(t, tagsOf(t, id)[roll.TagCause], "NodeRoleNotMapped", "%s has the tag %s=", id, roll.TagCause)
 	}
 }
 
@@ -243,13 +225,9 @@ func TestTheControllersRoleIsToldByWhatItMayDo(t *testing.T) {
 	must.Succeed(t, bed.EmitStateChange(t.Context(), id, "running"))
 	must.Succeed(t, s.Advance(t.Context(), 30*time.Minute))
 	same(t, "terminations", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
-	if got := tagsOf(t, id)[roll.TagCause]; got != "ControllerRoleMapped" {
-		t.Errorf("the tag %s is %q", roll.TagCause, got)
-	}
+	expect.Equal(t, tagsOf(t, id)[roll.TagCause], "ControllerRoleMapped", "the tag %s", roll.TagCause)
 	d := s.findings(t, tagsOf(t, id)[roll.TagOrder])
-	if len(d.Findings) != 1 || len(d.Findings[0].Causes) == 0 || !strings.Contains(d.Findings[0].Causes[0].Summary, "f3a91c") {
-		t.Errorf("the evidence is about %+v", d.Findings)
-	}
+	expect.That(t, len(d.Findings) == 1 && len(d.Findings[0].Causes) != 0 && strings.Contains(d.Findings[0].Causes[0].Summary, "f3a91c"), "the evidence is about %+v", d.Findings)
 }
 
 // A missing permission is no verdict. The report says what could not be checked, and the instance is
@@ -276,13 +254,10 @@ func TestWhatMayNotBeReadIsNotChecked(t *testing.T) {
 		}
 	}
 	for _, code := range []string{"NodeRoleNotMapped", "RoleTrustInvalid"} {
-		if !strings.Contains(reasons[code], "iam:GetRole") {
-			t.Errorf("%s is not checked because of %q", code, reasons[code])
-		}
+		expect.That(t, strings.Contains(reasons[code], "iam:GetRole"), "%s is not checked because of %q", code, reasons[code])
 	}
-	if out := s.Output(Inspect); !strings.Contains(out, `"complete":true`) || strings.Contains(out, `"complete":false`) {
-		t.Errorf("the checks were not complete:\n%s", out)
-	}
+	out := s.Output(Inspect)
+	expect.That(t, strings.Contains(out, `"complete":true`) && !strings.Contains(out, `"complete":false`), "the checks were not complete:\n%s", out)
 }
 
 // The node role has an entry of Auto Mode's type with its policy, which is as good as a

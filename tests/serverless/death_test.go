@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
@@ -55,9 +56,8 @@ func told(t *testing.T, file string) []string {
 // dies plays one termination in which the function dies at a call.
 func dies(t *testing.T, name, when string) {
 	t.Run(name+" "+when, func(t *testing.T) {
-		if s := termination(t, name, func(s *Stack) { s.Die[name] = when }); s.Died == 0 {
-			t.Errorf("it never came to that call")
-		}
+		s := termination(t, name, func(s *Stack) { s.Die[name] = when })
+		expect.That(t, s.Died != 0, "it never came to that call")
 	})
 }
 
@@ -83,14 +83,10 @@ func termination(t *testing.T, name string, arm func(*Stack)) *Stack {
 			ordered++
 		}
 	}
-	if ordered == 0 || ordered > 2 {
-		t.Errorf("notices %q, want the order announced, and at most twice where the function died over it", told)
-	}
+	expect.That(t, ordered != 0 && ordered <= 2, "notices %q, want the order announced, and at most twice where the function died over it", told)
 	open, err := s.open(t.Context())
 	must.Succeed(t, err)
-	if open != 0 {
-		t.Errorf("%d acts without outcome in the ledger", open)
-	}
+	expect.That(t, open == 0, "%d acts without outcome in the ledger", open)
 	return s
 }
 
@@ -119,9 +115,7 @@ func TestRemediateMayDieOverEachActOfALadder(t *testing.T) {
 				at[act] = append(at[act], n+1)
 			}
 		}
-		if writes < 2 {
-			t.Fatalf("%s records no intent: %q", act, calls)
-		}
+		must.That(t, writes >= 2, "%s records no intent: %q", act, calls)
 		most = max(most, len(calls))
 	}
 	for n := 1; n <= most; n++ {
@@ -140,9 +134,7 @@ func TestRemediateMayDieOverEachActOfALadder(t *testing.T) {
 					s.Die[act] = fmt.Sprint("after:", n)
 				}
 			})
-			if s.Died != len(over) {
-				t.Errorf("it died %d times, want it over %q", s.Died, over)
-			}
+			expect.That(t, s.Died == len(over), "it died %d times, want it over %q", s.Died, over)
 		})
 	}
 }
@@ -166,18 +158,15 @@ func ladder(t *testing.T, arm func(*Stack)) *Stack {
 	}
 	same(t, "terminations", acts(t, "TerminateInstances", "RebootInstances"), []string{"TerminateInstances " + id})
 	same(t, "in the cluster", changes(t), []string{"patch nodes " + id, "create pods/eviction web-1", "create pods/eviction web-2"})
-	if last, first := lastChange(t), firstAct(t, "TerminateInstances"); !last.Before(first) {
-		t.Errorf("terminated at %s, before the last change in the cluster at %s", first, last)
-	}
+	last, first := lastChange(t), firstAct(t, "TerminateInstances")
+	expect.That(t, last.Before(first), "terminated at %s, before the last change in the cluster at %s", first, last)
 	must.Succeed(t, bed.DeleteNode(t.Context(), id))
 	s.Step = 6 * time.Minute
 	must.Succeed(t, s.Advance(t.Context(), 18*time.Minute))
 	same(t, "terminations in the end", acts(t, "TerminateInstances", "RebootInstances"), []string{"TerminateInstances " + id})
 	open, err := s.open(t.Context())
 	must.Succeed(t, err)
-	if open != 0 {
-		t.Errorf("%d acts without outcome in the ledger", open)
-	}
+	expect.That(t, open == 0, "%d acts without outcome in the ledger", open)
 	return s
 }
 

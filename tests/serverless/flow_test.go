@@ -12,6 +12,7 @@ import (
 
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/report"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
@@ -26,9 +27,7 @@ func TestFromLaunchToTerminationByEventsAlone(t *testing.T) {
 	must.Succeed(t, s.Settle(t.Context()))
 	scheduled, err := s.Schedules(t.Context())
 	must.Succeed(t, err)
-	if len(scheduled) != 2 {
-		t.Fatalf("schedules %q, want the minutes of warning and deadline", scheduled)
-	}
+	must.That(t, len(scheduled) == 2, "schedules %q, want the minutes of warning and deadline", scheduled)
 
 	must.Succeed(t, s.Advance(t.Context(), 4*time.Minute))
 	same(t, "before the warning", acts(t, "CreateTags", "TerminateInstances"), nil)
@@ -59,14 +58,10 @@ func oneThread(t *testing.T, s *Stack, times int) {
 	for _, n := range all {
 		var m report.ChatMessage
 		must.Succeed(t, json.Unmarshal([]byte(n.Message), &m))
-		if m.Version != "1.0" || m.Source != "custom" || m.Content.Title == "" || n.Attributes["cluster"] == "" {
-			t.Errorf("a chat is told %s", n.Message)
-		}
+		expect.That(t, m.Version == "1.0" && m.Source == "custom" && m.Content.Title != "" && n.Attributes["cluster"] != "", "a chat is told %s", n.Message)
 		threads[m.Metadata.ThreadID]++
 	}
-	if len(threads) != 1 || len(all) != times {
-		t.Errorf("%d messages in the threads %v, want %d in one", len(all), threads, times)
-	}
+	expect.That(t, len(threads) == 1 && len(all) == times, "%d messages in the threads %v, want %d in one", len(all), threads, times)
 }
 
 // A node that is not ready is cordoned, drained as far as a disruption budget allows, and
@@ -191,14 +186,10 @@ func TestASpotInterruptionIsSaid(t *testing.T) {
 	must.Succeed(t, s.Advance(t.Context(), 20*time.Minute))
 	all, err := s.Notices(t.Context())
 	must.Succeed(t, err)
-	if len(all) != 1 {
-		t.Fatalf("%d notices, want that it is over: %+v", len(all), all)
-	}
+	must.That(t, len(all) == 1, "%d notices, want that it is over: %+v", len(all), all)
 	var d report.NoticeDocument
 	must.Succeed(t, json.Unmarshal([]byte(all[0].Message), &d))
-	if len(d.Ended) != 1 || d.Ended[0].Instance != id || d.Ended[0].How != "gone" || d.Ended[0].Spot != "interruption" {
-		t.Errorf("%+v", d.Ended)
-	}
+	expect.That(t, len(d.Ended) == 1 && d.Ended[0].Instance == id && d.Ended[0].How == "gone" && d.Ended[0].Spot == "interruption", "%+v", d.Ended)
 }
 
 func TestTheSweepIsTheNetUnderTheEvents(t *testing.T) {
@@ -252,9 +243,7 @@ func TestWhatIsNoEventIsDroppedAndTheRestOfTheBatchIsServed(t *testing.T) {
 	must.Succeed(t, s.Advance(t.Context(), 7*time.Minute))
 	same(t, "warned all the same", acts(t, "CreateTags"), []string{"CreateTags " + id})
 	for _, l := range s.Log {
-		if strings.HasPrefix(l, "dead letter") {
-			t.Errorf("a malformed message was retried to death: %s", l)
-		}
+		expect.That(t, !strings.HasPrefix(l, "dead letter"), "a malformed message was retried to death: %s", l)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	corev1 "k8s.io/api/core/v1"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/template"
 	"rollcall/tests/testbed"
@@ -104,9 +105,7 @@ func watch(t *testing.T, s *Stack) {
 				t.Errorf("%s wrote %s", name, fault)
 			}
 		}
-		if err := remember(context.Background()); err != nil {
-			t.Error(err)
-		}
+		expect.Succeed(t, remember(context.Background()))
 		if t.Failed() {
 			for _, l := range s.Log {
 				t.Log(l)
@@ -120,9 +119,8 @@ func watch(t *testing.T, s *Stack) {
 				}
 			}
 		}
-		if unexpected, err := bed.Unexpected(context.Background()); err != nil || len(unexpected) > 0 {
-			t.Errorf("the emulator gave answers that AWS would not give: %+v, %v", unexpected, err)
-		}
+		unexpected, err := bed.Unexpected(context.Background())
+		expect.That(t, err == nil && len(unexpected) == 0, "the emulator gave answers that AWS would not give: %+v, %v", unexpected, err)
 	})
 }
 
@@ -235,9 +233,7 @@ func notices(t *testing.T, s *Stack) (out []string) {
 	all, err := s.Notices(t.Context())
 	must.Succeed(t, err)
 	for _, n := range all {
-		if n.Attributes["release"] != "development" {
-			t.Errorf("a notice names the release %q", n.Attributes["release"])
-		}
+		expect.Equal(t, n.Attributes["release"], "development", "a notice names the release")
 		out = append(out, n.Attributes["severity"]+" "+n.Attributes["action"])
 	}
 	return out
@@ -245,7 +241,5 @@ func notices(t *testing.T, s *Stack) (out []string) {
 
 func same(t *testing.T, what string, got, want []string) {
 	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Errorf("%s: got %q, want %q", what, got, want)
-	}
+	expect.List(t, got, want, "%s", what)
 }

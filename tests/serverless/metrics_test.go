@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rollcall/tests/harness/emftest"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -22,9 +23,8 @@ func (s *Stack) measured(t *testing.T, name string) *emftest.Writer {
 		if err := json.Unmarshal([]byte(line), &object); err != nil || object["_aws"] == nil && (object["msg"] == nil || object["function"] != name) {
 			t.Errorf("%s wrote %q: %v", name, line, err)
 		}
-		if _, err := w.Write([]byte(line)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := w.Write([]byte(line))
+		expect.That(t, err == nil, "%s: %v", name, err)
 	}
 	return w
 }
@@ -45,21 +45,17 @@ func TestTheFunctionsCountWhatTheySend(t *testing.T) {
 		w, all := s.measured(t, name), 0.0
 		for service := range strings.FieldsSeq(services) {
 			n := w.Sum("APICalls", "Service", service)
-			if n == 0 {
-				t.Errorf("%s counts nothing for %s", name, service)
-			}
+			expect.That(t, n != 0, "%s counts nothing for %s", name, service)
 			all += n
 		}
-		if sum := w.Sum("APICalls"); sum < all {
-			t.Errorf("%s counts %v in all, and %v by service", name, sum, all)
-		}
+		sum := w.Sum("APICalls")
+		expect.That(t, sum >= all, "%s counts %v in all, and %v by service", name, sum, all)
 	}
 	if w := s.measured(t, Remediate); w.Sum("ActionsTaken", "Action", "terminate") != 1 || w.Sum("ActionsTaken") != 1 {
 		t.Errorf("%+v", w.Data)
 	}
-	if w := s.measured(t, Inspect); w.Sum("FindingsOpened", "Kind", "Unregistered") != 1 || w.Sum("ChecksCompleted", "Cluster", "demo") == 0 || w.Sum("NoticesSent") == 0 {
-		t.Errorf("%+v", w.Data)
-	}
+	w := s.measured(t, Inspect)
+	expect.That(t, w.Sum("FindingsOpened", "Kind", "Unregistered") == 1 && w.Sum("ChecksCompleted", "Cluster", "demo") != 0 && w.Sum("NoticesSent") != 0, "%+v", w.Data)
 }
 
 // A function without its variables ends with one line, by which the queries know it.
@@ -68,9 +64,7 @@ func TestAFunctionThatCannotStartSaysWhichItIs(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), filepath.Join(binaries, name))
 		cmd.Env = []string{"ROLLCALL_TEST_CLOCK=" + filepath.Join(t.TempDir(), "clock")}
 		out, err := cmd.CombinedOutput()
-		if err == nil || strings.Count(string(out), "\n") != 1 || !strings.Contains(string(out), `"msg":"cannot start","function":"`+name+`"`) {
-			t.Errorf("%s: %v\n%s", name, err, out)
-		}
+		expect.That(t, err != nil && strings.Count(string(out), "\n") == 1 && strings.Contains(string(out), `"msg":"cannot start","function":"`+name+`"`), "%s: %v\n%s", name, err, out)
 		for _, fault := range illegible(name, string(out)) {
 			t.Error(fault)
 		}

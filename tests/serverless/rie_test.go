@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
@@ -37,9 +38,7 @@ func TestFromLaunchToTerminationInLambdasEmulator(t *testing.T) {
 	same(t, "acts", acts(t, "CreateTags", "TerminateInstances"), []string{"CreateTags " + id, "CreateTags " + id, "TerminateInstances " + id})
 	same(t, "notices", notices(t, s), []string{"warning none", "critical terminate", "info terminated"})
 	for name, f := range s.functions {
-		if !strings.Contains(f.output.all(), `"msg":"started"`) {
-			t.Errorf("%s did not run in the emulator", name)
-		}
+		expect.That(t, strings.Contains(f.output.all(), `"msg":"started"`), "%s did not run in the emulator", name)
 	}
 	// What it cannot read fails by the answer that the service takes for an error.
 	if out, err := s.functions[Inspect].invoke(t.Context(), "no batch"); err == nil {

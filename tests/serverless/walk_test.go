@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/functions/local/command"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 	"rollcall/tests/testbed"
 )
@@ -65,9 +66,8 @@ func TestFromNothingToRemediateAndBackToNothing(t *testing.T) {
 	serve(t, sick, 0) // so that it stays cordoned
 	must.Succeed(t, s.Advance(t.Context(), 28*time.Minute))
 	same(t, "what began in mode remediate", acts(t, "RebootInstances", "TerminateInstances"), []string{"TerminateInstances " + first})
-	if got := changes(t); !slices.Contains(got, "patch nodes "+sick) {
-		t.Errorf("in the cluster: %q", got)
-	}
+	got := changes(t)
+	expect.That(t, slices.Contains(got, "patch nodes "+sick), "in the cluster: %q", got)
 	_, err = bed.JoinNode(t.Context(), testbed.NodeSpec{InstanceID: s.launch(t), Ready: corev1.ConditionTrue, ReadySince: s.Now(), Created: s.Now()}) // in its place
 	must.Succeed(t, err)
 
@@ -75,9 +75,8 @@ func TestFromNothingToRemediateAndBackToNothing(t *testing.T) {
 	second := s.launch(t)
 	must.Succeed(t, s.Advance(t.Context(), 20*time.Minute))
 	same(t, "stopped", acts(t, "RebootInstances", "TerminateInstances"), []string{"TerminateInstances " + first})
-	if out := s.functions[Inspect].output.all(); !strings.Contains(out, `"Stopped":`) {
-		t.Errorf("nothing is held for the stop:\n%s", out)
-	}
+	out := s.functions[Inspect].output.all()
+	expect.That(t, strings.Contains(out, `"Stopped":`), "nothing is held for the stop:\n%s", out)
 	person(t, s, command.ExitOK, "resume", "--stack", "rollcall")
 	must.Succeed(t, s.Advance(t.Context(), 10*time.Minute))
 	same(t, "resumed", acts(t, "RebootInstances", "TerminateInstances"), []string{"TerminateInstances " + first, "TerminateInstances " + second})
@@ -86,9 +85,7 @@ func TestFromNothingToRemediateAndBackToNothing(t *testing.T) {
 	person(t, s, command.ExitOK, "stop", "--stack", "rollcall")
 	outside := outsideOfTheStack(added(before, holdings(t)))
 	for _, kind := range []string{"tag", "cordon", "annotation", "access entry", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"} {
-		if !slices.ContainsFunc(outside, func(one string) bool { return strings.HasPrefix(one, kind+" ") }) {
-			t.Errorf("no %s is left to be removed: %q", kind, outside)
-		}
+		expect.That(t, slices.ContainsFunc(outside, func(one string) bool { return strings.HasPrefix(one, kind+" ") }), "no %s is left to be removed: %q", kind, outside)
 	}
 	list := person(t, s, command.ExitFindings, "uninstall", "--stack", "rollcall")
 	for _, one := range outside {
@@ -96,9 +93,7 @@ func TestFromNothingToRemediateAndBackToNothing(t *testing.T) {
 		if kind, of, _ := strings.Cut(one, " "); kind == "annotation" {
 			name, _, _ = strings.Cut(of, " ") // it goes with the cordon of its node
 		}
-		if !strings.Contains(list, name) {
-			t.Errorf("%s is not listed:\n%s", one, list)
-		}
+		expect.That(t, strings.Contains(list, name), "%s is not listed:\n%s", one, list)
 	}
 	same(t, "after the list", outsideOfTheStack(added(before, holdings(t))), outside)
 	person(t, s, command.ExitOK, "uninstall", "--stack", "rollcall", "--yes")
@@ -112,9 +107,8 @@ func TestFromNothingToRemediateAndBackToNothing(t *testing.T) {
 	kept := []string{"bucket " + s.Evidence, "parameter /rollcall/policy", "table " + s.Table}
 	same(t, "what outlives the stack", added(before, holdings(t)), kept)
 	for _, one := range kept {
-		if _, name, _ := strings.Cut(one, " "); !strings.Contains(end, name) {
-			t.Errorf("nobody tells how to delete the %s:\n%s", one, end)
-		}
+		_, name, _ := strings.Cut(one, " ")
+		expect.That(t, strings.Contains(end, name), "nobody tells how to delete the %s:\n%s", one, end)
 	}
 	must.Succeed(t, s.Discard(t.Context()))
 	same(t, "in the end", holdings(t), before)

@@ -34,9 +34,7 @@ func TestSAMBuildsFourFunctions(t *testing.T) {
 		expect.Succeed(t, binary.Close())
 		info, err := exec.CommandContext(t.Context(), "go", "version", "-m", bootstrap).CombinedOutput()
 		must.That(t, err == nil, "%v\n%s", err, info)
-		if !strings.Contains(string(info), "path\trollcall/functions/"+folder+"\n") {
-			t.Errorf("%s was built of another folder than functions/%s:\n%s", id, folder, info)
-		}
+		expect.That(t, strings.Contains(string(info), "path\trollcall/functions/"+folder+"\n"), "%s was built of another folder than functions/%s:\n%s", id, folder, info)
 		for _, setting := range []string{"-tags=lambda.norpc\n", "-trimpath=true\n", "CGO_ENABLED=0\n"} {
 			expect.That(t, strings.Contains(string(info), "build\t"+setting), "%s was built without %s", id, setting)
 		}

@@ -55,9 +55,7 @@ func TestCheckovFindsNothingUnexplained(t *testing.T) {
 	broken := map[string]bool{}
 	for _, f := range found.Results.FailedChecks {
 		broken[f.ID] = true
-		if !slices.ContainsFunc(explained, func(e []string) bool { return e[1] == f.ID }) {
-			t.Errorf("%s %s: %s breaks %s (%s)", f.File, f.Resource, f.Resource, f.ID, f.Name)
-		}
+		expect.That(t, slices.ContainsFunc(explained, func(e []string) bool { return e[1] == f.ID }), "%s %s: %s breaks %s (%s)", f.File, f.Resource, f.Resource, f.ID, f.Name)
 	}
 	for _, e := range explained {
 		expect.That(t, broken[e[1]], "no template breaks %s any more: take it out of checkov.yaml", e[1])

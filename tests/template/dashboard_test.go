@@ -183,12 +183,10 @@ func readDashboard(t *testing.T) (d dashboard) {
 	t.Helper()
 	p := whole(t).Resources["Dashboard"].Properties
 	body, _ := p["DashboardBody"].(string)
-	if err := strictly([]byte(body), &d); err != nil {
-		t.Fatalf("%v\n%s", err, body)
-	}
-	if name := fmt.Sprint(p["DashboardName"]); name != "rollcall-rollcall-eu-west-1" {
-		t.Errorf("it is named %s: dashboards of two regions share their names", name)
-	}
+	err := strictly([]byte(body), &d)
+	must.That(t, err == nil, "%v\n%s", err, body)
+	name := fmt.Sprint(p["DashboardName"])
+	expect.That(t, name == "rollcall-rollcall-eu-west-1", "it is named %s: dashboards of two regions share their names", name)
 	return d
 }
 
@@ -197,9 +195,8 @@ func TestTheDashboardIsReadableInEveryMode(t *testing.T) {
 	for _, mode := range modes {
 		body, _ := read(t, "Mode", mode).Resources["Dashboard"].Properties["DashboardBody"].(string)
 		var d dashboard
-		if err := strictly([]byte(body), &d); err != nil || len(d.Widgets) != len(readDashboard(t).Widgets) {
-			t.Errorf("mode %s: %d widgets, %v", mode, len(d.Widgets), err)
-		}
+		err := strictly([]byte(body), &d)
+		expect.That(t, err == nil && len(d.Widgets) == len(readDashboard(t).Widgets), "mode %s: %d widgets, %v", mode, len(d.Widgets), err)
 		expect.Equal(t, strings.Contains(body, "RemediateFunction"), mode == "remediate", "mode %s shows the function that acts", mode)
 	}
 }
@@ -218,9 +215,8 @@ func TestTheDashboardHasItsPlacesOnTheGrid(t *testing.T) {
 		}
 		for x := *w.X; x < *w.X+w.Width; x++ {
 			for y := *w.Y; y < *w.Y+w.Height; y++ {
-				if other, ok := taken[[2]int{x, y}]; ok {
-					t.Fatalf("%s covers %s", name, other)
-				}
+				other, ok := taken[[2]int{x, y}]
+				must.That(t, !ok, "%s covers %s", name, other)
 				taken[[2]int{x, y}] = name
 			}
 		}
@@ -340,8 +336,7 @@ func TestWhatIsNoWidgetIsFound(t *testing.T) {
 		"a dimension AWS lacks":  {namespace: "AWS/Lambda", name: "Errors", dimensions: []string{"Function"}, statistic: "Sum"},
 		"AWS without dimensions": {namespace: "AWS/SQS", name: "ApproximateNumberOfMessagesVisible", statistic: "Maximum"},
 	} {
-		if err := readable(m.namespace, m.name, m.dimensions, m.statistic); err == nil {
-			t.Errorf("%s passes", name)
-		}
+		err := readable(m.namespace, m.name, m.dimensions, m.statistic)
+		expect.That(t, err != nil, "%s passes", name)
 	}
 }

@@ -37,9 +37,8 @@ type lifecycle struct {
 // evidence returns the evidence bucket, which is the only bucket.
 func evidence(t *testing.T, tmpl *Template) bucket {
 	t.Helper()
-	if ids := tmpl.ofType("AWS::S3::Bucket"); !slices.Equal(ids, []string{"EvidenceBucket"}) {
-		t.Fatalf("buckets %v", ids)
-	}
+	ids := tmpl.ofType("AWS::S3::Bucket")
+	must.That(t, slices.Equal(ids, []string{"EvidenceBucket"}), "buckets %v", ids)
 	var b bucket
 	must.Succeed(t, tmpl.properties("EvidenceBucket", &b))
 	return b
@@ -48,17 +47,13 @@ func evidence(t *testing.T, tmpl *Template) bucket {
 func TestEvidenceIsEncryptedVersionedAndPrivate(t *testing.T) {
 	b := evidence(t, read(t))
 	encryption := b.BucketEncryption.ServerSideEncryptionConfiguration
-	if len(encryption) != 1 || encryption[0].ServerSideEncryptionByDefault.SSEAlgorithm != "aws:kms" || !encryption[0].BucketKeyEnabled {
-		t.Errorf("encryption %+v", encryption)
-	}
+	expect.That(t, len(encryption) == 1 && encryption[0].ServerSideEncryptionByDefault.SSEAlgorithm == "aws:kms" && encryption[0].BucketKeyEnabled, "encryption %+v", encryption)
 	// See TestOneKeyEncryptsEverything for a key of one's own.
-	if key := encryption[0].ServerSideEncryptionByDefault.KMSMasterKeyID; key != "" {
-		t.Errorf("it is encrypted with %s, which nobody asked for", key)
-	}
+	key := encryption[0].ServerSideEncryptionByDefault.KMSMasterKeyID
+	expect.That(t, key == "", "it is encrypted with %s, which nobody asked for", key)
 	expect.That(t, b.VersioningConfiguration.Status == "Enabled", "versioning %q", b.VersioningConfiguration.Status)
-	if rules := b.OwnershipControls.Rules; len(rules) != 1 || rules[0].ObjectOwnership != "BucketOwnerEnforced" {
-		t.Errorf("objects belong to %+v", rules)
-	}
+	rules := b.OwnershipControls.Rules
+	expect.That(t, len(rules) == 1 && rules[0].ObjectOwnership == "BucketOwnerEnforced", "objects belong to %+v", rules)
 	want := map[string]bool{"BlockPublicAcls": true, "BlockPublicPolicy": true, "IgnorePublicAcls": true, "RestrictPublicBuckets": true}
 	expect.Same(t, b.PublicAccessBlockConfiguration, want, "public access")
 	// With a fixed name a new stack would collide with the bucket that the last stack left.
@@ -82,9 +77,8 @@ func TestEvidenceGoesByItsAgeAndNotWithTheStack(t *testing.T) {
 
 func TestEvidenceTravelsEncryptedAndNobodyElseIsLetIn(t *testing.T) {
 	tmpl := read(t)
-	if ids := tmpl.ofType("AWS::S3::BucketPolicy"); len(ids) != 1 || tmpl.Resources[ids[0]].Properties["Bucket"] != "${EvidenceBucket}" {
-		t.Fatalf("bucket policies %v", ids)
-	}
+	ids := tmpl.ofType("AWS::S3::BucketPolicy")
+	must.That(t, len(ids) == 1 && tmpl.Resources[ids[0]].Properties["Bucket"] == "${EvidenceBucket}", "bucket policies %v", ids)
 	got, err := tmpl.Statements("EvidenceBucketPolicy", "PolicyDocument")
 	must.Succeed(t, err)
 	want := []Statement{{

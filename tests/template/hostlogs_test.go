@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rollcall/shared/evidence/hostlog"
 	"rollcall/shared/lambdas/config"
 	"rollcall/tests/harness/expect"
@@ -69,7 +67,5 @@ func TestTheDocumentOfHostLogsIsFixed(t *testing.T) {
 			}},
 		},
 	}
-	if diff := cmp.Diff(want, tmpl.Resources["HostLogsDocument"].Properties); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Same(t, tmpl.Resources["HostLogsDocument"].Properties, want, "-want +got")
 }

@@ -105,9 +105,8 @@ func TestGrantPrintsWhatAppliesToTheClusterAndChangesNothing(t *testing.T) {
 		t.Errorf("without any cluster: %v\n%s", err, out)
 	}
 	for _, bad := range []string{"CLUSTER=a b", "CLUSTER=-x", "CLUSTER=$$(id)"} {
-		if out, calls, err := grant(t, "eu-west-1", "API", role, bad); err == nil || calls != "" {
-			t.Errorf("%s: %v\n%s%s", bad, err, out, calls)
-		}
+		out, calls, err := grant(t, "eu-west-1", "API", role, bad)
+		expect.That(t, err != nil && calls == "", "%s: %v\n%s%s", bad, err, out, calls)
 	}
 	if out, _, err := grant(t, "a; id", "API", role, "CLUSTER=demo"); err == nil {
 		t.Errorf("a region that is none passes:\n%s", out)

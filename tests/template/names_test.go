@@ -152,9 +152,8 @@ func TestKeysAreUsedByTheSameServicesInEveryPartition(t *testing.T) {
 			got[m[1]] = true
 		}
 	}
-	if want := map[string]bool{"sns.cn-north-1.amazonaws.com": true, "ssm.cn-north-1.amazonaws.com": true}; !maps.Equal(got, want) {
-		t.Errorf("keys are used by way of %v, want %v", got, want)
-	}
+	want := map[string]bool{"sns.cn-north-1.amazonaws.com": true, "ssm.cn-north-1.amazonaws.com": true}
+	expect.That(t, maps.Equal(got, want), "keys are used by way of %v, want %v", got, want)
 }
 
 // Other partitions have other ARNs and hosts. Principals of services are the same everywhere.

@@ -31,9 +31,8 @@ func TestTheStackSetPassesEveryParameterOn(t *testing.T) {
 	deployment, set := parametersOf(t, "template.yaml"), parametersOf(t, "infra/stackset.yaml")
 	own := []string{"TemplateUrl", "OrganizationalUnitIds", "DeployedRegion", "CodeBucket", "CodePrefix", "CallAs", "MaxConcurrentPercentage", "FailureTolerancePercentage"}
 	for name, takes := range deployment {
-		if diff := cmp.Diff(takes, set[name]); diff != "" {
-			t.Errorf("infra/stackset.yaml has another parameter %s (-template.yaml +stackset.yaml):\n%s", name, diff)
-		}
+		diff := cmp.Diff(takes, set[name])
+		expect.That(t, diff == "", "infra/stackset.yaml has another parameter %s (-template.yaml +stackset.yaml):\n%s", name, diff)
 	}
 	for name := range set {
 		if deployment[name] == nil && !slices.Contains(own, name) {
@@ -83,9 +82,7 @@ func TestTheBucketOfAnOrganizationIsReadByNobodyElse(t *testing.T) {
 		{Sid: "TheOrganizationReads", Effect: "Allow", Actions: []string{"s3:GetObject"}, Resources: []string{"arn:PARTITION:s3:::BUCKET/*"}, Principals: map[string][]string{"AWS": {"*"}}, Conditions: map[string]map[string][]string{"StringEquals": {"aws:PrincipalOrgID": {"o-exampleorgid"}}}},
 		{Sid: "NobodyWithoutTLS", Effect: "Deny", Actions: []string{"s3:*"}, Resources: []string{"arn:PARTITION:s3:::BUCKET", "arn:PARTITION:s3:::BUCKET/*"}, Principals: map[string][]string{"AWS": {"*"}}, Conditions: map[string]map[string][]string{"Bool": {"aws:SecureTransport": {"false"}}}},
 	}
-	if diff := cmp.Diff(want, d.Statement); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, d.Statement, want, "d.Statement")
 }
 
 // Neither CloudFormation nor Terraform looks behind an unchanged URL of a template:
@@ -119,9 +116,8 @@ func TestOneStackLetsTheFunctionsIntoEveryCluster(t *testing.T) {
 		must.Succeed(t, json.Unmarshal([]byte(made), &resources))
 	}
 	written["Resources"] = resources
-	if data, err = json.Marshal(written); err != nil {
-		t.Fatal(err)
-	}
+	data, err = json.Marshal(written)
+	must.Succeed(t, err)
 	entry := func(cluster, role, group string) map[string]any {
 		return map[string]any{"ClusterName": cluster, "PrincipalArn": role, "Type": "STANDARD", "KubernetesGroups": []any{group}}
 	}

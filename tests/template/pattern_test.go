@@ -38,9 +38,8 @@ func bodies(t *testing.T, file string) []string {
 	t.Helper()
 	data := must.Read(t, file)
 	var batch struct{ Records []struct{ Body string } }
-	if err := json.Unmarshal(data, &batch); err != nil || len(batch.Records) == 0 {
-		t.Fatalf("%s is no batch: %v", file, err)
-	}
+	err := json.Unmarshal(data, &batch)
+	must.That(t, err == nil && len(batch.Records) != 0, "%s is no batch: %v", file, err)
 	var out []string
 	for _, r := range batch.Records {
 		out = append(out, r.Body)
@@ -83,9 +82,8 @@ func TestTheRuleLetsThroughNothingOfAnotherKind(t *testing.T) {
 				Source     string
 				DetailType string `json:"detail-type"`
 			}
-			if err := json.Unmarshal(events[i], &e); err != nil || e.Source != "aws.ec2" || !strings.Contains(e.DetailType, "State-change") {
-				t.Errorf("the rule lets through %s", events[i])
-			}
+			err := json.Unmarshal(events[i], &e)
+			expect.That(t, err == nil && e.Source == "aws.ec2" && strings.Contains(e.DetailType, "State-change"), "the rule lets through %s", events[i])
 		}
 	}
 	expect.That(t, let != 0 && let != len(events), "of %d events %d are let through", len(events), let)
@@ -113,25 +111,21 @@ func TestTheRuleTellsSourcesAndTypesApart(t *testing.T) {
 
 func TestTheSpotRuleLetsThroughWhatIsAnnounced(t *testing.T) {
 	sample := bodies(t, filepath.Join(root, "events", "statechange-mixed.json"))[5]
-	if s, ignored, err := trigger.ParseEvent([]byte(sample), trigger.Home{}); err != nil || ignored != "" || s.Spot == "" {
-		t.Errorf("the function makes of the sample %+v, %v, %v", s, ignored, err)
-	}
+	s, ignored, err := trigger.ParseEvent([]byte(sample), trigger.Home{})
+	expect.That(t, err == nil && ignored == "" && s.Spot != "", "the function makes of the sample %+v, %v, %v", s, ignored, err)
 	as := func(detailType string) json.RawMessage {
 		return json.RawMessage(strings.Replace(sample, trigger.SpotInterruptionDetailType, detailType, 1))
 	}
 	events := []json.RawMessage{json.RawMessage(sample), as(trigger.SpotRebalanceDetailType), as("EC2 Spot Instance Request Fulfillment"), as(trigger.StateChangeDetailType)}
 	for i, got := range matches(t, "SpotEvents", events) {
-		if want := i < 2; got != want {
-			t.Errorf("event %d is let through: %v, want %v", i+1, got, want)
-		}
+		expect.Equal(t, got, i < 2, "event %d is let through", i+1)
 	}
 }
 
 func TestTheHealthRuleLetsThroughWhatIsAboutEC2(t *testing.T) {
 	sample := bodies(t, filepath.Join(root, "events", "health-scheduled.json"))[0]
-	if h, ignored, err := trigger.ParseEvent([]byte(sample), trigger.Home{}); err != nil || ignored != "" || len(h.Instances) != 2 {
-		t.Errorf("the function makes of the sample %+v, %v, %v", h, ignored, err)
-	}
+	h, ignored, err := trigger.ParseEvent([]byte(sample), trigger.Home{})
+	expect.That(t, err == nil && ignored == "" && len(h.Instances) == 2, "the function makes of the sample %+v, %v, %v", h, ignored, err)
 	var events []json.RawMessage
 	want := []bool{true, false, false, false}
 	for _, body := range []string{

@@ -164,9 +164,8 @@ func TestTheQueriesAskForWhatIsLogged(t *testing.T) {
 	expect.That(t, len(all) >= 8, "%d queries", len(all))
 	page := text(t, "infra", "TROUBLESHOOTING.md")
 	for name, q := range all {
-		if err := insights(t, q.QueryString); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := insights(t, q.QueryString)
+		expect.That(t, err == nil, "%s: %v", name, err)
 		expect.That(t, strings.Contains(page, "`"+name+"`"), "no page tells of the query %s", name)
 		// A query that is run unedited must find nothing, rather than another instance.
 		if strings.Contains(q.QueryString, `instance = "`) != strings.HasPrefix(q.QueryString, "# Put the id of the instance") {
@@ -190,8 +189,7 @@ func TestAQueryThatIsNoneIsFound(t *testing.T) {
 		"no such metric":       "filter ispresent(APICall)",
 		"an alias before time": "filter msg = \"checked\"\n| sort slowest\n| stats max(took) as slowest by cluster",
 	} {
-		if err := insights(t, text); err == nil {
-			t.Errorf("%s passes", name)
-		}
+		err := insights(t, text)
+		expect.That(t, err != nil, "%s passes", name)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
 	"rollcall/shared/kube"
@@ -262,9 +261,7 @@ func TestWhatTheGroupsMayDoInACluster(t *testing.T) {
 			got[group] = append(got[group], p.String())
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, got, want, "got")
 }
 
 // Every request is granted to the role that makes it, and every grant is used by some
@@ -323,7 +320,6 @@ func TestEveryQuestionIsTried(t *testing.T) {
 		}
 	}
 	slices.Sort(made)
-	if tried := slices.Sorted(maps.Keys(questions)); !slices.Equal(made, tried) {
-		t.Errorf("shared/kube makes the questions %v, tried are %v", made, tried)
-	}
+	tried := slices.Sorted(maps.Keys(questions))
+	expect.That(t, slices.Equal(made, tried), "shared/kube makes the questions %v, tried are %v", made, tried)
 }

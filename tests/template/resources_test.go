@@ -20,6 +20,7 @@ import (
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/ledger"
 	"rollcall/tests/cost"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -53,20 +54,12 @@ func queues(t *testing.T, tmpl *Template) map[string]queue {
 
 func TestEveryQueueIsEncryptedAndHasADeadLetterQueueOrIsOne(t *testing.T) {
 	all := queues(t, whole(t))
-	if len(all) != 7 {
-		t.Errorf("%d queues", len(all))
-	}
+	expect.That(t, len(all) == 7, "%d queues", len(all))
 	for arn, q := range all {
-		if !q.SqsManagedSseEnabled {
-			t.Errorf("%s is not encrypted", arn)
-		}
-		if q.FifoQueue != strings.HasSuffix(q.QueueName, ".fifo") {
-			t.Errorf("%s is named %s", arn, q.QueueName)
-		}
+		expect.That(t, q.SqsManagedSseEnabled, "%s is not encrypted", arn)
+		expect.That(t, q.FifoQueue == strings.HasSuffix(q.QueueName, ".fifo"), "%s is named %s", arn, q.QueueName)
 		if q.RedrivePolicy == nil {
-			if q.RedriveAllowPolicy == nil {
-				t.Errorf("%s has no dead-letter queue and is none", arn)
-			}
+			expect.That(t, q.RedriveAllowPolicy != nil, "%s has no dead-letter queue and is none", arn)
 			continue
 		}
 		dead, ok := all[q.RedrivePolicy.DeadLetterTargetArn]
@@ -78,23 +71,13 @@ func TestEveryQueueIsEncryptedAndHasADeadLetterQueueOrIsOne(t *testing.T) {
 		if dead.RedriveAllowPolicy.RedrivePermission != "byQueue" || !slices.Equal(dead.RedriveAllowPolicy.SourceQueueArns, []string{own}) {
 			t.Errorf("the dead letters of %s are taken from %+v", own, dead.RedriveAllowPolicy)
 		}
-		if dead.FifoQueue != q.FifoQueue {
-			t.Errorf("of %s and its dead-letter queue one is FIFO and one is not", arn)
-		}
-		if dead.MessageRetentionPeriod <= q.MessageRetentionPeriod {
-			t.Errorf("%s keeps messages for longer than its dead-letter queue, which counts from their first day", arn)
-		}
-		if q.RedrivePolicy.MaxReceiveCount < 2 {
-			t.Errorf("%s gives up at the first attempt", arn)
-		}
+		expect.That(t, dead.FifoQueue == q.FifoQueue, "of %s and its dead-letter queue one is FIFO and one is not", arn)
+		expect.That(t, dead.MessageRetentionPeriod > q.MessageRetentionPeriod, "%s keeps messages for longer than its dead-letter queue, which counts from their first day", arn)
+		expect.That(t, q.RedrivePolicy.MaxReceiveCount >= 2, "%s gives up at the first attempt", arn)
 	}
 	checks := all["${ChecksQueue.Arn}"]
-	if !checks.FifoQueue || !checks.ContentBasedDeduplication || checks.RedrivePolicy.MaxReceiveCount != 2 {
-		t.Errorf("the queue of checks: %+v", checks)
-	}
-	if !all["${OrdersQueue.Arn}"].FifoQueue {
-		t.Error("orders of one cluster are not kept apart")
-	}
+	expect.That(t, checks.FifoQueue && checks.ContentBasedDeduplication && checks.RedrivePolicy.MaxReceiveCount == 2, "the queue of checks: %+v", checks)
+	expect.That(t, all["${OrdersQueue.Arn}"].FifoQueue, "orders of one cluster are not kept apart")
 }
 
 func TestAMessageIsHiddenForAsLongAsItsFunctionWorks(t *testing.T) {
@@ -107,15 +90,11 @@ func TestAMessageIsHiddenForAsLongAsItsFunctionWorks(t *testing.T) {
 		if q.FifoQueue { // the other messages of a cluster wait for a crashed one
 			least, most = f.Timeout+1, f.Timeout+60
 		}
-		if q.VisibilityTimeout < least || q.VisibilityTimeout > most {
-			t.Errorf("%s: its messages are hidden for %d s, want %d to %d", folder, q.VisibilityTimeout, least, most)
-		}
+		expect.That(t, q.VisibilityTimeout >= least && q.VisibilityTimeout <= most, "%s: its messages are hidden for %d s, want %d to %d", folder, q.VisibilityTimeout, least, most)
 		if q.FifoQueue && (f.Source.BatchSize != 1 || f.Source.WindowSeconds != 0) {
 			t.Errorf("%s takes %+v", folder, f.Source)
 		}
-		if !f.Source.ReportsFailures {
-			t.Errorf("%s: the messages that it says have failed would be deleted", folder)
-		}
+		expect.That(t, f.Source.ReportsFailures, "%s: the messages that it says have failed would be deleted", folder)
 	}
 }
 
@@ -128,12 +107,9 @@ func TestABurstFitsIntoTheBatches(t *testing.T) {
 	callsPerBatch := (s.BatchSize + perCall - 1) / perCall
 	full := (events + s.BatchSize - 1) / s.BatchSize
 	begun := pollers * 60 / s.WindowSeconds
-	if calls := (full + begun) * callsPerBatch; calls > most {
-		t.Errorf("up to %d calls for %+v", calls, s)
-	}
-	if s.WindowSeconds > 30 {
-		t.Error("a warning must not wait for its batch")
-	}
+	calls := (full + begun) * callsPerBatch
+	expect.That(t, calls <= most, "up to %d calls for %+v", calls, s)
+	expect.That(t, s.WindowSeconds <= 30, "a warning must not wait for its batch")
 }
 
 func TestOnlyTheRulesMaySendEvents(t *testing.T) {
@@ -146,9 +122,7 @@ func TestOnlyTheRulesMaySendEvents(t *testing.T) {
 		Principals: map[string][]string{"Service": {"events.amazonaws.com"}},
 		Conditions: map[string]map[string][]string{"ArnEquals": {"aws:SourceArn": {"${StateChanges.Arn}", "${HealthEvents.Arn}", "${SpotEvents.Arn}"}}},
 	}}
-	if diff := cmp.Diff(want, statements); diff != "" {
-		t.Errorf("queue policy (-want +got):\n%s", diff)
-	}
+	expect.Same(t, statements, want, "queue policy")
 	for _, id := range Rules() {
 		var rule struct {
 			Targets []struct {
@@ -165,17 +139,14 @@ func TestOnlyTheRulesMaySendEvents(t *testing.T) {
 
 func TestTheLedgerIsKeptEncryptedAndOutlivesTheStack(t *testing.T) {
 	tmpl := read(t)
-	if ids := tmpl.ofType("AWS::DynamoDB::Table"); !slices.Equal(ids, []string{"Ledger"}) {
-		t.Fatalf("tables %v", ids)
-	}
+	ids := tmpl.ofType("AWS::DynamoDB::Table")
+	must.That(t, slices.Equal(ids, []string{"Ledger"}), "tables %v", ids)
 	want := `{"AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"S"}],` +
 		`"BillingMode":"PAY_PER_REQUEST","DeletionProtectionEnabled":false,"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}],` +
 		`"PointInTimeRecoverySpecification":{"PointInTimeRecoveryEnabled":true},"SSESpecification":{"SSEEnabled":true},"TimeToLiveSpecification":{"AttributeName":"expires","Enabled":true}}`
 	got, err := json.Marshal(tmpl.Resources["Ledger"].Properties)
 	must.Succeed(t, err)
-	if string(got) != want {
-		t.Errorf("the table is %s, want %s", got, want)
-	}
+	expect.That(t, string(got) == want, "the table is %s, want %s", got, want)
 	outlives(t, tmpl, "Ledger")
 }
 
@@ -183,39 +154,31 @@ func TestTheLedgerIsKeptEncryptedAndOutlivesTheStack(t *testing.T) {
 func TestAnEarlierTableAndBucketAreAdopted(t *testing.T) {
 	tmpl := read(t, "Mode", "remediate", "ChatApproval", "true", "ExistingTable", "old-table", "ExistingBucket", "old-bucket")
 	for _, kind := range []string{"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::S3::BucketPolicy"} {
-		if ids := tmpl.ofType(kind); len(ids) > 0 {
-			t.Errorf("it creates %v", ids)
-		}
+		ids := tmpl.ofType(kind)
+		expect.That(t, len(ids) == 0, "it creates %v", ids)
 	}
 	all, err := json.Marshal([]any{tmpl.Resources, tmpl.Outputs})
 	must.Succeed(t, err)
 	for _, ref := range []string{"${Ledger", "${EvidenceBucket"} {
-		if strings.Contains(string(all), ref) {
-			t.Errorf("something refers to %s}, which does not exist", ref)
-		}
+		expect.That(t, !strings.Contains(string(all), ref), "something refers to %s}, which does not exist", ref)
 	}
 	for folder := range Functions {
 		f := function(t, tmpl, folder)
-		if f.Environment[config.Table] != "old-table" {
-			t.Errorf("%s uses the table %q", folder, f.Environment[config.Table])
-		}
+		expect.Equal(t, f.Environment[config.Table], "old-table", "%s uses the table", folder)
 		may := fmt.Sprint(f.Statements)
 		if !strings.Contains(may, "arn:aws:dynamodb:eu-west-1:123456789012:table/old-table") || f.Environment[config.EvidenceBucket] != "" && !strings.Contains(may, "arn:aws:s3:::old-bucket/*") {
 			t.Errorf("%s may only %s", folder, may)
 		}
 	}
-	if tmpl.Outputs["LedgerTableName"] != "old-table" || tmpl.Outputs["EvidenceBucket"] != "old-bucket" {
-		t.Errorf("outputs %v", tmpl.Outputs)
-	}
+	expect.That(t, tmpl.Outputs["LedgerTableName"] == "old-table" && tmpl.Outputs["EvidenceBucket"] == "old-bucket", "outputs %v", tmpl.Outputs)
 }
 
 // With a key of one's own nothing is encrypted with another, and the stack makes none.
 func TestOneKeyEncryptsEverything(t *testing.T) {
 	const key = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 	tmpl := read(t, "Mode", "remediate", "KmsKeyArn", key)
-	if ids := tmpl.ofType("AWS::KMS::Key"); len(ids) > 0 {
-		t.Errorf("it makes the keys %v", ids)
-	}
+	ids := tmpl.ofType("AWS::KMS::Key")
+	expect.That(t, len(ids) == 0, "it makes the keys %v", ids)
 	encrypted := 0
 	for id, r := range tmpl.Resources {
 		var got any
@@ -223,16 +186,14 @@ func TestOneKeyEncryptsEverything(t *testing.T) {
 		case "AWS::Logs::LogGroup":
 			got = r.Properties["KmsKeyId"]
 		case "AWS::SQS::Queue":
-			if got = r.Properties["KmsMasterKeyId"]; r.Properties["SqsManagedSseEnabled"] != nil {
-				t.Errorf("%s has two keys, which SQS refuses", id)
-			}
+			got = r.Properties["KmsMasterKeyId"]
+			expect.That(t, r.Properties["SqsManagedSseEnabled"] == nil, "%s has two keys, which SQS refuses", id)
 		case "AWS::SNS::Topic":
 			got = r.Properties["KmsMasterKeyId"]
 		case "AWS::DynamoDB::Table":
 			s := r.Properties["SSESpecification"].(map[string]any)
-			if got = s["KMSMasterKeyId"]; s["SSEType"] != "KMS" || s["SSEEnabled"] != true {
-				t.Errorf("%s: %v", id, s)
-			}
+			got = s["KMSMasterKeyId"]
+			expect.That(t, s["SSEType"] == "KMS" && s["SSEEnabled"] == true, "%s: %v", id, s)
 		case "AWS::S3::Bucket":
 			got = evidence(t, tmpl).BucketEncryption.ServerSideEncryptionConfiguration[0].ServerSideEncryptionByDefault.KMSMasterKeyID
 		default:
@@ -242,9 +203,7 @@ func TestOneKeyEncryptsEverything(t *testing.T) {
 			t.Errorf("%s is encrypted with %v", id, got)
 		}
 	}
-	if encrypted != 5+7+2+1+1 {
-		t.Errorf("only %d of them are encrypted", encrypted)
-	}
+	expect.That(t, encrypted == 5+7+2+1+1, "only %d of them are encrypted", encrypted)
 }
 
 // Operators copy this key policy. Each statement is one use of the key; the roles need no
@@ -254,9 +213,7 @@ func TestTheKeyPolicyLetsTheServicesInThatUseTheKey(t *testing.T) {
 	must.Succeed(t, json.Unmarshal([]byte(text(t, "infra", "key-policy.json")), &d))
 	got := map[string]string{}
 	for _, s := range d.Statement {
-		if s.Effect != "Allow" {
-			t.Errorf("%s is a %s", s.Sid, s.Effect)
-		}
+		expect.Equal(t, s.Effect, "Allow", "%s is a", s.Sid)
 		got[s.Sid] = fmt.Sprint(s.Principals, s.Actions, s.Conditions)
 	}
 	all := "kms:Decrypt kms:DescribeKey kms:Encrypt kms:GenerateDataKey* kms:ReEncrypt*"
@@ -268,9 +225,7 @@ func TestTheKeyPolicyLetsTheServicesInThatUseTheKey(t *testing.T) {
 		"AlarmsOfThisAccount":         "map[Service:[cloudwatch.amazonaws.com]] [kms:Decrypt kms:GenerateDataKey] map[StringEquals:map[aws:SourceAccount:[111122223333]]]",
 		"RulesSendToTheQueue":         "map[Service:[events.amazonaws.com]] [kms:Decrypt kms:GenerateDataKey] map[]",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, got, want, "got")
 }
 
 // outlives checks that a resource is retained when the stack is deleted, and deleted if the stack's
@@ -288,9 +243,7 @@ func outlives(t *testing.T, tmpl *Template, id string) {
 func TestAlarmsCanBePublishedToTheEncryptedTopic(t *testing.T) {
 	tmpl := read(t)
 	for _, id := range tmpl.ofType("AWS::SNS::Topic") {
-		if key := tmpl.Resources[id].Properties["KmsMasterKeyId"]; key != "${NoticesKey.Arn}" {
-			t.Errorf("%s is encrypted with %v", id, key)
-		}
+		expect.Equal(t, tmpl.Resources[id].Properties["KmsMasterKeyId"], "${NoticesKey.Arn}", "%s is encrypted with", id)
 	}
 	key, err := tmpl.Statements("NoticesKey", "KeyPolicy")
 	must.Succeed(t, err)
@@ -303,17 +256,11 @@ func TestAlarmsCanBePublishedToTheEncryptedTopic(t *testing.T) {
 		Principals: map[string][]string{"Service": {"cloudwatch.amazonaws.com"}},
 		Conditions: map[string]map[string][]string{"StringEquals": {"aws:SourceAccount": {Account}}},
 	}
-	if diff := cmp.Diff(alarms, bySid["AlarmsOfThisAccount"]); diff != "" {
-		t.Errorf("alarms and the key (-want +got):\n%s", diff)
-	}
+	expect.Same(t, bySid["AlarmsOfThisAccount"], alarms, "alarms and the key")
 	account := map[string]map[string][]string{"StringEquals": {"kms:CallerAccount": {Account}, "kms:ViaService": {"sns.eu-west-1.amazonaws.com"}}}
-	if diff := cmp.Diff(account, bySid["WhoeverMayPublishHere"].Conditions); diff != "" {
-		t.Errorf("who else may use the key (-want +got):\n%s", diff)
-	}
+	expect.Same(t, bySid["WhoeverMayPublishHere"].Conditions, account, "who else may use the key")
 	topics := tmpl.ofType("AWS::SNS::Topic")
-	if !slices.Equal(topics, []string{"ChatTopic", "NoticesTopic"}) {
-		t.Errorf("topics %v", topics)
-	}
+	expect.List(t, topics, []string{"ChatTopic", "NoticesTopic"}, "topics")
 	for policy, topic := range map[string]string{"NoticesPolicy": "${NoticesTopic}", "ChatPolicy": "${ChatTopic}"} {
 		s, err := tmpl.Statements(policy, "PolicyDocument")
 		must.Succeed(t, err)
@@ -322,9 +269,7 @@ func TestAlarmsCanBePublishedToTheEncryptedTopic(t *testing.T) {
 			!cmp.Equal(s[0].Conditions["ArnLike"], map[string][]string{"aws:SourceArn": {"arn:aws:cloudwatch:eu-west-1:123456789012:alarm:*"}}) {
 			t.Errorf("%s: %+v", policy, s)
 		}
-		if got := fmt.Sprint(tmpl.Resources[policy].Properties["Topics"]); got != "["+topic+"]" {
-			t.Errorf("%s is that of %s", policy, got)
-		}
+		expect.Equal(t, fmt.Sprint(tmpl.Resources[policy].Properties["Topics"]), "["+topic+"]", "%s is that of those named", policy)
 	}
 }
 
@@ -345,9 +290,8 @@ func TestASlackChannelMayApprove(t *testing.T) {
 	var button struct{ Definition struct{ CommandText string } }
 	must.Succeed(t, tmpl.properties("ApproveButton", &button))
 	command := button.Definition.CommandText
-	if want := "lambda invoke --function-name " + name + ` --region ap-southeast-2 --payload {"order":"$o"}`; command != want || len(command) > 100 {
-		t.Errorf("the button says %s (%d characters), want %s", command, len(command), want)
-	}
+	want := "lambda invoke --function-name " + name + ` --region ap-southeast-2 --payload {"order":"$o"}`
+	expect.That(t, command == want && len(command) <= 100, "the button says %s (%d characters), want %s", command, len(command), want)
 }
 
 // The members of a channel can do what both the role and the guardrail allow.
@@ -357,33 +301,24 @@ func TestASlackChannelMayOnlyLook(t *testing.T) {
 		"ConfigurationName": "rollcall-1a2b3c4d", "SlackWorkspaceId": "T0123ABCDEF", "SlackChannelId": "C0123ABCDEF",
 		"SnsTopicArns": []any{"arn:aws:sns:eu-west-1:123456789012:rollcall-rollcall-chat"}, "IamRoleArn": "${SlackRole.Arn}", "GuardrailPolicies": []any{"arn:aws:iam::aws:policy/CloudWatchReadOnlyAccess"},
 	}
-	if diff := cmp.Diff(want, tmpl.Resources["SlackChannel"].Properties); diff != "" {
-		t.Errorf("the channel (-want +got):\n%s", diff)
-	}
+	expect.Same(t, tmpl.Resources["SlackChannel"].Properties, want, "the channel")
 	may, err := tmpl.Role("SlackRole")
 	must.Succeed(t, err)
-	if len(may) != 1 || !slices.Equal(may[0].Actions, []string{"cloudwatch:Describe*", "cloudwatch:Get*", "cloudwatch:List*"}) {
-		t.Errorf("it may %+v", may)
-	}
+	expect.That(t, len(may) == 1 && slices.Equal(may[0].Actions, []string{"cloudwatch:Describe*", "cloudwatch:Get*", "cloudwatch:List*"}), "it may %+v", may)
 	trust, err := tmpl.Statements("SlackRole", "AssumeRolePolicyDocument")
-	if err != nil || len(trust) != 1 || !cmp.Equal(trust[0].Principals, map[string][]string{"Service": {"chatbot.amazonaws.com"}}) {
-		t.Errorf("it trusts %+v, %v", trust, err)
-	}
+	expect.That(t, err == nil && len(trust) == 1 && cmp.Equal(trust[0].Principals, map[string][]string{"Service": {"chatbot.amazonaws.com"}}), "it trusts %+v, %v", trust, err)
 }
 
 func TestEveryFunctionIsBoundedAndLogs(t *testing.T) {
 	tmpl := whole(t)
-	if ids := tmpl.ofType("AWS::Lambda::Function"); len(ids) != len(Functions) {
-		t.Errorf("functions %v", ids)
-	}
+	ids := tmpl.ofType("AWS::Lambda::Function")
+	expect.That(t, len(ids) == len(Functions), "functions %v", ids)
 	atOnce := 0
 	for folder, id := range Functions {
 		f := function(t, tmpl, folder)
 		// An account may have a concurrency limit of ten, of which nothing can be reserved:
 		// https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionConcurrency.html
-		if f.Reserved != 0 {
-			t.Errorf("%s reserves %d executions by default", folder, f.Reserved)
-		}
+		expect.That(t, f.Reserved == 0, "%s reserves %d executions by default", folder, f.Reserved)
 		if folder == "approve" {
 			// a person's button
 		} else if f.Source == nil {
@@ -392,24 +327,18 @@ func TestEveryFunctionIsBoundedAndLogs(t *testing.T) {
 			t.Errorf("%s has no maximum concurrency", folder)
 		}
 		logs := tmpl.Resources[strings.Trim(f.LogGroup, "${}")]
-		if logs.Type != "AWS::Logs::LogGroup" || logs.Properties["RetentionInDays"] != "30" {
-			t.Errorf("%s logs to %s: %+v", folder, f.LogGroup, logs)
-		}
+		expect.That(t, logs.Type == "AWS::Logs::LogGroup" && logs.Properties["RetentionInDays"] == "30", "%s logs to %s: %+v", folder, f.LogGroup, logs)
 		p := tmpl.Resources[id].Properties
 		if p["Runtime"] != "provided.al2023" || !cmp.Equal(p["Architectures"], []any{"arm64"}) || p["Handler"] != "bootstrap" {
 			t.Errorf("%s: %v %v %v", folder, p["Runtime"], p["Architectures"], p["Handler"])
 		}
 	}
-	if atOnce > 10 {
-		t.Errorf("%d executions at once: a new account may run ten", atOnce)
-	}
-	if f := function(t, read(t, "ReserveConcurrency", "true"), "sweep"); f.Reserved != 1 {
-		t.Errorf("ReserveConcurrency=true reserves %d", f.Reserved)
-	}
+	expect.That(t, atOnce <= 10, "%d executions at once: a new account may run ten", atOnce)
+	f := function(t, read(t, "ReserveConcurrency", "true"), "sweep")
+	expect.That(t, f.Reserved == 1, "ReserveConcurrency=true reserves %d", f.Reserved)
 	// With a fixed name a second stack could not be deployed beside the first.
-	if name, ok := tmpl.Resources["SweepFunctionRate"].Properties["Name"]; ok {
-		t.Errorf("the schedule is named %v", name)
-	}
+	name, ok := tmpl.Resources["SweepFunctionRate"].Properties["Name"]
+	expect.That(t, !ok, "the schedule is named %v", name)
 }
 
 // asked returns the variables that the main of a function reads.
@@ -446,9 +375,7 @@ func asked(t *testing.T, folder string) []string {
 		}
 		return true
 	})
-	if len(names) == 0 {
-		t.Fatalf("functions/%s asks for no variables", folder)
-	}
+	must.That(t, len(names) != 0, "functions/%s asks for no variables", folder)
 	slices.Sort(names)
 	return names
 }
@@ -461,9 +388,8 @@ func TestAFunctionGetsTheVariablesThatItReadsAndNoOthers(t *testing.T) {
 			set = append(set, name)
 		}
 		slices.Sort(set)
-		if diff := cmp.Diff(asked(t, folder), set); diff != "" {
-			t.Errorf("variables of %s (-read +set):\n%s", folder, diff)
-		}
+		diff := cmp.Diff(asked(t, folder), set)
+		expect.That(t, diff == "", "variables of %s (-read +set):\n%s", folder, diff)
 	}
 }
 
@@ -478,18 +404,14 @@ func TestParametersReachTheFunctions(t *testing.T) {
 		"inspect ROLLCALL_ORDERS_QUEUE_URL": "${OrdersQueue}", "inspect ROLLCALL_SCHEDULE_ROLE_ARN": "${SchedulesRole.Arn}",
 	} {
 		folder, name, _ := strings.Cut(variable, " ")
-		if got := function(t, tmpl, folder).Environment[name]; got != want {
-			t.Errorf("%s is %q, want %q", variable, got, want)
-		}
+		expect.Equal(t, function(t, tmpl, folder).Environment[name], want, "%s", variable)
 	}
-	if got := evidence(t, tmpl).LifecycleConfiguration.Rules[0].ExpirationInDays; got != "8" {
-		t.Errorf("evidence is kept for %s days", got)
-	}
+	got := evidence(t, tmpl).LifecycleConfiguration.Rules[0].ExpirationInDays
+	expect.That(t, got == "8", "evidence is kept for %s days", got)
 	for _, value := range []string{"sweep ROLLCALL_SWEEP_INTERVAL", "statechange ROLLCALL_WARN_AFTER", "statechange ROLLCALL_DEADLINE"} {
 		folder, name, _ := strings.Cut(value, " ")
-		if _, err := time.ParseDuration(function(t, read(t), folder).Environment[name]); err != nil {
-			t.Errorf("the default of %s: %v", value, err)
-		}
+		_, err := time.ParseDuration(function(t, read(t), folder).Environment[name])
+		expect.That(t, err == nil, "the default of %s: %v", value, err)
 	}
 }
 
@@ -512,15 +434,11 @@ func TestEveryDurationThatIsAllowedCanBeUsed(t *testing.T) {
 					}
 					tried++
 					got, err := config.Read(func(string) (string, bool) { return value, true }, variable)
-					if err != nil || got.Tolerances != nil {
-						t.Errorf("%s=%s: %v, %v", name, value, err, got.Tolerances)
-					}
+					expect.That(t, err == nil && got.Tolerances == nil, "%s=%s: %v, %v", name, value, err, got.Tolerances)
 				}
 			}
 		}
-		if tried < 30 {
-			t.Errorf("%s allows only %d of the durations that were tried", name, tried)
-		}
+		expect.That(t, tried >= 30, "%s allows only %d of the durations that were tried", name, tried)
 	}
 }
 
@@ -554,9 +472,7 @@ func TestWhatParametersAllow(t *testing.T) {
 			t.Errorf("%s does not allow its default", name)
 		}
 	}
-	if raw.Parameters["Mode"].Default != "observe" {
-		t.Error("a deployment does not begin by observing")
-	}
+	expect.That(t, raw.Parameters["Mode"].Default == "observe", "a deployment does not begin by observing")
 	for _, c := range []struct {
 		parameter, good, bad string
 	}{
@@ -596,9 +512,7 @@ func TestHalfOfAPairIsRefused(t *testing.T) {
 		{[]string{"SecurityGroupIds", "sg-0a1b"}, "SecurityGroupIds needs SubnetIds"},
 		{[]string{"SubnetIds", "subnet-0a1b", "SecurityGroupIds", "sg-0a1b"}, ""},
 	} {
-		if got := strings.Join(read(t, c.pairs...).Refused, "; "); got != c.want {
-			t.Errorf("%v: refused %q, want %q", c.pairs, got, c.want)
-		}
+		expect.Equal(t, strings.Join(read(t, c.pairs...).Refused, "; "), c.want, "%v: refused", c.pairs)
 	}
 }
 
@@ -606,9 +520,8 @@ func TestHalfOfAPairIsRefused(t *testing.T) {
 // changes, such as by the stack's tags: the operator's policy would be lost.
 func TestNoStackWritesThePolicy(t *testing.T) {
 	for file, pairs := range stacks {
-		if ids := other(t, file, pairs...).ofType("AWS::SSM::Parameter"); len(ids) > 0 {
-			t.Errorf("%s makes the parameters %v", file, ids)
-		}
+		ids := other(t, file, pairs...).ofType("AWS::SSM::Parameter")
+		expect.That(t, len(ids) == 0, "%s makes the parameters %v", file, ids)
 	}
 }
 
@@ -709,12 +622,8 @@ func TestAlarms(t *testing.T) {
 			t.Errorf("%s goes to %v, and when it is over to %v", id, a.AlarmActions, a.OKActions)
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("alarms (-want +got):\n%s", diff)
-	}
-	if watched != cost.Alarmed {
-		t.Errorf("they watch %d metrics, and the table of costs counts %d", watched, cost.Alarmed)
-	}
+	expect.Same(t, got, want, "alarms")
+	expect.That(t, watched == cost.Alarmed, "they watch %d metrics, and the table of costs counts %d", watched, cost.Alarmed)
 	for arn, q := range queues(t, tmpl) {
 		if name := strings.TrimSuffix(arn, ".Arn}") + ".QueueName}"; q.RedrivePolicy == nil && !strings.Contains(fmt.Sprint(got), name) {
 			t.Errorf("no alarm watches %s", name)
@@ -802,9 +711,8 @@ func TestAlarmsLookBackAsFarAsTheLastCheck(t *testing.T) {
 	} {
 		var a alarm
 		must.Succeed(t, tmpl.properties(id, &a))
-		if window := time.Duration(a.EvaluationPeriods*a.Period) * time.Second; window < least {
-			t.Errorf("%s looks back %v; from one check to the next it may take %v", id, window, least)
-		}
+		window := time.Duration(a.EvaluationPeriods*a.Period) * time.Second
+		expect.That(t, window >= least, "%s looks back %v; from one check to the next it may take %v", id, window, least)
 	}
 }
 
@@ -825,9 +733,7 @@ func rarest(t *testing.T) (between time.Duration) {
 			between = time.Duration(minutes) * time.Minute
 		}
 	}
-	if between == 0 {
-		t.Fatal("SweepRate allows no rate in minutes")
-	}
+	must.That(t, between != 0, "SweepRate allows no rate in minutes")
 	return between
 }
 
@@ -838,21 +744,16 @@ func TestTheDescriptionsOfAlarmsLeadSomewhere(t *testing.T) {
 	named, section := regexp.MustCompile(`the query ([a-z-]+)`), regexp.MustCompile(`See "([^"]+)" in (infra/[A-Z]+\.md)\.$`)
 	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
 		d := fmt.Sprint(tmpl.Resources[id].Properties["AlarmDescription"])
-		if len(d) < 100 || len(d) > 320 {
-			t.Errorf("%s has %d characters: a phone shows some 300", id, len(d))
-		}
+		expect.That(t, len(d) >= 100 && len(d) <= 320, "%s has %d characters: a phone shows some 300", id, len(d))
 		if strings.Contains(d, "rollcall explain INSTANCE") && !strings.Contains(d, "rollcall explain INSTANCE --stack "+Stack+`"`) {
 			t.Errorf("%s asks for an answer without the ledger: %s", id, d)
 		}
 		for _, m := range named.FindAllStringSubmatch(d, -1) {
-			if _, ok := shipped[m[1]]; !ok {
-				t.Errorf("%s names the query %s", id, m[1])
-			}
+			_, ok := shipped[m[1]]
+			expect.That(t, ok, "%s names the query %s", id, m[1])
 		}
 		m := section.FindStringSubmatch(d)
-		if m == nil || !strings.Contains(text(t, m[2]), "\n## "+m[1]+"\n") {
-			t.Errorf("%s leads nowhere: %s", id, d)
-		}
+		expect.That(t, m != nil && strings.Contains(text(t, m[2]), "\n## "+m[1]+"\n"), "%s leads nowhere: %s", id, d)
 	}
 }
 
@@ -867,9 +768,8 @@ func TestTheAlarmsAreOnMetricsThatAreWritten(t *testing.T) {
 			for _, d := range by {
 				dimensions = append(dimensions, d.Name)
 			}
-			if err := readable(namespace, name, dimensions, statistic); err != nil {
-				t.Errorf("%s: %v", id, err)
-			}
+			err := readable(namespace, name, dimensions, statistic)
+			expect.That(t, err == nil, "%s: %v", id, err)
 		}
 		if len(a.Metrics) == 0 {
 			told(a.Namespace, a.MetricName, a.Dimensions, a.Statistic)
@@ -882,7 +782,5 @@ func TestTheAlarmsAreOnMetricsThatAreWritten(t *testing.T) {
 	}
 	// Without clusters only the sweep can report a completed check.
 	sweep, err := os.ReadFile(filepath.Join(root, "shared", "lambdas", "sweep", "sweep.go"))
-	if err != nil || !strings.Contains(string(sweep), "metric.ChecksCompleted") {
-		t.Errorf("in an account without clusters ChecksMissing would ring forever: %v", err)
-	}
+	expect.That(t, err == nil && strings.Contains(string(sweep), "metric.ChecksCompleted"), "in an account without clusters ChecksMissing would ring forever: %v", err)
 }

@@ -220,9 +220,7 @@ func TestWhatMayHoldSecretsCanBeLeftUnread(t *testing.T) {
 			}
 			slices.Sort(got)
 			expect.That(t, slices.Equal(got, want), "ReadConsoleAndUserData=%s: %s may %v, want %v", value, folder, got, want)
-			if f.Environment[config.ReadSecrets] != value {
-				t.Errorf("ReadConsoleAndUserData=%s: the code of %s is told %q", value, folder, f.Environment[config.ReadSecrets])
-			}
+			expect.Equal(t, f.Environment[config.ReadSecrets], value, "ReadConsoleAndUserData=%s: the code of %s is told", value, folder)
 		}
 	}
 }
@@ -343,9 +341,7 @@ func TestNoWildcardsButWhereAWSKnowsNoResources(t *testing.T) {
 			statements, err := tmpl.Statements(id, "KeyPolicy")
 			must.Succeed(t, err)
 			for _, s := range statements {
-				if slices.ContainsFunc(s.Actions, func(a string) bool { return strings.Contains(a, "*") }) {
-					t.Errorf("the policy of %s: %s allows %v", id, s.Sid, s.Actions)
-				}
+				expect.That(t, !slices.ContainsFunc(s.Actions, func(a string) bool { return strings.Contains(a, "*") }), "the policy of %s: %s allows %v", id, s.Sid, s.Actions)
 			}
 		}
 	}
@@ -380,9 +376,8 @@ func TestOnlyRemediateDestroysAndOnlyWhatCarriesAnOrder(t *testing.T) {
 				}
 				if slices.ContainsFunc(s.Actions, func(a string) bool { return slices.Contains(destructive, a) }) {
 					want := map[string]map[string][]string{"Null": {"aws:ResourceTag/rollcall:order": {"false"}}}
-					if diff := cmp.Diff(want, s.Conditions); diff != "" || !slices.Equal(s.Actions, destructive) {
-						t.Errorf("the leash of %v (-want +got):\n%s", s.Actions, diff)
-					}
+					diff := cmp.Diff(want, s.Conditions)
+					expect.That(t, diff == "" && slices.Equal(s.Actions, destructive), "the leash of %v (-want +got):\n%s", s.Actions, diff)
 				}
 			}
 		}
@@ -465,9 +460,8 @@ func TestWhatAnOrganizationPrescribesReachesEveryResource(t *testing.T) {
 		if p := tmpl.Resources[id].Properties; p["PermissionsBoundary"] != boundary || p["Path"] != "/platform/" {
 			t.Errorf("%s has the boundary %v and the path %v", id, p["PermissionsBoundary"], p["Path"])
 		}
-		if p := whole(t).Resources[id].Properties; p["PermissionsBoundary"] != nil || p["Path"] != "/" {
-			t.Errorf("%s has the boundary %v and the path %v by default", id, p["PermissionsBoundary"], p["Path"])
-		}
+		p := whole(t).Resources[id].Properties
+		expect.That(t, p["PermissionsBoundary"] == nil && p["Path"] == "/", "%s has the boundary %v and the path %v by default", id, p["PermissionsBoundary"], p["Path"])
 	}
 	table := tmpl.Resources["Ledger"].Properties
 	if table["DeletionProtectionEnabled"] != true || fmt.Sprint(table["PointInTimeRecoverySpecification"]) != "map[PointInTimeRecoveryEnabled:false]" {
@@ -479,9 +473,8 @@ func TestWhatAnOrganizationPrescribesReachesEveryResource(t *testing.T) {
 		tmpl := read(t, "Mode", "remediate", "ChatApproval", "true", "Tracing", tracing)
 		for folder, id := range Functions {
 			may := slices.ContainsFunc(function(t, tmpl, folder).Statements, func(s Statement) bool { return cmp.Equal(s, traces) })
-			if got := fmt.Sprint(tmpl.Resources[id].Properties["TracingConfig"]); got != mode || may != (tracing == "true") {
-				t.Errorf("Tracing=%s: %s has %s, and may write traces: %v", tracing, folder, got, may)
-			}
+			got := fmt.Sprint(tmpl.Resources[id].Properties["TracingConfig"])
+			expect.That(t, got == mode && may == (tracing == "true"), "Tracing=%s: %s has %s, and may write traces: %v", tracing, folder, got, may)
 		}
 	}
 }
@@ -523,21 +516,17 @@ func TestTheFunctionsCodeMayNotUseWhatLambdaNeedsForAVPC(t *testing.T) {
 				denied = s.Actions
 			}
 		}
-		if reachesClusters := folder == "inspect" || folder == "remediate"; f.InVPC != reachesClusters || (len(allowed) > 0) != reachesClusters {
-			t.Errorf("%s: in the VPC: %v, may make interfaces: %v", folder, f.InVPC, allowed)
-		}
+		reachesClusters := folder == "inspect" || folder == "remediate"
+		expect.That(t, f.InVPC == reachesClusters && (len(allowed) > 0) == reachesClusters, "%s: in the VPC: %v, may make interfaces: %v", folder, f.InVPC, allowed)
 		// The code reads subnets too, and that of inspect reads interfaces.
 		if folder == "inspect" {
 			allowed = slices.DeleteFunc(slices.Clone(allowed), func(a string) bool { return a == "ec2:DescribeNetworkInterfaces" })
 		}
-		if !slices.Equal(allowed, denied) || slices.Contains(denied, "ec2:DescribeSubnets") {
-			t.Errorf("%s: Lambda may %v, the code is denied %v", folder, allowed, denied)
-		}
+		expect.That(t, slices.Equal(allowed, denied) && !slices.Contains(denied, "ec2:DescribeSubnets"), "%s: Lambda may %v, the code is denied %v", folder, allowed, denied)
 	}
 	for folder := range Functions {
-		if f := function(t, whole(t), folder); f.InVPC {
-			t.Errorf("%s is in a VPC by default", folder)
-		}
+		f := function(t, whole(t), folder)
+		expect.That(t, !f.InVPC, "%s is in a VPC by default", folder)
 	}
 }
 

@@ -30,9 +30,8 @@ func TestLinksInTheDocumentsLeadSomewhere(t *testing.T) {
 			if strings.Contains(target, "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(doc), target)); err != nil {
-				t.Errorf("%s links to %s, which does not exist", doc, target)
-			}
+			_, err := os.Stat(filepath.Join(filepath.Dir(doc), target))
+			expect.That(t, err == nil, "%s links to %s, which does not exist", doc, target)
 		}
 	}
 }

@@ -34,9 +34,8 @@ func TestTheTerraformModuleTakesWhatTheTemplateTakes(t *testing.T) {
 	for _, m := range given.FindAllStringSubmatch(text(t, "infra", "terraform", "main.tf"), -1) {
 		passed[m[1]] = m[2]
 	}
-	if got, want := slices.Sorted(maps.Keys(passed)), slices.Sorted(maps.Keys(parameters)); !slices.Equal(got, want) {
-		t.Errorf("the module passes on %v, the template takes %v", got, want)
-	}
+	got, want := slices.Sorted(maps.Keys(passed)), slices.Sorted(maps.Keys(parameters))
+	expect.That(t, slices.Equal(got, want), "the module passes on %v, the template takes %v", got, want)
 	for name, p := range parameters {
 		variable := passed[name]
 		expect.That(t, strings.ReplaceAll(variable, "_", "") == strings.ToLower(name), "%s is given %s", name, variable)

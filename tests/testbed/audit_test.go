@@ -3,6 +3,8 @@ package testbed
 import (
 	"slices"
 	"testing"
+
+	"rollcall/tests/harness/expect"
 )
 
 func TestAChangeThatMetAConflictAndWasMadeAgainIsNone(t *testing.T) {
@@ -35,9 +37,8 @@ func TestAChangeThatMetAConflictAndWasMadeAgainIsNone(t *testing.T) {
 			same := func(a, b KubeCall) bool {
 				return a.User == b.User && a.Verb == b.Verb && a.Name == b.Name && a.Code == b.Code
 			}
-			if got := Changing(tt.calls); !slices.EqualFunc(got, want, same) {
-				t.Errorf("got %v, want %v", got, want)
-			}
+			got := Changing(tt.calls)
+			expect.That(t, slices.EqualFunc(got, want, same), "got %v, want %v", got, want)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package testbed
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -58,17 +58,11 @@ func TestStatusChecksAreFilteredAndPaged(t *testing.T) {
 			}
 		}
 	}
-	if !slices.Equal(got, impaired) {
-		t.Errorf("impaired are %v, want %v", got, impaired)
-	}
+	expect.List(t, got, impaired, "impaired")
 	out, err := ec2.NewFromConfig(bed.AWSConfig()).DescribeInstanceStatus(ctx, &ec2.DescribeInstanceStatusInput{Filters: filter, IncludeManagedResources: aws.Bool(true)})
-	if err != nil || len(out.InstanceStatuses) != 4 {
-		t.Errorf("with managed ones %d, %v, want 4", len(out.InstanceStatuses), err)
-	}
+	expect.That(t, err == nil && len(out.InstanceStatuses) == 4, "with managed ones %d, %v, want 4", len(out.InstanceStatuses), err)
 	out, err = ec2.NewFromConfig(bed.AWSConfig()).DescribeInstanceStatus(ctx, &ec2.DescribeInstanceStatusInput{Filters: []ec2types.Filter{{Name: aws.String("system-status.status"), Values: []string{"impaired"}}}})
-	if err != nil || len(out.InstanceStatuses) != 0 {
-		t.Errorf("%d systems are impaired, %v, want none", len(out.InstanceStatuses), err)
-	}
+	expect.That(t, err == nil && len(out.InstanceStatuses) == 0, "%d systems are impaired, %v, want none", len(out.InstanceStatuses), err)
 }
 
 func TestInstancesAsChosen(t *testing.T) {
@@ -100,15 +94,11 @@ func TestInstancesAsChosen(t *testing.T) {
 		t.Error(err)
 	}
 	status, err := client.DescribeInstanceStatus(ctx, &ec2.DescribeInstanceStatusInput{InstanceIds: []string{id}})
-	if err != nil || status.InstanceStatuses[0].InstanceStatus.Status != "ok" {
-		t.Errorf("after the reboot: %+v, %v", status, err)
-	}
+	expect.That(t, err == nil && status.InstanceStatuses[0].InstanceStatus.Status == "ok", "after the reboot: %+v, %v", status, err)
 
 	changeOne(t, id, InstanceChange{Hidden: hide(FromListing)})
 	listed, err := describe()
-	if err != nil || len(listed) != 0 {
-		t.Errorf("hidden from listings: %+v, %v", listed, err)
-	}
+	expect.That(t, err == nil && len(listed) == 0, "hidden from listings: %+v, %v", listed, err)
 	if known, err := describe(id); err != nil || len(known) != 1 {
 		t.Errorf("hidden from listings, looked up: %+v, %v", known, err)
 	}
@@ -142,14 +132,10 @@ func TestGroupsAsChosen(t *testing.T) {
 		must.Succeed(t, err)
 		for _, a := range page.Activities {
 			got = append(got, *a.ActivityId)
-			if !a.StartTime.Equal(at) || *a.AutoScalingGroupName != "workers" {
-				t.Errorf("activity %+v", a)
-			}
+			expect.That(t, a.StartTime.Equal(at) && *a.AutoScalingGroupName == "workers", "activity %+v", a)
 		}
 	}
-	if want := []string{"a-2", "a-1"}; !slices.Equal(got, want) {
-		t.Errorf("activities %v, want %v", got, want)
-	}
+	expect.List(t, got, []string{"a-2", "a-1"}, "activities")
 
 	must.Succeed(t, bed.SetNodeGroup(ctx, ClusterName, "managed", NodeGroupChange{NodeRepair: true}))
 	group, err := eks.NewFromConfig(bed.AWSConfig()).DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(ClusterName), NodegroupName: aws.String("managed")})
@@ -170,30 +156,23 @@ func TestZonalShifts(t *testing.T) {
 	}
 	must.Succeed(t, bed.SetCluster(ctx, ClusterName, ClusterChange{ZonalShift: aws.Bool(true)}))
 	out, err := read()
-	if err != nil || len(out.ZonalShifts)+len(out.Autoshifts) != 0 || aws.ToString(out.Arn) != arn {
-		t.Errorf("enabled: %+v, %v", out, err)
-	}
+	expect.That(t, err == nil && len(out.ZonalShifts)+len(out.Autoshifts) == 0 && aws.ToString(out.Arn) == arn, "enabled: %+v, %v", out, err)
 	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	err = bed.SetShifts(ctx, ClusterName,
 		Shift{AwayFrom: "euw1-az1", AppliedStatus: "APPLIED", StartTime: time.Now(), ExpiryTime: &expires},
 		Shift{AwayFrom: "euw1-az2", AppliedStatus: "NOT_APPLIED", StartTime: time.Now()})
 	must.Succeed(t, err)
 	out, err = read()
-	if err != nil || len(out.ZonalShifts) != 1 || len(out.Autoshifts) != 1 {
-		t.Fatalf("shifted: %+v, %v", out, err)
-	}
+	must.That(t, err == nil && len(out.ZonalShifts) == 1 && len(out.Autoshifts) == 1, "shifted: %+v, %v", out, err)
 	if s := out.ZonalShifts[0]; aws.ToString(s.AwayFrom) != "euw1-az1" || s.AppliedStatus != "APPLIED" || !aws.ToTime(s.ExpiryTime).Equal(expires) || out.AppliedWeights["euw1-az1"] != 0 || out.AppliedWeights["euw1-az2"] != 1 {
 		t.Errorf("shifted: %+v with weights %v", s, out.AppliedWeights)
 	}
 	calls, err := bed.Calls(ctx)
 	must.Succeed(t, err)
-	if c := calls[len(calls)-1]; c.Service != "arc-zonal-shift" || c.Action != "GetManagedResource" || c.Params["resourceIdentifier"] != arn {
-		t.Errorf("logged as %+v", c)
-	}
+	c := calls[len(calls)-1]
+	expect.That(t, c.Service == "arc-zonal-shift" && c.Action == "GetManagedResource" && c.Params["resourceIdentifier"] == arn, "logged as %+v", c)
 	cluster, err := eks.NewFromConfig(bed.AWSConfig()).DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(ClusterName)})
-	if err != nil || cluster.Cluster.ZonalShiftConfig == nil || !aws.ToBool(cluster.Cluster.ZonalShiftConfig.Enabled) {
-		t.Errorf("cluster %+v, %v", cluster, err)
-	}
+	expect.That(t, err == nil && cluster.Cluster.ZonalShiftConfig != nil && aws.ToBool(cluster.Cluster.ZonalShiftConfig.Enabled), "cluster %+v, %v", cluster, err)
 	must.Succeed(t, bed.DeleteCluster(ctx, ClusterName))
 	if _, err := read(); errorCode(err) != "ResourceNotFoundException" {
 		t.Errorf("deleted: %v, want ResourceNotFoundException", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -27,13 +28,9 @@ func TestAnInstanceOfAGroupIsSetUpAsANode(t *testing.T) {
 	if len(i.SecurityGroups) != 1 || aws.ToString(i.SecurityGroups[0].GroupId) != bed.SecurityGroupID() || i.PublicIpAddress != nil {
 		t.Errorf("it has the groups %+v and the public address %s", i.SecurityGroups, aws.ToString(i.PublicIpAddress))
 	}
-	if aws.ToInt32(i.MetadataOptions.HttpPutResponseHopLimit) != hopLimit {
-		t.Errorf("its hop limit is %d", aws.ToInt32(i.MetadataOptions.HttpPutResponseHopLimit))
-	}
+	expect.Equal(t, aws.ToInt32(i.MetadataOptions.HttpPutResponseHopLimit), hopLimit, "its hop limit")
 	data, err := client.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String(id), Attribute: ec2types.InstanceAttributeNameUserData})
-	if err != nil || data.UserData == nil || aws.ToString(data.UserData.Value) == "" {
-		t.Errorf("its user data is %+v, %v", data, err)
-	}
+	expect.That(t, err == nil && data.UserData != nil && aws.ToString(data.UserData.Value) != "", "its user data is %+v, %v", data, err)
 	template := ""
 	for _, tag := range i.Tags {
 		if aws.ToString(tag.Key) == "aws:ec2launchtemplate:id" {
@@ -53,18 +50,15 @@ func wantNodeRole(t *testing.T, arn string) {
 	client := iam.NewFromConfig(impatient())
 	profile, err := client.GetInstanceProfile(t.Context(), &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(arn[strings.LastIndexByte(arn, '/')+1:])})
 	must.Succeed(t, err)
-	if roles := profile.InstanceProfile.Roles; len(roles) != 1 || aws.ToString(roles[0].Arn) != NodeRoleARN {
-		t.Fatalf("the instance profile %s has the roles %+v", arn, roles)
-	}
+	roles := profile.InstanceProfile.Roles
+	must.That(t, len(roles) == 1 && aws.ToString(roles[0].Arn) == NodeRoleARN, "the instance profile %s has the roles %+v", arn, roles)
 	role, err := client.GetRole(t.Context(), &iam.GetRoleInput{RoleName: profile.InstanceProfile.Roles[0].RoleName})
 	must.Succeed(t, err)
 	if trust, err := url.PathUnescape(aws.ToString(role.Role.AssumeRolePolicyDocument)); err != nil || !strings.Contains(trust, "ec2.amazonaws.com") {
 		t.Errorf("its trust policy is %s, %v", trust, err)
 	}
 	policies, err := client.ListAttachedRolePolicies(t.Context(), &iam.ListAttachedRolePoliciesInput{RoleName: role.Role.RoleName})
-	if err != nil || len(policies.AttachedPolicies) != 2 {
-		t.Errorf("its policies are %+v, %v", policies, err)
-	}
+	expect.That(t, err == nil && len(policies.AttachedPolicies) == 2, "its policies are %+v, %v", policies, err)
 }
 
 func TestTheSubnetsOfTheClusterReachTheInternetThroughANATGateway(t *testing.T) {
@@ -95,9 +89,7 @@ func TestAnInstanceMayHaveNoProfileAndNoUserData(t *testing.T) {
 	id := runOne(t, InstanceSpec{Cluster: ClusterName, Profile: NoProfile})
 	client := ec2.NewFromConfig(impatient())
 	out, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
-	if err != nil || out.Reservations[0].Instances[0].IamInstanceProfile != nil {
-		t.Errorf("it has the profile %+v, %v", out.Reservations[0].Instances[0].IamInstanceProfile, err)
-	}
+	expect.That(t, err == nil && out.Reservations[0].Instances[0].IamInstanceProfile == nil, "it has the profile %+v, %v", out.Reservations[0].Instances[0].IamInstanceProfile, err)
 	data, err := client.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String(id), Attribute: ec2types.InstanceAttributeNameUserData})
 	if err != nil || data.UserData != nil && aws.ToString(data.UserData.Value) != "" {
 		t.Errorf("its user data is %+v, %v", data.UserData, err)

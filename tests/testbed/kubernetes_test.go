@@ -20,6 +20,7 @@ import (
 
 	"rollcall/shared/kube"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/kubetest"
 	"rollcall/tests/harness/must"
 )
@@ -272,14 +273,10 @@ func applyPublished(t *testing.T, ctx context.Context) {
 	t.Cleanup(func() {
 		ctx, rbac := context.Background(), bed.Kube().RbacV1()
 		for _, name := range []string{"rollcall-viewer", "rollcall-remediator"} {
-			if err := rbac.ClusterRoleBindings().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-				t.Error(err)
-			}
+			expect.Succeed(t, rbac.ClusterRoleBindings().Delete(ctx, name, metav1.DeleteOptions{}))
 		}
 		for _, namespace := range []string{metav1.NamespaceSystem, corev1.NamespaceNodeLease} {
-			if err := rbac.RoleBindings(namespace).Delete(ctx, "rollcall-viewer", metav1.DeleteOptions{}); err != nil {
-				t.Error(err)
-			}
+			expect.Succeed(t, rbac.RoleBindings(namespace).Delete(ctx, "rollcall-viewer", metav1.DeleteOptions{}))
 		}
 		viewer := asUser(t, Viewer, ClusterName)
 		err := poll(ctx, 10*time.Second, 50*time.Millisecond, func(ctx context.Context) error { // the authorizer watches bindings
@@ -288,9 +285,7 @@ func applyPublished(t *testing.T, ctx context.Context) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Errorf("what was granted cannot be taken back: %v", err)
-		}
+		expect.That(t, err == nil, "what was granted cannot be taken back: %v", err)
 	})
 }
 
@@ -321,9 +316,7 @@ func seedDiagnosed(t *testing.T, ctx context.Context) {
 			"event 2":            all.CoreV1().Events(metav1.NamespaceSystem).Delete(ctx, "made.2", gone),
 			"event 3":            all.CoreV1().Events(metav1.NamespaceDefault).Delete(ctx, "made.3", gone),
 		} {
-			if err != nil {
-				t.Errorf("delete the %s: %v", what, err)
-			}
+			expect.That(t, err == nil, "delete the %s: %v", what, err)
 		}
 	})
 }
@@ -385,28 +378,22 @@ func TestEveryQuestionOfADiagnosisIsAnswered(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatalf("%s: %v", id.ARN, err)
-		}
+		must.That(t, err == nil, "%s: %v", id.ARN, err)
 		for q, want := range want {
 			objects, err := client.Read(ctx, q)
 			if err != nil {
 				t.Errorf("%s: %v", id.ARN, err)
 				continue
 			}
-			if got := answered(t, q, objects); got != want {
-				t.Errorf("%s: got %s, want %s", q, got, want)
-			}
+			expect.Equal(t, answered(t, q, objects), want, "%s", q)
 			for _, o := range objects {
-				if text := string(o.JSON()); strings.Contains(text, "planted") || strings.Contains(text, "managedFields") {
-					t.Errorf("%s: %s", q, text)
-				}
+				text := string(o.JSON())
+				expect.That(t, !strings.Contains(text, "planted") && !strings.Contains(text, "managedFields"), "%s: %s", q, text)
 			}
 		}
 		for q, want := range missing {
-			if _, err := client.Read(ctx, q); !errors.Is(err, want) {
-				t.Errorf("%s: got %v, want %v", q, err, want)
-			}
+			_, err := client.Read(ctx, q)
+			expect.That(t, errors.Is(err, want), "%s: got %v, want %v", q, err, want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -78,9 +79,8 @@ func TestSTSVerifiesSignatures(t *testing.T) {
 					GetCallerIdentityResult struct{ Account, Arn, UserId string }
 				}
 			}
-			if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
-				t.Fatalf("decode %s: %v", w.Body, err)
-			}
+			err := json.Unmarshal(w.Body.Bytes(), &answer)
+			must.That(t, err == nil, "decode %s: %v", w.Body, err)
 			wantStatus, wantARN := http.StatusForbidden, ""
 			if c.want == "" {
 				wantStatus, wantARN = http.StatusOK, "arn:aws:sts::123456789012:assumed-role/rollcall-viewer/testbed"
@@ -99,9 +99,7 @@ func TestProxyLeadsToSTSOnly(t *testing.T) {
 	p, err := startProxy(http.NotFoundHandler(), ca)
 	must.Succeed(t, err)
 	t.Cleanup(func() {
-		if err := p.stop(); err != nil {
-			t.Error(err)
-		}
+		expect.Succeed(t, p.stop())
 	})
 	proxyURL, err := url.Parse(p.url)
 	must.Succeed(t, err)
@@ -111,7 +109,5 @@ func TestProxyLeadsToSTSOnly(t *testing.T) {
 		_ = resp.Body.Close()
 		t.Fatalf("got %s, want a refusal", resp.Status)
 	}
-	if !strings.Contains(err.Error(), "Forbidden") {
-		t.Errorf("got %v, want Forbidden", err)
-	}
+	expect.That(t, strings.Contains(err.Error(), "Forbidden"), "got %v, want Forbidden", err)
 }

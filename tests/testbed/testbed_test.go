@@ -32,6 +32,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/aws-iam-authenticator/pkg/token"
 
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -51,9 +52,7 @@ func reset(t *testing.T) context.Context {
 	must.Succeed(t, bed.Reset(ctx))
 	t.Cleanup(func() {
 		unexpected, err := bed.Unexpected(context.Background())
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Succeed(t, err)
 		for _, u := range unexpected {
 			t.Errorf("the emulator answered %d to %s %s: %s", u.Status, u.Service, u.Action, u.Body)
 		}
@@ -91,24 +90,18 @@ func TestRefusesUsersWithoutMapping(t *testing.T) {
 	ctx := reset(t)
 	must.Succeed(t, bed.SetAWSAuth(ctx, "[]"))
 	t.Cleanup(func() {
-		if err := bed.ResetAWSAuth(context.Background()); err != nil {
-			t.Error(err)
-		}
+		expect.Succeed(t, bed.ResetAWSAuth(context.Background()))
 	})
 	for name, id := range map[string]Identity{"viewer that is mapped no more": Viewer, "stranger": Stranger} {
 		_, err := asUser(t, id, ClusterName).CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-		if !apierrors.IsUnauthorized(err) {
-			t.Errorf("%s: got %v, want 401", name, err)
-		}
+		expect.That(t, apierrors.IsUnauthorized(err), "%s: got %v, want 401", name, err)
 	}
 }
 
 func TestRefusesTokensOfOtherClusters(t *testing.T) {
 	ctx := reset(t)
 	_, err := asUser(t, Viewer, "other").CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if !apierrors.IsUnauthorized(err) {
-		t.Errorf("got %v, want 401", err)
-	}
+	expect.That(t, apierrors.IsUnauthorized(err), "got %v, want 401", err)
 }
 
 func TestAppliedRoleIsWhatAViewerMayDo(t *testing.T) {
@@ -133,17 +126,13 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "rollcall:vi
 	must.Succeed(t, bed.Apply(ctx, manifests))
 	t.Cleanup(func() {
 		err := bed.Kube().RbacV1().ClusterRoleBindings().Delete(context.Background(), "testbed-viewers", metav1.DeleteOptions{})
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Succeed(t, err)
 	})
 	err := poll(ctx, 10*time.Second, 50*time.Millisecond, func(ctx context.Context) error { // the authorizer watches bindings
 		_, err := viewer.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		return err
 	})
-	if err != nil {
-		t.Errorf("after: %v", err)
-	}
+	expect.That(t, err == nil, "after: %v", err)
 	if _, err := viewer.CoreV1().Secrets("").List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("secrets: got %v, want 403", err)
 	}
@@ -164,9 +153,7 @@ func TestSilentNodeBecomesUnknown(t *testing.T) {
 		node, err := bed.Kube().CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		must.Succeed(t, err)
 		ready := readyCondition(t, node)
-		if ready.Status != want {
-			t.Errorf("node %s: Ready is %s, want %s", name, ready.Status, want)
-		}
+		expect.Equal(t, ready.Status, want, "node %s: Ready", name)
 		if name == "silent" && !ready.LastTransitionTime.Time.Equal(since) {
 			t.Errorf("node %s is Unknown since %s, want %s", name, ready.LastTransitionTime, since)
 		}
@@ -196,15 +183,9 @@ func TestInstanceIsAsSpecified(t *testing.T) {
 	out, err := ec2.NewFromConfig(cfg).DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
 	must.Succeed(t, err)
 	i := out.Reservations[0].Instances[0]
-	if got := i.State.Name; got != ec2types.InstanceStateNameStopped {
-		t.Errorf("state is %s", got)
-	}
-	if !i.LaunchTime.Equal(launched) {
-		t.Errorf("launched at %s, want %s", i.LaunchTime, launched)
-	}
-	if got := aws.ToString(i.Placement.AvailabilityZone); got != "eu-west-1b" {
-		t.Errorf("zone is %s", got)
-	}
+	expect.Equal(t, i.State.Name, ec2types.InstanceStateNameStopped, "state")
+	expect.That(t, i.LaunchTime.Equal(launched), "launched at %s, want %s", i.LaunchTime, launched)
+	expect.Equal(t, aws.ToString(i.Placement.AvailabilityZone), "eu-west-1b", "zone")
 	tags := map[string]string{}
 	for _, tag := range i.Tags {
 		tags[*tag.Key] = *tag.Value
@@ -212,9 +193,7 @@ func TestInstanceIsAsSpecified(t *testing.T) {
 	for key, want := range map[string]string{
 		"Name": "one", "team": "a", "kubernetes.io/cluster/demo": "owned", "aws:autoscaling:groupName": "workers",
 	} {
-		if tags[key] != want {
-			t.Errorf("tag %s is %q, want %q", key, tags[key], want)
-		}
+		expect.Equal(t, tags[key], want, "tag %s", key)
 	}
 	groups, err := autoscaling.NewFromConfig(cfg).DescribeAutoScalingInstances(ctx,
 		&autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: []string{id}})
@@ -223,9 +202,8 @@ func TestInstanceIsAsSpecified(t *testing.T) {
 		t.Errorf("memberships are %v, want one in workers", groups.AutoScalingInstances)
 	}
 	_, err = ec2.NewFromConfig(cfg).TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
-	if code := errorCode(err); code != "OperationNotPermitted" {
-		t.Errorf("terminating a protected instance: got %v, want OperationNotPermitted", err)
-	}
+	code := errorCode(err)
+	expect.That(t, code == "OperationNotPermitted", "terminating a protected instance: got %v, want OperationNotPermitted", err)
 }
 
 func TestStatusChecksAndConsoleAreAsSet(t *testing.T) {
@@ -243,9 +221,7 @@ func TestStatusChecksAndConsoleAreAsSet(t *testing.T) {
 	}
 	console, err := client.GetConsoleOutput(ctx, &ec2.GetConsoleOutputInput{InstanceId: aws.String(id)})
 	must.Succeed(t, err)
-	if got := aws.ToString(console.Output); got != "a2VybmVsIHBhbmljCg==" {
-		t.Errorf("console is %q", got)
-	}
+	expect.Equal(t, aws.ToString(console.Output), "a2VybmVsIHBhbmljCg==", "console")
 }
 
 func TestRebootNeedsARunningInstance(t *testing.T) {
@@ -253,9 +229,8 @@ func TestRebootNeedsARunningInstance(t *testing.T) {
 	id, err := bed.RunInstance(ctx, InstanceSpec{State: "stopped"})
 	must.Succeed(t, err)
 	_, err = ec2.NewFromConfig(bed.AWSConfig()).RebootInstances(ctx, &ec2.RebootInstancesInput{InstanceIds: []string{id}})
-	if code := errorCode(err); code != "IncorrectInstanceState" {
-		t.Errorf("got %v, want IncorrectInstanceState", err)
-	}
+	code := errorCode(err)
+	expect.That(t, code == "IncorrectInstanceState", "got %v, want IncorrectInstanceState", err)
 }
 
 func TestPageCapPages(t *testing.T) {
@@ -273,9 +248,7 @@ func TestPageCapPages(t *testing.T) {
 		must.Succeed(t, err)
 		pages = append(pages, len(page.Reservations))
 	}
-	if want := []int{2, 2, 1}; !slices.Equal(pages, want) {
-		t.Errorf("pages of %v, want %v", pages, want)
-	}
+	expect.List(t, pages, []int{2, 2, 1}, "pages of those named")
 }
 
 func TestAutoModeInstancesHide(t *testing.T) {
@@ -296,9 +269,7 @@ func TestAutoModeInstancesHide(t *testing.T) {
 		"lookup with managed": {&ec2.DescribeInstancesInput{IncludeManagedResources: aws.Bool(true), InstanceIds: []string{marked}}, []string{marked}},
 	} {
 		out, err := client.DescribeInstances(ctx, c.in)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		must.That(t, err == nil, "%s: %v", name, err)
 		var got []string
 		for _, r := range out.Reservations {
 			for _, i := range r.Instances {
@@ -309,9 +280,7 @@ func TestAutoModeInstancesHide(t *testing.T) {
 				}
 			}
 		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: got %v, want %v", name, got, c.want)
-		}
+		expect.List(t, got, c.want, "%s", name)
 	}
 }
 
@@ -327,20 +296,14 @@ func TestThrottleIsSeenBySDK(t *testing.T) {
 	must.Succeed(t, bed.Inject(ctx, Fault{Service: "ec2", Action: "DescribeInstances", Kind: Throttle, Times: 1}))
 	client := ec2.NewFromConfig(impatient())
 	_, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{})
-	if errorCode(err) != "RequestLimitExceeded" {
-		t.Errorf("got %v, want RequestLimitExceeded", err)
-	}
-	if retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) != aws.TrueTernary {
-		t.Errorf("the SDK does not take %v for a throttle", err)
-	}
+	expect.That(t, errorCode(err) == "RequestLimitExceeded", "got %v, want RequestLimitExceeded", err)
+	expect.That(t, retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) == aws.TrueTernary, "the SDK does not take %v for a throttle", err)
 	if _, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{}); err != nil {
 		t.Errorf("after the fault: %v", err)
 	}
 	calls, err := bed.Calls(ctx)
 	must.Succeed(t, err)
-	if len(calls) != 2 || !calls[0].Injected || calls[0].Status != 503 || calls[0].ErrorCode != "RequestLimitExceeded" || calls[1].Status != 200 {
-		t.Errorf("logged %+v", calls)
-	}
+	expect.That(t, len(calls) == 2 && calls[0].Injected && calls[0].Status == 503 && calls[0].ErrorCode == "RequestLimitExceeded" && calls[1].Status == 200, "logged %+v", calls)
 }
 
 func TestFaultOnSecondPage(t *testing.T) {
@@ -356,9 +319,8 @@ func TestFaultOnSecondPage(t *testing.T) {
 	if _, err := p.NextPage(ctx); err != nil {
 		t.Fatalf("page 1: %v", err)
 	}
-	if _, err := p.NextPage(ctx); errorCode(err) != "UnauthorizedOperation" {
-		t.Errorf("page 2: got %v, want UnauthorizedOperation", err)
-	}
+	_, err := p.NextPage(ctx)
+	expect.That(t, errorCode(err) == "UnauthorizedOperation", "page 2: got %v, want UnauthorizedOperation", err)
 }
 
 func TestRefusalsHaveTheCodeOfTheProtocol(t *testing.T) {
@@ -380,9 +342,8 @@ func TestRefusalsHaveTheCodeOfTheProtocol(t *testing.T) {
 	}
 	must.Succeed(t, bed.Inject(ctx, Fault{Kind: Deny}))
 	for want, call := range calls {
-		if err := call(); errorCode(err) != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		err := call()
+		expect.That(t, errorCode(err) == want, "got %v, want %s", err, want)
 	}
 }
 
@@ -396,9 +357,7 @@ func TestFaultMatchesParameters(t *testing.T) {
 	must.Succeed(t, err)
 	client := ec2.NewFromConfig(impatient())
 	_, err = client.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{refused}})
-	if errorCode(err) != "IncorrectInstanceState" {
-		t.Errorf("got %v, want IncorrectInstanceState", err)
-	}
+	expect.That(t, errorCode(err) == "IncorrectInstanceState", "got %v, want IncorrectInstanceState", err)
 	if _, err := client.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{spared}}); err != nil {
 		t.Error(err)
 	}
@@ -425,9 +384,7 @@ func TestClusterIsTheBedsOwn(t *testing.T) {
 		t.Errorf("cluster is %+v", c)
 	}
 	must.Succeed(t, bed.SetCluster(ctx, ClusterName, ClusterChange{Status: "UPDATING"}))
-	if got := describe().Cluster.Status; got != "UPDATING" {
-		t.Errorf("status is %s", got)
-	}
+	expect.Equal(t, describe().Cluster.Status, "UPDATING", "status")
 }
 
 func TestAccessEntries(t *testing.T) {
@@ -444,32 +401,24 @@ func TestAccessEntries(t *testing.T) {
 		must.Succeed(t, err)
 		listed = append(listed, page.AccessEntries...)
 	}
-	if want := []string{NodeRoleARN, ViewerRoleARN}; !slices.Equal(listed, want) {
-		t.Errorf("listed %v, want %v", listed, want)
-	}
+	expect.List(t, listed, []string{NodeRoleARN, ViewerRoleARN}, "listed")
 	out, err := client.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(ClusterName), PrincipalArn: aws.String(NodeRoleARN)})
 	must.Succeed(t, err)
-	if e := out.AccessEntry; aws.ToString(e.Type) != "EC2_LINUX" || aws.ToString(e.PrincipalArn) != NodeRoleARN || e.CreatedAt == nil {
-		t.Errorf("described %+v", e)
-	}
+	e := out.AccessEntry
+	expect.That(t, aws.ToString(e.Type) == "EC2_LINUX" && aws.ToString(e.PrincipalArn) == NodeRoleARN && e.CreatedAt != nil, "described %+v", e)
 	_, err = client.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: aws.String(ClusterName), PrincipalArn: aws.String(StrangerRoleARN)})
-	if errorCode(err) != "ResourceNotFoundException" {
-		t.Errorf("got %v, want ResourceNotFoundException", err)
-	}
+	expect.That(t, errorCode(err) == "ResourceNotFoundException", "got %v, want ResourceNotFoundException", err)
 	calls, err := bed.Calls(ctx)
 	must.Succeed(t, err)
-	if last := calls[len(calls)-1]; last.Action != "DescribeAccessEntry" || last.Params["principalArn"] != StrangerRoleARN {
-		t.Errorf("last call is logged as %+v", last)
-	}
+	last := calls[len(calls)-1]
+	expect.That(t, last.Action == "DescribeAccessEntry" && last.Params["principalArn"] == StrangerRoleARN, "last call is logged as %+v", last)
 }
 
 func TestEmulatorKnowsCallers(t *testing.T) {
 	ctx := reset(t)
 	out, err := sts.NewFromConfig(bed.AWSConfigFor(Stranger)).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	must.Succeed(t, err)
-	if want := "arn:aws:sts::123456789012:assumed-role/stranger/testbed"; aws.ToString(out.Arn) != want {
-		t.Errorf("caller is %s, want %s", aws.ToString(out.Arn), want)
-	}
+	expect.Equal(t, aws.ToString(out.Arn), "arn:aws:sts::123456789012:assumed-role/stranger/testbed", "caller")
 }
 
 func TestTopicDelivers(t *testing.T) {
@@ -483,9 +432,7 @@ func TestTopicDelivers(t *testing.T) {
 	must.Succeed(t, err)
 	notices, err := read(ctx)
 	must.Succeed(t, err)
-	if len(notices) != 1 || notices[0].Subject != "s" || notices[0].Message != "m" || notices[0].Attributes["kind"] != "Silent" {
-		t.Errorf("read %+v", notices)
-	}
+	expect.That(t, len(notices) == 1 && notices[0].Subject == "s" && notices[0].Message == "m" && notices[0].Attributes["kind"] == "Silent", "read %+v", notices)
 	if again, err := read(ctx); err != nil || len(again) != 0 {
 		t.Errorf("read %+v, %v again", again, err)
 	}
@@ -503,9 +450,7 @@ func post(t *testing.T, service, target, body string) string {
 	must.Succeed(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	answer, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s: %s, %v", target, resp.Status, answer, err)
-	}
+	must.That(t, err == nil && resp.StatusCode == http.StatusOK, "%s: %s: %s, %v", target, resp.Status, answer, err)
 	return string(answer)
 }
 
@@ -523,9 +468,7 @@ func TestStateChangeReachesQueue(t *testing.T) {
 	}
 	out, err := queues.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: queue.QueueUrl, MaxNumberOfMessages: 10})
 	must.Succeed(t, err)
-	if len(out.Messages) != 1 {
-		t.Fatalf("%d messages, want the one that the rule matches", len(out.Messages))
-	}
+	must.That(t, len(out.Messages) == 1, "%d messages, want the one that the rule matches", len(out.Messages))
 	var event struct {
 		Account, Region, Source string
 		DetailType              string `json:"detail-type"`
@@ -546,14 +489,10 @@ func TestStateChangeReachesQueue(t *testing.T) {
 func TestEmulatorFaultIsRecorded(t *testing.T) {
 	must.Succeed(t, bed.Reset(t.Context()))
 	_, err := ec2.NewFromConfig(bed.AWSConfig()).DescribeMacHosts(t.Context(), &ec2.DescribeMacHostsInput{}) // moto does not implement it
-	if errorCode(err) != "EmulatorFault" {
-		t.Errorf("got %v, want EmulatorFault", err)
-	}
+	expect.That(t, errorCode(err) == "EmulatorFault", "got %v, want EmulatorFault", err)
 	unexpected, err := bed.Unexpected(t.Context())
 	must.Succeed(t, err)
-	if len(unexpected) != 1 || unexpected[0].Action != "DescribeMacHosts" {
-		t.Errorf("recorded %+v, want one call", unexpected)
-	}
+	expect.That(t, len(unexpected) == 1 && unexpected[0].Action == "DescribeMacHosts", "recorded %+v, want one call", unexpected)
 }
 
 func errorCode(err error) string {

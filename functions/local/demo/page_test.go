@@ -17,6 +17,7 @@ import (
 	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
 	"rollcall/shared/sim"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -40,20 +41,14 @@ func rendered(t *testing.T) []byte {
 }
 
 func TestTheSameDayMakesTheSamePage(t *testing.T) {
-	if !bytes.Equal(rendered(t), rendered(t)) {
-		t.Error("a story that is rendered twice makes two pages")
-	}
+	expect.That(t, bytes.Equal(rendered(t), rendered(t)), "a story that is rendered twice makes two pages")
 }
 
 func TestThePageStandsByItself(t *testing.T) {
 	data := rendered(t)
-	if len(data) > 3<<20 {
-		t.Errorf("the page has %d bytes", len(data))
-	}
+	expect.That(t, len(data) <= 3<<20, "the page has %d bytes", len(data))
 	for _, loads := range []string{"<script ", "<link", "<iframe", "<img", " src=", "@import", "url(", `href="http`} {
-		if bytes.Contains(data, []byte(loads)) {
-			t.Errorf("the page has %q", loads)
-		}
+		expect.That(t, !bytes.Contains(data, []byte(loads)), "the page has %q", loads)
 	}
 }
 
@@ -61,30 +56,22 @@ func TestThePageTellsTheWholeDay(t *testing.T) {
 	s, _ := played()
 	text := html.UnescapeString(string(rendered(t)))
 	for _, c := range s.day.Clusters {
-		if !strings.Contains(text, "Timeline of "+c.Name) {
-			t.Errorf("no timeline of %s", c.Name)
-		}
+		expect.That(t, strings.Contains(text, "Timeline of "+c.Name), "no timeline of %s", c.Name)
 	}
 	for _, f := range s.day.Faults {
-		if !strings.Contains(text, f.Says) {
-			t.Errorf("nothing of the fault %q", f.Says)
-		}
+		expect.That(t, strings.Contains(text, f.Says), "nothing of the fault %q", f.Says)
 	}
 	notices := 0
 	for _, e := range s.events {
 		switch {
 		case e.Kind == sim.EventNotice:
 			notices++
-			if !strings.Contains(text, strings.TrimRight(e.Text, "\n")) {
-				t.Errorf("%s: the notice %q is not there as it arrived", e.At, e.Subject)
-			}
+			expect.That(t, strings.Contains(text, strings.TrimRight(e.Text, "\n")), "%s: the notice %q is not there as it arrived", e.At, e.Subject)
 		case e.Kind == sim.EventFinding && e.Cause != "" && !strings.Contains(text, `<span class="code">`+e.Cause+"</span>"):
 			t.Errorf("%s: the cause %s of %s is not there", e.At, e.Cause, e.Instance)
 		}
 	}
-	if notices == 0 {
-		t.Error("a day without notices")
-	}
+	expect.That(t, notices != 0, "a day without notices")
 }
 
 // The field reports on which Rollcall is based, each with the cause that it must show.
@@ -180,9 +167,8 @@ func TestAnOrderThatWasNotCarriedOutIsNoAct(t *testing.T) {
 	if len(c.Acts) != 2 || c.Acts[0].Action != "cordon" || c.Acts[0].Result != resultDone || c.Acts[1].Action != "drain" || c.Acts[1].Result != resultOrdered {
 		t.Errorf("acts %+v", c.Acts)
 	}
-	if want := "Node a is not ready. Told at 12:16; cordon at 12:17; drain ordered at 12:18; the instance recovered."; len(c.Findings) != 1 || c.Findings[0].Summary != want {
-		t.Errorf("findings %+v, want %q", c.Findings, want)
-	}
+	want := "Node a is not ready. Told at 12:16; cordon at 12:17; drain ordered at 12:18; the instance recovered."
+	expect.That(t, len(c.Findings) == 1 && c.Findings[0].Summary == want, "findings %+v, want %q", c.Findings, want)
 }
 
 // An act is held until its instance, its finding or its reason ends; otherwise to the end
@@ -220,14 +206,11 @@ func TestTheTerminalAndThePageTellTheSameOfWhatWasHeld(t *testing.T) {
 	for _, c := range s.document(r, r).Clusters {
 		for _, h := range c.Held {
 			gone = gone || h.Reason == "ClusterNotActive"
-			if line := fmt.Sprintf("  %s-%s  %-9s %s of ", h.From.Format("15:04"), h.To.Format("15:04"), c.Name, h.Action); !strings.Contains(out.String(), line) {
-				t.Errorf("no line begins with %q", line)
-			}
+			line := fmt.Sprintf("  %s-%s  %-9s %s of ", h.From.Format("15:04"), h.To.Format("15:04"), c.Name, h.Action)
+			expect.That(t, strings.Contains(out.String(), line), "no line begins with %q", line)
 		}
 	}
-	if !gone {
-		t.Error("what a deleted cluster left is not told to be held")
-	}
+	expect.That(t, gone, "what a deleted cluster left is not told to be held")
 }
 
 // The day uses the default tolerances.
@@ -238,9 +221,7 @@ func TestTheDayHasTheTolerancesOfTheDefaults(t *testing.T) {
 	for _, c := range day.Clusters {
 		want := policy.Default().For(c.Name, "", roll.Selector{})
 		want.Mode, want.ModeSet = policy.Remediate, true
-		if diff := cmp.Diff(want, doc.For(c.Name, "", roll.Selector{})); diff != "" {
-			t.Errorf("%s has a policy of its own (-default +its): %s", c.Name, diff)
-		}
+		expect.Equal(t, cmp.Diff(want, doc.For(c.Name, "", roll.Selector{})), "", "%s has a policy of its own (-default +its)", c.Name)
 	}
 }
 
@@ -256,11 +237,7 @@ func TestLanesAreCappedAndItIsSaid(t *testing.T) {
 	s := history(events...)
 	c := s.cluster(s.day.Clusters[0])
 	lanes := c.Timeline.Lanes
-	if len(lanes) != lanesShown || !strings.Contains(c.Timeline.Caption, "5 more are left out") {
-		t.Errorf("%d lanes, %q", len(lanes), c.Timeline.Caption)
-	}
+	expect.That(t, len(lanes) == lanesShown && strings.Contains(c.Timeline.Caption, "5 more are left out"), "%d lanes, %q", len(lanes), c.Timeline.Caption)
 	acted := "i-" + strings.Repeat("a", lanesShown+5)
-	if !slices.ContainsFunc(lanes, func(l page.Lane) bool { return l.Label == acted }) {
-		t.Error("the one that was acted on is left out")
-	}
+	expect.That(t, slices.ContainsFunc(lanes, func(l page.Lane) bool { return l.Label == acted }), "the one that was acted on is left out")
 }

@@ -518,9 +518,8 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 		}
 	}
 	c := world(roll.Unknown, roll.OwnerKarpenter, "nodepool/default")
-	if c.Finding.Zone = ""; slices.Contains(analyze(c).Clear(), cause.ZoneOutage) {
-		t.Error("the outage of an unknown zone is ruled out")
-	}
+	c.Finding.Zone = ""
+	expect.That(t, !slices.Contains(analyze(c).Clear(), cause.ZoneOutage), "the outage of an unknown zone is ruled out")
 }
 
 // What EKS reports about a node group yields to what was found or ruled out.
@@ -541,9 +540,7 @@ func TestWhatEKSReportsYieldsToWhatIsKnown(t *testing.T) {
 		})
 		tt.known(s)
 		fleet.Analyze(c, s)
-		if got := causetest.Told(s); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
+		expect.Equal(t, causetest.Told(s), tt.want, "%s", name)
 	}
 }
 

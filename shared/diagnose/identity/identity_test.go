@@ -517,9 +517,8 @@ func TestOfASilentNodeAMissingMappingIsDecisiveOnlyIfNoOtherWithItsRoleIsWell(t 
 		e.Profiles[other] = evidence.Read(evidence.InstanceProfile{ARN: other, Roles: []string{"payments-other"}})
 		e.Sound, e.Alone = tt.sound, tt.alone
 		s := analyze(e, roll.Unknown)
-		if got, gap := causetest.Told(s), s.Causes()[0].Unsettled != ""; got != tt.want || gap != tt.gap {
-			t.Errorf("%s: %q, unsettled %t, want %q", name, got, gap, tt.want)
-		}
+		got, gap := causetest.Told(s), s.Causes()[0].Unsettled != ""
+		expect.That(t, got == tt.want && gap == tt.gap, "%s: %q, unsettled %t, want %q", name, got, gap, tt.want)
 		expect.Equal(t, causetest.Told(analyze(e, roll.NotReady)), "", "%s: a node that reports is known to its cluster", name)
 	}
 }

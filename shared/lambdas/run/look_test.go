@@ -41,9 +41,8 @@ func TestALookTellsWhatWouldBeDone(t *testing.T) {
 				t.Errorf("%s: a look did %q", mode, e)
 			}
 		}
-		if state, _ := s.Ledger.Read(t.Context(), cluster); len(state.Findings) != 0 {
-			t.Errorf("%s: a look is remembered", mode)
-		}
+		state, _ := s.Ledger.Read(t.Context(), cluster)
+		expect.That(t, len(state.Findings) == 0, "%s: a look is remembered", mode)
 	}
 }
 
@@ -60,9 +59,8 @@ func TestALookKeepsTheOtherLimits(t *testing.T) {
 		expect.That(t, !record, "a look keeps nothing")
 		return map[roll.FindingKey]roll.Diagnosis{findings[0].Key(): {Causes: []roll.Cause{{Code: "KubeletRestartedDuringStartup", Confidence: roll.Decisive, Cure: roll.CureWait}}}}, nil
 	}
-	if c := r.Look(t.Context(), "demo", "", now); len(c.Plan.Orders) != 0 || c.Plan.Held[0].Reason != plan.CausePasses {
-		t.Errorf("orders %+v, held %+v", c.Plan.Orders, c.Plan.Held)
-	}
+	c := r.Look(t.Context(), "demo", "", now)
+	expect.That(t, len(c.Plan.Orders) == 0 && c.Plan.Held[0].Reason == plan.CausePasses, "orders %+v, held %+v", c.Plan.Orders, c.Plan.Held)
 }
 
 // The ledger takes precedence: an act that was carried out is not ordered again.
@@ -86,9 +84,8 @@ func TestALookTakesItsMemoryFromElsewhere(t *testing.T) {
 		expect.That(t, snapshot.Cluster.ID == cluster, "asked of %s", snapshot.Cluster.ID)
 		return ledger.State{}
 	}
-	if c := r.Look(t.Context(), "demo", "", now); len(c.Plan.Orders) != 1 || len(c.Faults) != 0 {
-		t.Errorf("%+v", c)
-	}
+	c := r.Look(t.Context(), "demo", "", now)
+	expect.That(t, len(c.Plan.Orders) == 1 && len(c.Faults) == 0, "%+v", c)
 }
 
 var about = run.Subject{Cluster: cluster, Instance: sick, From: "the ledger of the test"}
@@ -139,9 +136,7 @@ func TestAReviewTellsHowThingsStand(t *testing.T) {
 			s := newStage()
 			tt.remember(s)
 			c := review(t, s, tt.mode, now)
-			if c.WhatIf || c.Memory == nil || c.Memory.From != about.From || c.Memory.Cluster != cluster {
-				t.Errorf("what if: %v, memory %+v", c.WhatIf, c.Memory)
-			}
+			expect.That(t, !c.WhatIf && c.Memory != nil && c.Memory.From == about.From && c.Memory.Cluster == cluster, "what if: %v, memory %+v", c.WhatIf, c.Memory)
 			if tt.want == "" && len(c.Plan.Orders) != 1 {
 				t.Errorf("orders %+v, held %+v", c.Plan.Orders, c.Plan.Held)
 			}
@@ -149,15 +144,11 @@ func TestAReviewTellsHowThingsStand(t *testing.T) {
 				t.Errorf("orders %+v, held %+v, want %s", c.Plan.Orders, c.Plan.Held, tt.want)
 			}
 			look := s.runner(policy.Remediate).Look(t.Context(), "demo", "", now)
-			if !look.WhatIf || look.Memory != nil || look.Asked != nil {
-				t.Errorf("a look answers as things stand: %+v", look)
-			}
-			if limited := tt.want == plan.StormCooldown || tt.want == plan.ActionsPerHour; limited == (len(look.Plan.Orders) == 1) {
-				t.Errorf("a look orders %+v, and holds %+v", look.Plan.Orders, look.Plan.Held)
-			}
-			if asks := s.runner(policy.Remediate).Look(t.Context(), "demo", sick, now); asks.Asked == nil || asks.Asked.Known != roll.Yes {
-				t.Errorf("a look at one instance: %+v", asks.Asked)
-			}
+			expect.That(t, look.WhatIf && look.Memory == nil && look.Asked == nil, "a look answers as things stand: %+v", look)
+			limited := tt.want == plan.StormCooldown || tt.want == plan.ActionsPerHour
+			expect.That(t, limited != (len(look.Plan.Orders) == 1), "a look orders %+v, and holds %+v", look.Plan.Orders, look.Plan.Held)
+			asks := s.runner(policy.Remediate).Look(t.Context(), "demo", sick, now)
+			expect.That(t, asks.Asked != nil && asks.Asked.Known == roll.Yes, "a look at one instance: %+v", asks.Asked)
 		})
 	}
 }
@@ -194,9 +185,7 @@ func TestAReviewTellsTheLimitsThatTheInstanceMeets(t *testing.T) {
 			of := about
 			of.Instance = instance
 			c, err := r.Review(t.Context(), of, now)
-			if err != nil || !maps.Equal(c.Memory.PerHour, want) || (c.Asked != nil) != (instance != "") {
-				t.Errorf("%s, %q: %v, %v; want %v", name, instance, c.Memory.PerHour, err, want)
-			}
+			expect.That(t, err == nil && maps.Equal(c.Memory.PerHour, want) && (c.Asked != nil) == (instance != ""), "%s, %q: %v, %v; want %v", name, instance, c.Memory.PerHour, err, want)
 		}
 	}
 }
@@ -224,9 +213,8 @@ func TestAReviewAsksForAnInstanceThatIsNotThere(t *testing.T) {
 			t.Errorf("%s: %+v", name, c.Asked)
 		}
 	}
-	if c := review(t, newStage(), policy.Remediate, now); c.Asked.Known != roll.Yes || c.Asked.Instance.Group != "nodegroup/w" {
-		t.Errorf("one that is there: %+v", c.Asked)
-	}
+	c := review(t, newStage(), policy.Remediate, now)
+	expect.That(t, c.Asked.Known == roll.Yes && c.Asked.Instance.Group == "nodegroup/w", "one that is there: %+v", c.Asked)
 }
 
 // lookedUp is a stage that answers lookups of an instance that it does not list.
@@ -248,10 +236,8 @@ func (l *lookedUp) LookUp(_ context.Context, s *roll.Snapshot, ids []roll.Instan
 func TestWithoutItsMemoryThereIsNoReview(t *testing.T) {
 	s := newStage()
 	s.fail["ledger"] = true
-	if _, err := s.runner(policy.Remediate).Review(t.Context(), about, now); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
-		t.Errorf("%v", err)
-	}
-	if c := s.runner(policy.Remediate).Look(t.Context(), "demo", "", now); len(c.Faults) != 1 || !strings.Contains(c.Faults[0], "the disk is gone") {
-		t.Errorf("a look without its memory: faults %q", c.Faults)
-	}
+	_, err := s.runner(policy.Remediate).Review(t.Context(), about, now)
+	expect.That(t, err != nil && strings.Contains(err.Error(), "the disk is gone"), "%v", err)
+	c := s.runner(policy.Remediate).Look(t.Context(), "demo", "", now)
+	expect.That(t, len(c.Faults) == 1 && strings.Contains(c.Faults[0], "the disk is gone"), "a look without its memory: faults %q", c.Faults)
 }

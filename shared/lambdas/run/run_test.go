@@ -115,9 +115,8 @@ func TestAnInstanceThatAListingLeftOutIsLookedUp(t *testing.T) {
 		s := newStage()
 		s.omits = &tt.shows
 		c := s.runner(policy.Remediate).Check(t.Context(), "demo", now)
-		if n := len(c.Assessment.Findings); n != tt.found || !slices.Contains(s.events, "look up "+string(sick)) {
-			t.Errorf("%s: %d findings, want %d; %q", name, n, tt.found, s.events)
-		}
+		n := len(c.Assessment.Findings)
+		expect.That(t, n == tt.found && slices.Contains(s.events, "look up "+string(sick)), "%s: %d findings, want %d; %q", name, n, tt.found, s.events)
 		expect.Equal(t, len(c.Plan.Changes.Drop.Findings) > 0, tt.found == 0, "%s: its finding ended", name)
 	}
 	for name, gap := range map[string]roll.Gap{
@@ -259,9 +258,8 @@ func TestOfTwoChecksAtOnceOneTellsAndOrders(t *testing.T) {
 		t.Errorf("first %+v, second %+v %+v", first.Faults, second.Faults, second.Plan)
 	}
 	expect.Equal(t, recorded, 1, "checks recorded")
-	if want := now.Add(time.Minute); !second.Plan.Next.Equal(want) {
-		t.Errorf("the second looks again at %s, want %s: the first may have died", second.Plan.Next, want)
-	}
+	want := now.Add(time.Minute)
+	expect.That(t, second.Plan.Next.Equal(want), "the second looks again at %s, want %s: the first may have died", second.Plan.Next, want)
 	for _, what := range []string{"publish terminate", "remember the notice", "act " + string(sick)} {
 		n := 0
 		for _, e := range s.events {
@@ -474,16 +472,13 @@ func TestAClusterThatCannotBeJudgedIsToldOnceAndItsEndOnce(t *testing.T) {
 	s.down()
 	r := s.runner(policy.Remediate)
 	got := s.checks(t, r, 0, 30)
-	if told := has(got, "publish"); !slices.Equal(told, []string{"15"}) {
-		t.Errorf("told at minutes %v, want 15: %q", told, got)
-	}
-	if raised := has(got, "raise"); !slices.Equal(raised, []string{"15"}) {
-		t.Errorf("raised at minutes %v, want 15", raised)
-	}
+	told := has(got, "publish")
+	expect.That(t, slices.Equal(told, []string{"15"}), "told at minutes %v, want 15: %q", told, got)
+	raised := has(got, "raise")
+	expect.That(t, slices.Equal(raised, []string{"15"}), "raised at minutes %v, want 15", raised)
 	for _, e := range got {
-		if _, what, _ := strings.Cut(e, " "); !slices.Contains([]string{"raise the notices", "record trouble", "publish none", "remember the alarm"}, what) {
-			t.Errorf("a blind check did %q", e)
-		}
+		_, what, _ := strings.Cut(e, " ")
+		expect.That(t, slices.Contains([]string{"raise the notices", "record trouble", "publish none", "remember the alarm"}, what), "a blind check did %q", e)
 	}
 	if m := s.said[0]; m.Attributes.Kind != "Cluster" || m.Attributes.Severity != report.SeverityCritical {
 		t.Errorf("%+v", m.Attributes)
@@ -530,9 +525,8 @@ func TestAnAlarmThatWasNotSentIsSentByTheNextCheck(t *testing.T) {
 	c := r.Check(t.Context(), "demo", now.Add(17*time.Minute+30*time.Second))
 	expect.That(t, !c.Complete(), "the alarm was not sent, and the check calls itself complete")
 	s.fail = map[string]bool{}
-	if got := s.checks(t, r, 18, 25); !slices.Equal(has(got, "publish"), []string{"18"}) || !slices.Contains(got, "18 remember the alarm") {
-		t.Errorf("%q", got)
-	}
+	got := s.checks(t, r, 18, 25)
+	expect.That(t, slices.Equal(has(got, "publish"), []string{"18"}) && slices.Contains(got, "18 remember the alarm"), "%q", got)
 }
 
 // What cannot be recorded would be reported by every check.
@@ -542,9 +536,8 @@ func TestAnAlarmIsNotSentWhereItCannotBeRemembered(t *testing.T) {
 	r := s.runner(policy.Notify)
 	s.checks(t, r, 0, 14)
 	s.fail["record"] = true
-	if got := s.checks(t, r, 15, 20); has(got, "publish") != nil {
-		t.Errorf("%q", got)
-	}
+	got := s.checks(t, r, 15, 20)
+	expect.That(t, has(got, "publish") == nil, "%q", got)
 
 	s = newStage()
 	s.down()
@@ -552,9 +545,8 @@ func TestAnAlarmIsNotSentWhereItCannotBeRemembered(t *testing.T) {
 	s.checks(t, r, 0, 14)
 	r.Check(t.Context(), "demo", now.Add(14*time.Minute+30*time.Second)) // too early to be recorded
 	s.fail["record"] = true
-	if c := r.Check(t.Context(), "demo", now.Add(15*time.Minute)); len(s.said) != 0 || len(c.Faults) != 1 {
-		t.Errorf("told %d times, faults %q", len(s.said), c.Faults)
-	}
+	c := r.Check(t.Context(), "demo", now.Add(15*time.Minute))
+	expect.That(t, len(s.said) == 0 && len(c.Faults) == 1, "told %d times, faults %q", len(s.said), c.Faults)
 }
 
 func TestANoticeThatIsOverIsToldOnceAndForgotten(t *testing.T) {
@@ -566,9 +558,8 @@ func TestANoticeThatIsOverIsToldOnceAndForgotten(t *testing.T) {
 	s.well = true
 	s.fail["publish"] = true
 	got := s.checks(t, r, 1, 12)
-	if told := has(got, "publish resolved"); !slices.Equal(told, []string{"11", "12"}) || has(got, "forget") != nil {
-		t.Errorf("%q", got)
-	}
+	told := has(got, "publish resolved")
+	expect.That(t, slices.Equal(told, []string{"11", "12"}) && has(got, "forget") == nil, "%q", got)
 	s.fail = map[string]bool{}
 	got = s.checks(t, r, 13, 40)
 	expect.That(t, slices.Equal(has(got, "publish"), []string{"13"}) && slices.Equal(has(got, "forget the notice"), []string{"13"}), "%q", got)
@@ -645,13 +636,9 @@ func TestARefusalThatWasToldIsRemembered(t *testing.T) {
 		c := r.Check(t.Context(), "demo", now)
 		state, err := s.Ledger.Read(t.Context(), cluster)
 		must.Succeed(t, err)
-		if len(state.Refusals) != tt.want || c.Complete() == tt.fail {
-			t.Errorf("%s: the ledger holds %+v, faults %q", name, state.Refusals, c.Faults)
-		}
+		expect.That(t, len(state.Refusals) == tt.want && c.Complete() != tt.fail, "%s: the ledger holds %+v, faults %q", name, state.Refusals, c.Faults)
 		for key, refusal := range state.Refusals {
-			if key.Order != c.Plan.Orders[0].ID || key.Reason != string(tt.reason) || refusal.Instance != sick || !refusal.At.Equal(now) {
-				t.Errorf("%s: %+v: %+v", name, key, refusal)
-			}
+			expect.That(t, key.Order == c.Plan.Orders[0].ID && key.Reason == string(tt.reason) && refusal.Instance == sick && refusal.At.Equal(now), "%s: %+v: %+v", name, key, refusal)
 		}
 	}
 }

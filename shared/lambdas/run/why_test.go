@@ -73,21 +73,17 @@ func TestTheEvidenceIsKeptBeforeTheNoticeThatLinksIt(t *testing.T) {
 	order := func(what string) int {
 		return slices.IndexFunc(s.events, func(e string) bool { return strings.HasPrefix(e, what) })
 	}
-	if order("keep") < order("record") || order("keep") > order("publish") || order("diagnose") > order("record") {
-		t.Errorf("in the order %q", s.events)
-	}
+	expect.That(t, order("keep") >= order("record") && order("keep") <= order("publish") && order("diagnose") <= order("record"), "in the order %q", s.events)
 	if c.Evidence != kept || len(s.said) != 1 || !strings.Contains(string(s.said[0].JSON), kept) || s.said[0].Attributes.Cause != "NodeRoleNotMapped" {
 		t.Errorf("evidence %q, said %+v", c.Evidence, s.said)
 	}
-	if d := c.Document(); d.Evidence != kept || len(d.Findings) != 1 || d.Findings[0].Causes[0].Code != "NodeRoleNotMapped" {
-		t.Errorf("document %+v", d.Findings)
-	}
+	d := c.Document()
+	expect.That(t, d.Evidence == kept && len(d.Findings) == 1 && d.Findings[0].Causes[0].Code == "NodeRoleNotMapped", "document %+v", d.Findings)
 	state, _ := s.Ledger.Read(t.Context(), cluster)
 	expect.Equal(t, state.Findings[why].Evidence, kept, "the ledger remembers")
 	s.events = nil
-	if again := s.diagnosing(policy.Notify, unmapped).Check(t.Context(), "demo", now.Add(5*time.Minute)); again.Evidence != "" || slices.Contains(s.events, "keep") {
-		t.Errorf("it is kept once more: %q", s.events)
-	}
+	again := s.diagnosing(policy.Notify, unmapped).Check(t.Context(), "demo", now.Add(5*time.Minute))
+	expect.That(t, again.Evidence == "" && !slices.Contains(s.events, "keep"), "it is kept once more: %q", s.events)
 }
 
 // The answers of a check are held in memory only if they may be kept.
@@ -110,18 +106,15 @@ func TestObserveRecordsNoAnswers(t *testing.T) {
 
 func TestObserveKeepsNoEvidence(t *testing.T) {
 	s := newStage()
-	if c := s.diagnosing(policy.Observe, unmapped).Check(t.Context(), "demo", now); c.Evidence != "" || slices.Contains(s.events, "keep") || len(c.Diagnoses) != 1 {
-		t.Errorf("%q, %+v", s.events, c.Diagnoses)
-	}
+	c := s.diagnosing(policy.Observe, unmapped).Check(t.Context(), "demo", now)
+	expect.That(t, c.Evidence == "" && !slices.Contains(s.events, "keep") && len(c.Diagnoses) == 1, "%q, %+v", s.events, c.Diagnoses)
 }
 
 func TestEvidenceThatCannotBeKeptIsAFaultAndHoldsNothingElseUp(t *testing.T) {
 	s := newStage()
 	s.fail["keep"] = true
 	c := s.diagnosing(policy.Notify, unmapped).Check(t.Context(), "demo", now)
-	if c.Complete() || len(c.Faults) != 1 || !strings.Contains(c.Faults[0], "keep failed") || len(s.said) != 1 {
-		t.Errorf("faults %q, %d notices", c.Faults, len(s.said))
-	}
+	expect.That(t, !c.Complete() && len(c.Faults) == 1 && strings.Contains(c.Faults[0], "keep failed") && len(s.said) == 1, "faults %q, %d notices", c.Faults, len(s.said))
 	state, _ := s.Ledger.Read(t.Context(), cluster)
 	expect.Equal(t, state.Findings[why].Evidence, "", "the ledger remembers")
 }
@@ -137,9 +130,8 @@ func TestWhereItWasKeptMustBeRemembered(t *testing.T) {
 			return keep(ctx, c, f, at)
 		}
 	}
-	if c := r.Check(t.Context(), "demo", now); c.Complete() || !strings.Contains(c.Faults[0], kept) {
-		t.Errorf("faults %q", c.Faults)
-	}
+	c := r.Check(t.Context(), "demo", now)
+	expect.That(t, !c.Complete() && strings.Contains(c.Faults[0], kept), "faults %q", c.Faults)
 }
 
 // Any owner may terminate an instance: a managed node group does what Karpenter does.
@@ -147,9 +139,8 @@ func TestTheEvidenceIsKeptWhoeverOwnsTheInstance(t *testing.T) {
 	s := newStage()
 	r := s.diagnosing(policy.Notify, unmapped)
 	r.Observer = s // a managed node group's
-	if c := r.Check(t.Context(), "demo", now); c.Evidence != kept {
-		t.Errorf("%q", s.events)
-	}
+	c := r.Check(t.Context(), "demo", now)
+	expect.That(t, c.Evidence == kept, "%q", s.events)
 }
 
 func TestTheCauseHoldsTheAct(t *testing.T) {
@@ -157,9 +148,7 @@ func TestTheCauseHoldsTheAct(t *testing.T) {
 	must.Succeed(t, s.Ledger.Record(t.Context(), cluster, ledger.Changes{Put: ledger.State{RemediateSince: map[roll.Group]time.Time{"nodepool/w": now.Add(-24 * time.Hour)}}}))
 	flap := roll.Cause{Code: "KubeletRestartedDuringStartup", Confidence: roll.Decisive, Cure: roll.CureWait, Summary: "its kubelet restarts"}
 	c := s.diagnosing(policy.Remediate, flap).Check(t.Context(), "demo", now)
-	if len(c.Plan.Orders) != 0 || len(c.Plan.Held) != 1 || c.Plan.Held[0].Reason != plan.CausePasses {
-		t.Errorf("orders %+v, held %+v", c.Plan.Orders, c.Plan.Held)
-	}
+	expect.That(t, len(c.Plan.Orders) == 0 && len(c.Plan.Held) == 1 && c.Plan.Held[0].Reason == plan.CausePasses, "orders %+v, held %+v", c.Plan.Orders, c.Plan.Held)
 }
 
 func TestADiagnosisIsNoSighting(t *testing.T) {
@@ -175,9 +164,8 @@ func TestADiagnosisIsNoSighting(t *testing.T) {
 	}
 	r.Check(t.Context(), "demo", now)
 	state, _ := s.Ledger.Read(t.Context(), cluster)
-	if got := state.Findings[why].FirstSeen; !got.Equal(now) {
-		t.Errorf("first seen at %s: it was seen before the diagnosis", got)
-	}
+	got := state.Findings[why].FirstSeen
+	expect.That(t, got.Equal(now), "first seen at %s: it was seen before the diagnosis", got)
 }
 
 func TestADiagnosisIsBoundedInTime(t *testing.T) {

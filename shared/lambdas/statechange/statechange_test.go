@@ -137,9 +137,8 @@ func TestARunningInstanceGetsTheMinutesOfItsDeadlines(t *testing.T) {
 	if err != nil || len(r.BatchItemFailures) != 0 {
 		t.Fatal(r, err)
 	}
-	if got := a.dues("demo"); !slices.Equal(got, []string{"12:06", "12:16"}) {
-		t.Errorf("checks at %v, want five and fifteen minutes after the launch, rounded up", got)
-	}
+	got := a.dues("demo")
+	expect.That(t, slices.Equal(got, []string{"12:06", "12:16"}), "checks at %v, want five and fifteen minutes after the launch, rounded up", got)
 }
 
 func TestDeadlinesAreThoseOfTheInstance(t *testing.T) {
@@ -190,9 +189,8 @@ func TestOnlyInstancesOfTheWantedVPCs(t *testing.T) {
 		t.Errorf("%v, %v", a.scheduled, err)
 	}
 	h.VPCs = []string{"vpc-2", "vpc-1"}
-	if _, err := h.Handle(t.Context(), logtest.Batch(event(id, "running"))); err != nil || len(a.scheduled) != 2 {
-		t.Errorf("%v, %v", a.scheduled, err)
-	}
+	_, err := h.Handle(t.Context(), logtest.Batch(event(id, "running")))
+	expect.That(t, err == nil && len(a.scheduled) == 2, "%v, %v", a.scheduled, err)
 }
 
 func TestOnlyWhatARetryMayHelpComesAgain(t *testing.T) {
@@ -212,9 +210,8 @@ func TestOnlyWhatARetryMayHelpComesAgain(t *testing.T) {
 	}
 	r, err = a.handler().Handle(t.Context(), logtest.Batch(bodies...))
 	expect.That(t, err == nil && len(r.BatchItemFailures) == 100 && failures(r)[0] == "m-200", "%d failures, %v", len(r.BatchItemFailures), err)
-	if got := a.dues("demo"); len(got) != 2 {
-		t.Errorf("checks at %v: the first 200 instances were looked up", got)
-	}
+	got := a.dues("demo")
+	expect.That(t, len(got) == 2, "checks at %v: the first 200 instances were looked up", got)
 }
 
 func TestTheSamplesAreServed(t *testing.T) {
@@ -229,9 +226,8 @@ func TestTheSamplesAreServed(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if r, err := newAccount().handler().Handle(t.Context(), b); err != nil || len(r.BatchItemFailures) != 0 {
-			t.Errorf("%s: %+v, %v", name, r, err)
-		}
+		r, err := newAccount().handler().Handle(t.Context(), b)
+		expect.That(t, err == nil && len(r.BatchItemFailures) == 0, "%s: %+v, %v", name, r, err)
 	}
 }
 
@@ -257,9 +253,8 @@ func burst(tb testing.TB, n, size int) *account {
 func TestABurstCostsFewCallsAndFewChecks(t *testing.T) {
 	a := burst(t, 5000, batchSize(t))
 	expect.That(t, a.describes <= 100, "%d calls of DescribeInstances, want at most 100", a.describes)
-	if got := a.dues("demo"); !slices.Equal(got, []string{"12:05", "12:06", "12:15", "12:16"}) {
-		t.Errorf("checks at %v, want at most two for the warning and two for the deadline", got)
-	}
+	got := a.dues("demo")
+	expect.That(t, slices.Equal(got, []string{"12:05", "12:06", "12:15", "12:16"}), "checks at %v, want at most two for the warning and two for the deadline", got)
 }
 
 func BenchmarkBurst(b *testing.B) {
@@ -281,9 +276,8 @@ func batchSize(tb testing.TB) int {
 	must.That(tb, ok, "the template has no StateChangeFunction")
 	_, after, ok = bytes.Cut(after, []byte("BatchSize: "))
 	var size int
-	if _, err := fmt.Sscan(string(after[:min(len(after), 10)]), &size); !ok || err != nil || size < 1 {
-		tb.Fatalf("no batch size: %v", err)
-	}
+	_, err := fmt.Sscan(string(after[:min(len(after), 10)]), &size)
+	must.That(tb, ok && err == nil && size >= 1, "no batch size: %v", err)
 	return size
 }
 
@@ -316,9 +310,8 @@ func TestAScheduleThatComesLateIsForAMinuteToCome(t *testing.T) {
 	if err != nil || len(r.BatchItemFailures) != 0 {
 		t.Fatal(r, err)
 	}
-	if got := a.dues("demo-5"); len(got) != 2 || got[0] == "12:01" {
-		t.Errorf("checks at %v", got)
-	}
+	got := a.dues("demo-5")
+	expect.That(t, len(got) == 2 && got[0] != "12:01", "checks at %v", got)
 }
 
 // The built-in deadlines apply then.
@@ -327,9 +320,8 @@ func TestABadPolicyKeepsNoInstanceFromItsChecks(t *testing.T) {
 		a := newAccount()
 		a.policy = document
 		id := a.launch(1, now.Add(-20*time.Second), claim, "owned")
-		if r, err := a.handler().Handle(t.Context(), logtest.Batch(event(id, "running"))); err != nil || len(r.BatchItemFailures) != 0 || len(a.scheduled) == 0 {
-			t.Errorf("%q: %+v, %v: scheduled %v", document, r, err, a.scheduled)
-		}
+		r, err := a.handler().Handle(t.Context(), logtest.Batch(event(id, "running")))
+		expect.That(t, err == nil && len(r.BatchItemFailures) == 0 && len(a.scheduled) != 0, "%q: %+v, %v: scheduled %v", document, r, err, a.scheduled)
 	}
 }
 

@@ -83,9 +83,8 @@ func TestDueAtRoundsUpToTheMinute(t *testing.T) {
 		{-time.Minute, -time.Minute},
 	}
 	for _, tt := range tests {
-		if got := trigger.DueAt(noon.Add(tt.after)); !got.Equal(noon.Add(tt.want)) {
-			t.Errorf("%s after noon: got %s", tt.after, got)
-		}
+		got := trigger.DueAt(noon.Add(tt.after))
+		expect.That(t, got.Equal(noon.Add(tt.want)), "%s after noon: got %s", tt.after, got)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -121,14 +120,12 @@ func TestSchedulesAreSharedByClusterAndMinuteOnly(t *testing.T) {
 			}
 			names[name] = string(c.Encode())
 		}
-		if group := (trigger.Check{Cluster: cluster}).Group(); !groupForm.MatchString(group) || group != cluster {
-			t.Errorf("%q is no group id", group)
-		}
+		group := (trigger.Check{Cluster: cluster}).Group()
+		expect.That(t, groupForm.MatchString(group) && group == cluster, "%q is no group id", group)
 	}
 	const known = "check-2a97516c354b68848cdbd8f54a226a0a-20260310T1205Z"
-	if got := (trigger.Check{Cluster: "demo", Due: noon.Add(5 * time.Minute)}).ScheduleName(); got != known {
-		t.Errorf("the name of a known schedule became %s: schedules of the version before would be made twice", got)
-	}
+	got := (trigger.Check{Cluster: "demo", Due: noon.Add(5 * time.Minute)}).ScheduleName()
+	expect.That(t, got == known, "the name of a known schedule became %s: schedules of the version before would be made twice", got)
 }
 
 func TestStale(t *testing.T) {

@@ -158,9 +158,8 @@ func TestTellsWhatIsForUs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := outcome(trigger.ParseEvent(tt.body, tt.home)); got != tt.want {
-				t.Errorf("got  %s\nwant %s", got, tt.want)
-			}
+			got := outcome(trigger.ParseEvent(tt.body, tt.home))
+			expect.That(t, got == tt.want, "got  %s\nwant %s", got, tt.want)
 		})
 	}
 }
@@ -176,9 +175,8 @@ func TestQuotesLittleOfItsInput(t *testing.T) {
 		event(fields{"detail": fields{"instance-id": "i-0a1b2c3d4e5f60718", "state": long}}),
 		health(long, "i-0a1b2c3d4e5f60718"),
 	} {
-		if got := outcome(trigger.ParseEvent(body, home)); len(got) > 2000 || strings.ContainsAny(got, "\né") {
-			t.Errorf("%d characters: %s", len(got), got)
-		}
+		got := outcome(trigger.ParseEvent(body, home))
+		expect.That(t, len(got) <= 2000 && !strings.ContainsAny(got, "\né"), "%d characters: %s", len(got), got)
 	}
 }
 

@@ -30,9 +30,8 @@ func sample(t testing.TB, name string) []record {
 	t.Helper()
 	data := must.Read(t, filepath.Join("../../../events", name))
 	var batch struct{ Records []record }
-	if err := json.Unmarshal(data, &batch); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	err := json.Unmarshal(data, &batch)
+	must.That(t, err == nil, "%s: %v", name, err)
 	must.That(t, len(batch.Records) > 0, "%s holds no records", name)
 	return batch.Records
 }
@@ -51,9 +50,8 @@ func TestSamplesAreBatchesAsLambdaSendsThem(t *testing.T) {
 	for _, name := range append(append(samples(t, "statechange-*.json"), samples(t, "order*.json")...), "check.json", "health-scheduled.json") {
 		seen := map[string]bool{}
 		for i, r := range sample(t, name) {
-			if sum := md5.Sum([]byte(r.Body)); r.MD5 != hex.EncodeToString(sum[:]) {
-				t.Errorf("%s, record %d: md5OfBody is not that of the body", name, i)
-			}
+			sum := md5.Sum([]byte(r.Body))
+			expect.That(t, r.MD5 == hex.EncodeToString(sum[:]), "%s, record %d: md5OfBody is not that of the body", name, i)
 			if r.MessageID == "" || seen[r.MessageID] || r.ReceiptHandle == "" || r.EventSource != "aws:sqs" || r.Region == "" ||
 				!strings.HasPrefix(r.EventSourceARN, "arn:aws:sqs:"+r.Region+":111122223333:") ||
 				r.Attributes["ApproximateReceiveCount"] == "" || r.Attributes["SentTimestamp"] == "" {

@@ -161,9 +161,8 @@ func TestSendsNoOrderThatNobodyCouldRead(t *testing.T) {
 		bounded(t, err)
 		switch {
 		case tt.want == "":
-			if got, again := trigger.ParseOrder(body); err != nil || again != nil || got != o {
-				t.Errorf("%s: %+v, %v, %v", name, got, err, again)
-			}
+			got, again := trigger.ParseOrder(body)
+			expect.That(t, err == nil && again == nil && got == o, "%s: %+v, %v, %v", name, got, err, again)
 		case err == nil || err.Error() != "malformed order: "+tt.want || body != nil:
 			t.Errorf("%s: got  %v\nwant %s", name, err, tt.want)
 		}
@@ -183,9 +182,8 @@ func TestAnOrderGivenAgainIsNotTakenForADuplicate(t *testing.T) {
 	expect.That(t, id == "3f9a0c5d7e1b2468-20260310T1217Z" && groupForm.MatchString(id), "%s", id)
 	expect.Equal(t, trigger.OrderDeduplicationID(second), id, "a second delivery within the minute has")
 	for _, o := range []plan.Order{later, other} {
-		if got := trigger.OrderDeduplicationID(o); got == id {
-			t.Errorf("%+v would be dropped", o)
-		}
+		got := trigger.OrderDeduplicationID(o)
+		expect.That(t, got != id, "%+v would be dropped", o)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -33,9 +34,8 @@ func TestWhatAFileHolds(t *testing.T) {
 			for _, d := range got {
 				said = append(said, string(d.Content)+" "+d.Name+":"+string(rune('0'+d.line)))
 			}
-			if text := strings.Join(said, ", "); text != tt.want {
-				t.Errorf("got %q, want %q", text, tt.want)
-			}
+			text := strings.Join(said, ", ")
+			expect.That(t, text == tt.want, "got %q, want %q", text, tt.want)
 		})
 	}
 }
@@ -49,19 +49,15 @@ func TestWhatIsMeantAndDoesNotParseIsAnError(t *testing.T) {
 		"an item's alias":  "&x {kind: List, items: [*x]}",
 		"an alias of more": "kind: List\nitems: [&x {kind: List, items: []}, *x]\n",
 	} {
-		if got, err := Sources("pools.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "pools.yaml") {
-			t.Errorf("%s: got %v, %v", name, got, err)
-		}
+		got, err := Sources("pools.yaml", []byte(text))
+		expect.That(t, err != nil && strings.Contains(err.Error(), "pools.yaml"), "%s: got %v, %v", name, got, err)
 	}
 }
 
 // YAML ends lines by more than a line feed.
 func TestALineBeyondTheFileIsNoPlace(t *testing.T) {
 	found, err := Sources("pools.yaml", []byte("# a\r# b\rkind: EC2NodeClass\rmetadata: {name: c}\r"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%v, %v", found, err)
-	}
-	if line := found[0].find(roll.Evidence{Source: "user data", Field: "UserData", Observed: "nothing of it"}); line != found[0].line {
-		t.Errorf("line %d", line)
-	}
+	must.That(t, err == nil && len(found) == 1, "%v, %v", found, err)
+	line := found[0].find(roll.Evidence{Source: "user data", Field: "UserData", Observed: "nothing of it"})
+	expect.That(t, line == found[0].line, "line %d", line)
 }

@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/observe/view"
 	"rollcall/shared/report"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -93,9 +94,8 @@ func TestWhatIsFoundInFiles(t *testing.T) {
 		"a script for another cluster":                        {"all-is-well", map[string]string{"user-data.sh": "#!/bin/bash\n\n/etc/eks/bootstrap.sh staging\n"}, "UserDataClusterMismatch user-data.sh:3"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, got := run(t, tt.bundle, tt.files); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			_, got := run(t, tt.bundle, tt.files)
+			expect.That(t, got == tt.want, "got %q, want %q", got, tt.want)
 		})
 	}
 }
@@ -108,34 +108,26 @@ func TestWhatHasNoContextIsNotChecked(t *testing.T) {
 		reasons += strings.Join(g.Codes, " ") + ": " + g.Reason + "\n"
 	}
 	for _, want := range []string{"--cluster NAME or --bundle DIR", "nodeclass/default does not show the VPC", "NodeRoleNotMapped", "ApiEndpointUnreachable"} {
-		if !strings.Contains(reasons, want) {
-			t.Errorf("%q is not among\n%s", want, reasons)
-		}
+		expect.That(t, strings.Contains(reasons, want), "%q is not among\n%s", want, reasons)
 	}
 }
 
 func TestALaunchTemplateOfTheBundle(t *testing.T) {
 	for _, name := range []string{generate.Legacy.Template, generate.Legacy.Template + ":7"} {
 		out, got := run(t, "all-is-well", nil, func(r *lint.Request) { r.Templates = []string{name} })
-		if got != "" || len(out.Launches) != 1 || out.Launches[0] != "launch template "+generate.Legacy.Template+":7" {
-			t.Errorf("%s: %s, %v", name, got, out.Launches)
-		}
+		expect.That(t, got == "" && len(out.Launches) == 1 && out.Launches[0] == "launch template "+generate.Legacy.Template+":7", "%s: %s, %v", name, got, out.Launches)
 	}
 }
 
 func TestAPoolWithoutItsClassIsNotJudged(t *testing.T) {
 	out, got := run(t, "", map[string]string{"pool.yaml": pool})
-	if got != "" || len(out.Notes) != 2 || !strings.Contains(out.Notes[0], "nodepool/default was not judged") {
-		t.Errorf("%s, %v", got, out.Notes)
-	}
+	expect.That(t, got == "" && len(out.Notes) == 2 && strings.Contains(out.Notes[0], "nodepool/default was not judged"), "%s, %v", got, out.Notes)
 }
 
 // A hook is given files of which none launches anything.
 func TestWithoutALaunchNothingIsJudged(t *testing.T) {
 	out, got := run(t, "", map[string]string{"auth.yaml": "kind: ConfigMap\nmetadata: {name: aws-auth}\n", "other.yaml": "a: b\n"})
-	if got != "" || len(out.Launches) > 0 || len(out.Notes) != 1 {
-		t.Errorf("%s, %+v", got, out)
-	}
+	expect.That(t, got == "" && len(out.Launches) == 0 && len(out.Notes) == 1, "%s, %+v", got, out)
 }
 
 func TestAnObjectThatIsThereTwiceIsAnError(t *testing.T) {
@@ -147,9 +139,7 @@ func TestAnObjectThatIsThereTwiceIsAnError(t *testing.T) {
 	}
 	_, err := lint.Run(t.Context(), in)
 	for _, want := range []string{"NodePool default is in blue.yaml and in green.yaml", "EC2NodeClass default"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v lacks %q", err, want)
-		}
+		expect.That(t, err != nil && strings.Contains(err.Error(), want), "%v lacks %q", err, want)
 	}
 }
 
@@ -157,15 +147,12 @@ func TestAnObjectThatIsThereTwiceIsAnError(t *testing.T) {
 func TestSecretsAreNotPrinted(t *testing.T) {
 	const secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 	out, got := run(t, "all-is-well", map[string]string{"user-data.sh": "#!/bin/bash\nexport AWS_SECRET_ACCESS_KEY=" + secret + "\n/etc/eks/bootstrap.sh staging --kubelet-extra-args '--node-labels=\"password=" + secret + "\"'\n"})
-	if got == "" || strings.Contains(fmt.Sprintf("%+v", out), secret) {
-		t.Errorf("%s\n%+v", got, out)
-	}
+	expect.That(t, got != "" && !strings.Contains(fmt.Sprintf("%+v", out), secret), "%s\n%+v", got, out)
 }
 
 // What is proven for one kind of trouble is no hint for the other as well.
 func TestWhatIsProvenIsNoHintBesides(t *testing.T) {
 	script := "#!/bin/bash\n/etc/eks/bootstrap.sh payments --kubelet-extra-args \"--register-with-taints=a=b:NoScheduel\"\n"
-	if _, got := run(t, "", map[string]string{"user-data.sh": script}); got != "UserDataMalformedFlags user-data.sh:1" {
-		t.Errorf("got %s", got)
-	}
+	_, got := run(t, "", map[string]string{"user-data.sh": script})
+	expect.That(t, got == "UserDataMalformedFlags user-data.sh:1", "got %s", got)
 }

@@ -8,6 +8,8 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"rollcall/shared/evidence/userdata"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 var payments = &ekstypes.Cluster{
@@ -36,22 +38,15 @@ func TestTheOwnersPartJoinsTheCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := launch{userData: tt.own}
 			l.merge(tt.family, payments, karpentersTaint)
-			if !strings.Contains(l.userData, tt.keeps) {
-				t.Errorf("lost %q:\n%s", tt.keeps, l.userData)
-			}
+			expect.That(t, strings.Contains(l.userData, tt.keeps), "lost %q:\n%s", tt.keeps, l.userData)
 			boot := userdata.Read([]byte(l.userData))
 			if tt.want == "" {
-				if len(boot.Joins) > 0 {
-					t.Errorf("it joins: %+v", boot.Joins)
-				}
+				expect.That(t, len(boot.Joins) == 0, "it joins: %+v", boot.Joins)
 				return
 			}
-			if len(boot.Joins) != 1 || boot.Joins[0].Tool != tt.want || !boot.For("payments") || len(boot.Joins[0].Missing) > 0 {
-				t.Fatalf("joins %+v by\n%s", boot.Joins, l.userData)
-			}
-			if taints := boot.Joins[0].Kubelet.Registered(); len(taints) != 1 || taints[0].Key != "karpenter.sh/unregistered" {
-				t.Errorf("registers with %+v", taints)
-			}
+			must.That(t, len(boot.Joins) == 1 && boot.Joins[0].Tool == tt.want && boot.For("payments") && len(boot.Joins[0].Missing) == 0, "joins %+v by\n%s", boot.Joins, l.userData)
+			taints := boot.Joins[0].Kubelet.Registered()
+			expect.That(t, len(taints) == 1 && taints[0].Key == "karpenter.sh/unregistered", "registers with %+v", taints)
 		})
 	}
 }
@@ -61,9 +56,8 @@ func TestAClusterWithoutItsAuthority(t *testing.T) {
 	for name, c := range map[string]*ekstypes.Cluster{"unknown": nil, "payments": {Name: payments.Name, Endpoint: payments.Endpoint}} {
 		l := launch{}
 		l.merge(familyAL2023, c, "")
-		if boot := userdata.Read([]byte(l.userData)); len(boot.Joins) != 1 || !boot.For(name) {
-			t.Errorf("%s: joins %+v", name, boot.Joins)
-		}
+		boot := userdata.Read([]byte(l.userData))
+		expect.That(t, len(boot.Joins) == 1 && boot.For(name), "%s: joins %+v", name, boot.Joins)
 	}
 }
 
@@ -72,14 +66,11 @@ func TestTheFamilyOfUserData(t *testing.T) {
 		familyAL2: "#!/bin/bash\n/etc/eks/bootstrap.sh payments\n", familyAL2023: nodeConfig("payments", "", "", ""),
 		familyBottlerocket: "[settings.kubernetes]\ncluster-name = \"payments\"\n", "": "#!/bin/bash\necho hello\n",
 	} {
-		if got := toolFamily(userdata.Read([]byte(text))); got != want {
-			t.Errorf("got %q, want %q of\n%s", got, want, text)
-		}
+		got := toolFamily(userdata.Read([]byte(text)))
+		expect.That(t, got == want, "got %q, want %q of\n%s", got, want, text)
 	}
 	for name, want := range map[string]string{"al2023@latest": familyAL2023, "AL2_x86_64": familyAL2, "BOTTLEROCKET_ARM_64": familyBottlerocket, "WINDOWS_CORE_2022_x86_64": familyWindows, "CUSTOM": familyCustom, "": familyAL2023} {
-		if got := familyOf(name, ""); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
+		expect.Equal(t, familyOf(name, ""), want, "%s", name)
 	}
 	for name, want := range map[string]string{
 		"resolve:ssm:/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/standard/recommended/image_id": familyAL2023,
@@ -87,8 +78,6 @@ func TestTheFamilyOfUserData(t *testing.T) {
 		"resolve:ssm:/aws/service/bottlerocket/aws-k8s-1.35/x86_64/latest/image_id":                              familyBottlerocket,
 		"resolve:ssm:/payments/ami": "", "ami-0123456789abcdef0": "",
 	} {
-		if got := parameterFamily(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
+		expect.Equal(t, parameterFamily(name), want, "%s", name)
 	}
 }
