@@ -266,9 +266,11 @@ func IsConflict(err error) bool {
 }
 
 // IsPreconditionFailed reports whether S3 wrote nothing because the call's condition failed:
-// with If-None-Match, the object exists already.
+// with If-None-Match, the object exists already. The status says so even where the rest of the answer is
+// lost, since S3 may answer before it has read the object.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
 func IsPreconditionFailed(err error) bool {
-	return errorCode(err) == "PreconditionFailed"
+	return errorCode(err) == "PreconditionFailed" || httpStatus(err) == http.StatusPreconditionFailed
 }
 
 // IsWriteConflict reports whether S3 wrote nothing because of a concurrent write or deletion

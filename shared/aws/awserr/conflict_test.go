@@ -3,7 +3,10 @@ package awserr
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
+
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 func TestWritesThatSomethingElseStandsInTheWayOf(t *testing.T) {
@@ -17,6 +20,10 @@ func TestWritesThatSomethingElseStandsInTheWayOf(t *testing.T) {
 		"the schedule exists":    {err: answer("Scheduler", "CreateSchedule", 409, "ConflictException", "Schedule x already exists."), conflict: true},
 		"the object exists": {
 			err:          fmt.Errorf("keep: %w", answer("S3", "PutObject", 412, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold")),
+			precondition: true,
+		},
+		"the object exists, and the connection broke": {
+			err:          failure("S3", "PutObject", &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 412}}, Err: errors.New("deserialization failed, failed to copy error response body")}),
 			precondition: true,
 		},
 		"somebody else writes it":  {err: answer("S3", "PutObject", 409, "ConditionalRequestConflict", "The conditional request cannot succeed due to a conflicting operation against this resource."), write: true},
