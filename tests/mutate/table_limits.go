@@ -29,7 +29,7 @@ func limited() []Mutation {
 		{
 			Name: "two sightings may be at the same moment", File: limits,
 			Old: "age < assess.Confirmation {", New: "age < 0 {",
-			Harm: "two checks at once are two sightings", Faults: faults(sim.FaultNotReady, sim.FaultMessages+"=0.5"),
+			Harm: "two checks at once are two sightings", Faults: faults(sim.FaultNotReady+"=2", sim.FaultMessages+"=0.5", sim.FaultNotInvoked+"=0.7"),
 			Rules: rules(sim.RuleTwice),
 		},
 		{

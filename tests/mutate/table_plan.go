@@ -531,7 +531,7 @@ func carriedOut() []Mutation {
 		{
 			Name: "a ledger that could not be written is no obstacle", File: run,
 			Old: "\t\tfault(\"the ledger could not be written, so nothing is reported or done: %v\", err)\n\t\treturn\n", New: "\t\tfault(\"the ledger could not be written, so nothing is reported or done: %v\", err)\n",
-			Harm: "what is told is told again", Faults: faults(sim.FaultLedgerErrors),
+			Harm: "what is told is told again", Faults: faults(sim.FaultLedgerErrors+"=0.5", sim.FaultSilence),
 			Rules: rules(sim.RuleReport, sim.RuleEnd),
 		},
 		{
