@@ -122,20 +122,24 @@ func newClient(cfg *rest.Config) (*Client, error) {
 	cfg.QPS = -1 // requests are few and sequential
 	cfg.GroupVersion = &coreV1
 	cfg.NegotiatedSerializer = codecs.WithoutConversion()
-	trip, err := cfg.TransportConfig()
-	if err != nil {
-		return nil, fmt.Errorf("prepare a client for %s: %w", cfg.Host, err)
-	}
-	trip.DialHolder = connecting
-	over, err := transport.New(trip)
-	if err != nil {
-		return nil, fmt.Errorf("prepare a client for %s: %w", cfg.Host, err)
-	}
-	client, err := rest.RESTClientForConfigAndClient(cfg, &http.Client{Transport: over, Timeout: cfg.Timeout, CheckRedirect: stay})
+	client, err := connected(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("prepare a client for %s: %w", cfg.Host, err)
 	}
 	return &Client{rest: client}, nil
+}
+
+func connected(cfg *rest.Config) (rest.Interface, error) {
+	trip, err := cfg.TransportConfig()
+	if err != nil {
+		return nil, err
+	}
+	trip.DialHolder = connecting
+	over, err := transport.New(trip)
+	if err != nil {
+		return nil, err
+	}
+	return rest.RESTClientForConfigAndClient(cfg, &http.Client{Transport: over, Timeout: cfg.Timeout, CheckRedirect: stay})
 }
 
 // stay refuses to follow a redirect. No resource of the Kubernetes API redirects, and the token would go along, to a host

@@ -134,7 +134,8 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 // check could not read everything.
 func (h *Inspect) again(ctx context.Context, c trigger.Check, result report.Check, now time.Time) {
 	next := result.Plan.Next
-	if !result.Snapshot.Whole() && !result.Snapshot.ClusterGone() {
+	read := result.Snapshot.Whole() || result.Snapshot.ClusterGone()
+	if !read {
 		retry := now.Add(retryAfter)
 		if since := result.Plan.OutageSince; !since.IsZero() && now.Sub(since) >= outageLasts {
 			retry = now.Truncate(retryLater).Add(retryLater) // the same for all checks until then
@@ -148,8 +149,7 @@ func (h *Inspect) again(ctx context.Context, c trigger.Check, result report.Chec
 		sweep = max(sweep, sweepGone)
 	}
 	// The number of nodes in an incomplete snapshot does not tell how often the sweep comes by.
-	relies := result.Snapshot.Whole() || result.Snapshot.ClusterGone()
-	if next.IsZero() || relies && !next.Before(now.Add(sweep)) {
+	if next.IsZero() || read && !next.Before(now.Add(sweep)) {
 		return
 	}
 	// A schedule in the past may never run.

@@ -74,10 +74,11 @@ const (
 // registersLate refuses to end an instance while the group's nodes show that it may still register: a boot
 // that installs much takes longer than the deadline, and each of its replacements would be ended too.
 func (p *planner) registersLate(f roll.Finding, launched time.Time) *Refusal {
-	took := slices.Sorted(slices.Values(p.State.Groups[f.Group].Seconds))
-	if f.Kind != roll.Unregistered || len(took) < lateSamples {
+	seconds := p.State.Groups[f.Group].Seconds
+	if f.Kind != roll.Unregistered || len(seconds) < lateSamples {
 		return nil
 	}
+	took := slices.Sorted(slices.Values(seconds))
 	usually := time.Duration(took[len(took)/2]) * time.Second
 	until := launched.Add(min(usually+usually/2, lateMost))
 	if !p.Now.Before(until) {

@@ -243,13 +243,13 @@ func handled() []Mutation {
 	return []Mutation{
 		{
 			Name: "no check is ever scheduled", File: inspect,
-			Old: "if next.IsZero() || relies && !next.Before(now.Add(sweep)) {", New: "if next.IsZero() || relies && next.Before(now.Add(sweep)) {",
+			Old: "if next.IsZero() || read && !next.Before(now.Add(sweep)) {", New: "if next.IsZero() || read && next.Before(now.Add(sweep)) {",
 			Harm: "acts come minutes late", Faults: faults(sim.FaultSilence),
 			Rules: rules(sim.RuleDeadline),
 		},
 		{
 			Name: "a check that could not read is not repeated", File: inspect,
-			Old: "if !result.Snapshot.Whole() && !result.Snapshot.ClusterGone()", New: "if result.Snapshot.Whole() && result.Snapshot.ClusterGone()",
+			Old: "if !read {", New: "if false {",
 			Harm: "after each hiccup a cluster is not looked at until the next sweep", Faults: faults(sim.FaultAPIErrors + "=0.6"),
 			Rules: rules(sim.RuleChecked),
 		},
