@@ -263,13 +263,7 @@ func (m *machine) stop(hibernates bool) {
 	}
 	a.stateChanged(m)
 	m.tell(EventAilment, "is stopped by a person")
-	a.in(m.d.of("stop").nth(m.boots).between(15*time.Second, 90*time.Second), func() {
-		if m.state != stopping {
-			return
-		}
-		m.state = stopped
-		m.touch()
-		a.stateChanged(m)
+	m.becomes(stopped, m.d.of("stop").nth(m.boots).between(15*time.Second, 90*time.Second), func() {
 		if n := m.node; n != nil {
 			n.taint(corev1.Taint{Key: "node.cloudprovider.kubernetes.io/shutdown", Effect: corev1.TaintEffectNoSchedule})
 		}
@@ -296,13 +290,7 @@ func (m *machine) restart() {
 	}
 	m.touch()
 	m.boots++
-	a.in(m.d.of("start").nth(m.boots).between(4*time.Second, 12*time.Second), func() {
-		if m.state != pending {
-			return
-		}
-		m.state = running
-		m.touch()
-		a.stateChanged(m)
+	m.becomes(running, m.d.of("start").nth(m.boots).between(4*time.Second, 12*time.Second), func() {
 		m.booted(m.g.kind.Boots+m.d.of("boots").nth(m.boots).between(20*time.Second, 60*time.Second), func() {
 			m.restedAt = time.Time{}
 			m.tell(EventAilment, startedAgain)

@@ -58,15 +58,22 @@ func (g *group) launch(zone string) *machine {
 	}
 	a.stateChanged(m)
 	m.tell(EventLaunch, "launched by "+string(g.owner))
-	a.in(d.of("pending").between(4*time.Second, 12*time.Second), func() {
-		if m.state == pending {
-			m.state = running
-			m.touch()
-			a.stateChanged(m)
-			m.boot()
-		}
-	})
+	m.becomes(running, d.of("pending").between(4*time.Second, 12*time.Second), m.boot)
 	return m
+}
+
+// becomes changes the machine's state after a while, and continues, if it is still in its present one.
+func (m *machine) becomes(next machineState, after time.Duration, then func()) {
+	a, present := m.c.a, m.state
+	a.in(after, func() {
+		if m.state != present {
+			return
+		}
+		m.state = next
+		m.touch()
+		a.stateChanged(m)
+		then()
+	})
 }
 
 // tags returns the tags that the owner writes when it launches a machine. All machines of one
@@ -494,10 +501,7 @@ func (m *machine) end(by string) {
 		m.g.heirs = append(m.g.heirs, m)
 	}
 	m.g.lost(m)
-	a.in(m.d.of("shutdown").between(8*time.Second, 50*time.Second), func() {
-		m.state = terminated
-		m.touch()
-		a.stateChanged(m)
+	m.becomes(terminated, m.d.of("shutdown").between(8*time.Second, 50*time.Second), func() {
 		a.in(m.d.of("node").between(4*time.Second, 40*time.Second), m.forgetNode)
 	})
 }
