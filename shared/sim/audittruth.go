@@ -461,9 +461,14 @@ var ofMachine = map[string]func(excuse) bool{
 	"ScaleInProtected":     nil, // not compared with the account
 	"ProtectionUnknown":    func(e excuse) bool { return e.inv.missed },
 	"NotReadYet": func(e excuse) bool {
-		// One check reads the pods of only some silent nodes. Of many suspects it does not read all.
-		silent := func(kind string) bool { return kind == "Unknown" || kind == "Impaired" }
-		return e.inv.missed || len(e.k.found) >= 25 || silent(e.kind) && slices.ContainsFunc(e.k.found, func(a about) bool { return silent(a.kind) && a.instance != e.instance })
+		// One check reads the pods of ten nodes that are silent or not ready. Of many suspects it does not read all.
+		silent := 0
+		for _, a := range e.k.found {
+			if slices.Contains([]string{"Unknown", "Impaired", "NotReady"}, a.kind) {
+				silent++
+			}
+		}
+		return e.inv.missed || silent > 10 || len(e.k.found) >= 25
 	},
 	"NotInService": func(e excuse) bool {
 		return e.m.state != running || !slices.Contains(e.g.members, e.m) || e.u.a.Now().Sub(e.m.launched) < lag

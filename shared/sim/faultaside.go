@@ -256,7 +256,8 @@ func (m *machine) stop(hibernates bool) {
 	}
 	m.hush()
 	m.booting = false
-	m.boots++ // cancels a boot in progress
+	m.pressure = time.Time{} // what used its memory does not run when it starts again
+	m.boots++                // cancels a boot in progress
 	m.touch()
 	if e := m.event; e != nil && e.over.IsZero() {
 		e.over, e.why = a.Now(), "Completed" // it starts on other hardware, for which the event is not

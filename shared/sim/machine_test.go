@@ -147,6 +147,21 @@ func TestAMachineThatRunsShortOfMemory(t *testing.T) {
 	}
 }
 
+// What used its memory is gone when it starts again.
+func TestAMachineThatIsStoppedWhileItIsShortOfMemory(t *testing.T) {
+	a, c := settledShop(t)
+	g := c.group("batch")
+	g.suspended = true
+	m := g.members[0]
+	m.starve(10*time.Minute, false)
+	m.stop(false)
+	a.pass(20 * time.Minute)
+	m.restart()
+	if a.pass(10 * time.Minute); m.ail != well || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionFalse || m.node.ready().Status != corev1.ConditionTrue {
+		t.Errorf("%s: %+v", m.ail, m.node.conditions)
+	}
+}
+
 func TestAMachineThatIsShortOfMemoryAndWorks(t *testing.T) {
 	a, c := settledShop(t)
 	m := c.group("batch").members[0]

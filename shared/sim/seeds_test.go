@@ -25,8 +25,9 @@ var soaks = []struct {
 	{1001, 10, 1, Options{Hours: 24, Clusters: 2, Nodes: 20}},
 	{2001, 8, 1, Options{Hours: 8, Clusters: 1, Nodes: 200}},
 	{3001, 8, 1, Options{Hours: 10, Clusters: 4, Nodes: 10}},
-	{6, 1, 1, Options{Certain: []FaultKind{FaultSmallZone}}}, // a replacement that does not come
-	{1, 3, 0, Options{Clusters: 3, Nodes: 10, Faults: 150}},  // a storm: machines that people stopped, and what EC2 shows late
+	{5001, 1, 0, Options{Hours: 24, Clusters: 2, Nodes: 200}}, // more nodes are not ready than a check reads the pods of
+	{6, 1, 1, Options{Certain: []FaultKind{FaultSmallZone}}},  // a replacement that does not come
+	{1, 3, 0, Options{Clusters: 3, Nodes: 10, Faults: 150}},   // a storm: machines that people stopped, and what EC2 shows late
 }
 
 // Whatever happens to the account, no rule is broken. An event that never happens in any of the runs
