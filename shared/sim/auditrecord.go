@@ -133,14 +133,13 @@ func (u *auditor) today(times []time.Time) []time.Time {
 // grew checks that a notice of growth with the same cause reports at least half as many instances again.
 // An earlier notice counts only for invocations that could know of it.
 func (u *auditor) grew(inv *invocation, d noticed, o *openIncident) {
-	now, most, cause := len(d.Instances)+d.Truncated, 0, ""
+	now, most, cause, recent := len(d.Instances)+d.Truncated, 0, "", false
 	for _, t := range o.told {
 		if u.bars(t.saying, inv) {
-			most, cause = max(most, t.instances), t.what
+			most, cause, recent = max(most, t.instances), t.what, u.a.Now().Sub(t.inv.begun) < 23*time.Hour
 		}
 	}
 	alone := len(d.News) == 1 && d.News[0] == "grown"
-	recent := len(o.notices) > 0 && u.a.Now().Sub(o.notices[len(o.notices)-1]) < 23*time.Hour
 	if alone && recent && d.Cause != "" && d.Cause == cause && d.Group != "none" && d.Kind != string(roll.Stuck) && 2*now < 3*most {
 		u.broken(RuleNoise, "%s: incident %s of %s in %s is told again for %d instances, and was for %d", inv.name, d.Incident.ID, d.Kind, d.Group, now, most)
 	}

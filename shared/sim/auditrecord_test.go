@@ -44,12 +44,14 @@ func TestOneMoreOfManyIsNoise(t *testing.T) {
 		first     invocation
 		instances int
 		cause     string
+		nextDay   bool // one more notice, a day later, could not be recorded
 		noise     bool
 	}{
-		{"one more", invocation{}, 4, "KubeletSilent", true},
-		{"half as many more", invocation{}, 5, "KubeletSilent", false},
-		{"of another cause", invocation{}, 4, "MemoryPressurePreceded", false},
-		{"that was not remembered", invocation{failed: true}, 4, "KubeletSilent", false},
+		{"one more", invocation{}, 4, "KubeletSilent", false, true},
+		{"half as many more", invocation{}, 5, "KubeletSilent", false, false},
+		{"of another cause", invocation{}, 4, "MemoryPressurePreceded", false, false},
+		{"that was not remembered", invocation{failed: true}, 4, "KubeletSilent", false, false},
+		{"on the next day", invocation{}, 4, "KubeletSilent", true, false},
 	} {
 		a := bare(t, false)
 		tell := func(inv *invocation, instances int, cause string, news string) {
@@ -63,7 +65,11 @@ func TestOneMoreOfManyIsNoise(t *testing.T) {
 		tell(&invocation{name: "inspect#1"}, 1, "KubeletSilent", "opened")
 		tt.first.name = "inspect#2"
 		tell(&tt.first, 3, "KubeletSilent", "grown")
-		tell(&invocation{name: "inspect#3"}, tt.instances, tt.cause, "grown")
+		if tt.nextDay {
+			a.until(a.Now().Add(24 * time.Hour))
+			tell(&invocation{name: "inspect#3", failed: true}, 3, "KubeletSilent", "grown")
+		}
+		tell(&invocation{name: "inspect#4"}, tt.instances, tt.cause, "grown")
 		expect.That(t, a.audit.broke(RuleNoise) == tt.noise, "%s: broken are %+v, noise %v wanted", tt.what, a.audit.violations, tt.noise)
 	}
 }
