@@ -69,6 +69,15 @@ func TestCutsNodesDown(t *testing.T) {
 			{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(turned), Reason: reason, Message: "long"},
 		}
 	}
+	const kubelets, cordons = `{"f:spec":{"f:providerID":{}},"f:status":{}}`, `{"f:spec":{"f:unschedulable":{}}}`
+	setBy := func(fields ...string) (entries []metav1.ManagedFieldsEntry) {
+		for _, f := range fields {
+			entries = append(entries, metav1.ManagedFieldsEntry{
+				Manager: "kured", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &metav1.Time{Time: turned}, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(f),
+			})
+		}
+		return entries
+	}
 	base := roll.Node{Name: "n", Compute: roll.ComputeEC2, Instance: "i-0123456789abcdef0", Created: created, Owner: roll.OwnerNone, Group: roll.GroupNone, Ready: roll.Condition{Status: roll.ConditionUnknown, Since: created}}
 	want := func(change func(*roll.Node)) roll.Node {
 		n := base
@@ -129,6 +138,31 @@ func TestCutsNodesDown(t *testing.T) {
 		"cordoned by somebody else": {
 			node(func(n *corev1.Node) { n.Spec.Unschedulable = true }),
 			want(func(n *roll.Node) { n.Unschedulable = true }),
+		},
+		"cordoned by one program": {
+			node(func(n *corev1.Node) {
+				n.Spec.Unschedulable, n.ManagedFields = true, setBy(kubelets, cordons)
+			}),
+			want(func(n *roll.Node) { n.Unschedulable, n.Cordoner, n.CordonerAt = true, "kured", turned }),
+		},
+		"cordoned by two": {
+			node(func(n *corev1.Node) { n.Spec.Unschedulable, n.ManagedFields = true, setBy(cordons, cordons) }),
+			want(func(n *roll.Node) { n.Unschedulable = true }),
+		},
+		"cordoned, and it is not readable by whom": {
+			node(func(n *corev1.Node) { n.Spec.Unschedulable, n.ManagedFields = true, setBy(cordons, `[]`) }),
+			want(func(n *roll.Node) { n.Unschedulable = true }),
+		},
+		"cordoned at an unknown time": {
+			node(func(n *corev1.Node) {
+				n.Spec.Unschedulable, n.ManagedFields = true, setBy(cordons)
+				n.ManagedFields[0].Time = nil
+			}),
+			want(func(n *roll.Node) { n.Unschedulable = true }),
+		},
+		"not cordoned any more": {
+			node(func(n *corev1.Node) { n.ManagedFields = setBy(cordons) }),
+			want(func(*roll.Node) {}),
 		},
 		"Ready is Unknown": {
 			node(func(n *corev1.Node) {

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"bufio"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,7 @@ func (p *projector) node(n *NodeObject) roll.Node {
 		DoNotRepair:   n.Annotations[roll.AnnotationDoNotRepair] == "true",
 		NotToDisrupt:  roll.NotToDisrupt(n.Annotations),
 	}
+	out.Cordoner, out.CordonerAt = p.cordoner(n)
 	if n.DeletionTimestamp != nil {
 		out.DeletedAt, out.Finalizers = n.DeletionTimestamp.UTC(), p.few(n.Finalizers)
 	}
@@ -77,6 +79,31 @@ func scaledDown(taints []NodeTaint) time.Time {
 		}
 	}
 	return time.Time{}
+}
+
+// cordoner returns the field manager that cordoned the node, and when it last changed the node; zero if that is not
+// certain. Who cordons a node that is cordoned does not become a manager of the field, except by a server-side apply.
+func (p *projector) cordoner(n *NodeObject) (manager string, at time.Time) {
+	if !n.Spec.Unschedulable {
+		return "", time.Time{}
+	}
+	for i := range n.ManagedFields {
+		e := &n.ManagedFields[i]
+		var fields struct {
+			Spec map[string]json.RawMessage `json:"f:spec"`
+		}
+		if err := json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields); err != nil {
+			return "", time.Time{}
+		}
+		if _, set := fields.Spec["f:unschedulable"]; !set {
+			continue
+		}
+		if manager != "" || e.Manager == "" || e.Time == nil {
+			return "", time.Time{}
+		}
+		manager, at = p.texts.One(e.Manager), e.Time.UTC()
+	}
+	return manager, at
 }
 
 // finalizersKept is the maximum number of finalizers reported per object.

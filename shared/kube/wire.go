@@ -180,7 +180,7 @@ func (w *wire) read(data []byte) error {
 	clear(labels)
 	clear(annotations)
 	*n = NodeObject{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations}, Spec: NodeSpec{Taints: n.Spec.Taints[:0]}, Status: NodeStatus{Conditions: n.Status.Conditions[:0]}}
-	return eachField(data, ofNode, func(number protowire.Number, value []byte) error {
+	err := eachField(data, ofNode, func(number protowire.Number, value []byte) error {
 		switch number {
 		case 1:
 			return eachField(value, ofMetadata, w.metadata)
@@ -190,6 +190,18 @@ func (w *wire) read(data []byte) error {
 			return eachField(value, ofStatus, w.status)
 		}
 		return nil
+	})
+	if err != nil || !n.Spec.Unschedulable {
+		return err
+	}
+	// Only of a cordoned node it matters who set which field.
+	return eachField(data, ofObject, func(_ protowire.Number, value []byte) error {
+		return eachField(value, ofManaged, func(_ protowire.Number, value []byte) error {
+			var e metav1.ManagedFieldsEntry
+			err := e.Unmarshal(value)
+			n.ManagedFields = append(n.ManagedFields, e)
+			return err
+		})
 	})
 }
 
@@ -320,7 +332,9 @@ var (
 	ofList      = numbersOf(1, 2)
 	ofListMeta  = numbersOf(3)
 	ofNode      = numbersOf(1, 2, 3)
+	ofObject    = numbersOf(1)
 	ofMetadata  = numbersOf(1, 5, 8, 9, 11, 12, 14)
+	ofManaged   = numbersOf(17)
 	ofEntry     = numbersOf(1, 2)
 	ofSpec      = numbersOf(3, unschedulable, 5)
 	ofTaint     = numbersOf(1, 2, 3)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -44,7 +45,9 @@ func randomPage(r *rand.Rand) *corev1.NodeList {
 	for range r.IntN(5) {
 		n := randomNode(r)
 		n.Finalizers, n.Generation = []string{"a", "b"}[:r.IntN(3)], r.Int64N(3)
-		n.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)}}[:r.IntN(2)]
+		n.ManagedFields = []metav1.ManagedFieldsEntry{
+			{Manager: "kubelet", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)}, {Manager: "kured", Time: &metav1.Time{Time: time.Unix(7, 0)}, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:unschedulable":{}}}`)}, {},
+		}[:r.IntN(4)]
 		n.Status.Images = []corev1.ContainerImage{{Names: []string{"registry/image"}, SizeBytes: 7}}[:r.IntN(2)]
 		list.Items = append(list.Items, *n)
 	}

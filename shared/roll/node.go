@@ -141,6 +141,11 @@ type Node struct {
 	ScaledDown time.Time
 	// CordonedBy is the id of the order with which Rollcall cordoned it, "" if Rollcall did not.
 	CordonedBy string
+	// Cordoner is the field manager that set Unschedulable, such as kubectl, and CordonerAt when it last changed the
+	// node: at that time, or later. Both are zero unless the API server shows exactly one.
+	// https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+	Cordoner   string
+	CordonerAt time.Time
 	// DoNotRepair: it carries AnnotationDoNotRepair=true.
 	DoNotRepair bool
 	// NotToDisrupt is the annotation that forbids its disruption, "" if none.

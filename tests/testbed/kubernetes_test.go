@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"rollcall/shared/kube"
@@ -263,6 +264,46 @@ func dial(t *testing.T, id Identity) *kube.Client {
 	client, err := kube.NewDialer(tokens, "rollcall/test").Dial(roll.Cluster{ID: roll.ClusterID{Name: ClusterName}, Endpoint: bed.APIServer(), CA: bed.CA()})
 	must.Succeed(t, err)
 	return client
+}
+
+// An API server knows by which program a node was cordoned, and that it was not cordoned again.
+// https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+func TestTheProgramThatCordonedANodeIsRead(t *testing.T) {
+	ctx := reset(t)
+	applyPublished(t, ctx)
+	_, err := bed.JoinNode(ctx, NodeSpec{Name: "n", Created: time.Now().Add(-time.Hour)})
+	must.Succeed(t, err)
+	viewer, begun := dial(t, Viewer), time.Now().Truncate(time.Second)
+	const cordon, uncordon = `{"apiVersion":"v1","kind":"Node","spec":{"unschedulable":true}}`, `{"spec":{"unschedulable":null}}`
+	for _, step := range []struct {
+		program string
+		as      types.PatchType
+		patch   string
+		want    string
+	}{
+		{"kured", types.StrategicMergePatchType, cordon, "kured"},
+		{"kubectl", types.StrategicMergePatchType, cordon, "kured"},
+		{"kubectl", types.ApplyPatchType, cordon, ""}, // both
+		{"kured", types.StrategicMergePatchType, uncordon, ""},
+		{"kubectl", types.StrategicMergePatchType, cordon, "kubectl"},
+		{"kured", types.StrategicMergePatchType, cordon, "kubectl"},
+	} {
+		config, options := bed.AdminConfig(), metav1.PatchOptions{}
+		if config.UserAgent = step.program + "/v1.2.3 (linux/amd64) kubernetes/0123456"; step.as == types.ApplyPatchType {
+			options.FieldManager = "person"
+		}
+		client, err := kubernetes.NewForConfig(config)
+		must.Succeed(t, err)
+		_, err = client.CoreV1().Nodes().Patch(ctx, "n", step.as, []byte(step.patch), options)
+		must.Succeed(t, err)
+		err = poll(ctx, 10*time.Second, 50*time.Millisecond, func(ctx context.Context) error { // the authorizer watches bindings
+			return viewer.Nodes(ctx, roll.Watch{}, func(n roll.Node) {
+				expect.That(t, n.Cordoner == step.want && n.CordonerAt.IsZero() == (step.want == "") && (step.want == "" || !n.CordonerAt.Before(begun)),
+					"after %s sent %s: cordoned by %q at %s, want %q", step.program, step.patch, n.Cordoner, n.CordonerAt, step.want)
+			}, func() {})
+		})
+		must.Succeed(t, err)
+	}
 }
 
 // applyPublished applies infra/rbac.yaml, and revokes its grants when the test ends.
