@@ -294,7 +294,7 @@ func intentObjects(s *roll.Snapshot, inherited map[roll.InstanceID]bool, f roll.
 // keptByPerson checks whether a person excludes the instance, or its node. A node whose instance is gone shows
 // nothing any more. Of a stopped instance a person's cordon counts too: the Node that it registers when
 // it starts would not have it. So does that of a silent node: to cordon a node and to cut it off by a security group
-// is how AWS has a compromised node isolated, whose memory a reboot would erase.
+// is how AWS has a compromised node isolated, whose memory a reboot would erase. An agent's does not.
 // https://aws.github.io/aws-eks-best-practices/incidents/
 func (p *planner) keptByPerson(f roll.Finding, act Action) *Refusal {
 	if i := p.instances[f.Instance]; i != nil {
@@ -307,8 +307,12 @@ func (p *planner) keptByPerson(f roll.Finding, act Action) *Refusal {
 	case act == DeleteNode && !p.onlyNodeLeft(f):
 	case act == DeleteNode && n.CordonedByOthers():
 		return refuse(NodeHeld, "instance %s is stopped, and somebody cordoned its node %s: once started, it would register a node that is not cordoned", f.Instance, n.Name)
-	case n != nil && n.Ready.Status == roll.ConditionUnknown && n.CordonedByOthers() && n.ScaledDown.IsZero():
-		return refuse(NodeHeld, "somebody cordoned node %s, which is silent, perhaps to isolate it: nothing that its instance has in memory is erased", n.Name)
+	case n != nil && n.Ready.Status == roll.ConditionUnknown && n.CordonedByOthers() && n.ScaledDown.IsZero() && !cordonedByAgent(n):
+		how := ""
+		if n.Cordoner != "" {
+			how = " (with " + n.Cordoner + ")"
+		}
+		return refuse(NodeHeld, "somebody cordoned node %s%s, which is silent, perhaps to isolate it: nothing that its instance has in memory is erased", n.Name, how)
 	case n != nil && n.DoNotRepair:
 		return refuse(NodeHeld, held, "node "+n.Name, roll.AnnotationDoNotRepair)
 	case c != nil && c.DoNotRepair:

@@ -49,6 +49,10 @@ const (
 	// autoscalerRemoves is how long Cluster Autoscaler has to remove a node: it waits up to 10 minutes for
 	// its pods (max-graceful-termination-sec).
 	autoscalerRemoves = 30 * time.Minute
+	// agentCordons is the maximum time between the cordon of an agent and the silence of the node that counts as its
+	// work: it drains the node in between. agentReturns is how long the node has from then on to start again.
+	agentCordons = time.Hour
+	agentReturns = 30 * time.Minute
 	// ownerSilence is how long an act waits after the owner's time. A person who reads that the
 	// owner did not act can use it to do something else.
 	ownerSilence = 15 * time.Minute
@@ -66,6 +70,20 @@ const (
 // version 1.15 it was short for all of them.
 // https://karpenter.sh/docs/concepts/disruption/#monitored-node-conditions
 var repairedSoon = regexp.MustCompile(`XID(46|48|54|62|63|64|74|79|95|109|110|119|120|136|140|143|155|156|158)Error`)
+
+// agents are the field managers of programs that cordon a node before they reboot it or EC2 interrupts its instance:
+// neither names itself to the API server, which then takes the name of the program. Their labels and annotations depend
+// on settings and show no cordon: kured annotates a node that only waits for its turn, too.
+// https://github.com/kubereboot/kured/blob/main/cmd/kured/main.go
+// https://github.com/aws/aws-node-termination-handler/blob/main/pkg/node/node.go
+var agents = []string{"kured", "node-termination-handler"}
+
+// cordonedByAgent reports whether one of agents cordoned the node and it fell silent soon after. To cordon a node again
+// changes nothing, so that a person's cordon does not show behind one that was there for longer.
+func cordonedByAgent(n *roll.Node) bool {
+	took := n.Ready.Since.Sub(n.CordonerAt)
+	return n.CordonedByOthers() && slices.Contains(agents, n.Cordoner) && took >= 0 && took <= agentCordons
+}
 
 // mayAct reports whether the policy allows the act for the owner of the instance.
 func mayAct(f roll.Finding, pol policy.Policy, act Action) bool {
@@ -93,6 +111,12 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) *R
 			return refuse(OwnerNotifyOnly, "owner is %s, which manages its nodes itself: Rollcall only reports them", f.Owner)
 		}
 		return refuse(OwnerNotifyOnly, "policy says owners.%s: notify", f.Owner)
+	}
+	if n := p.nodes[f.Instance]; act != DeleteNode && n != nil && n.Ready.Status == roll.ConditionUnknown && cordonedByAgent(n) {
+		what := fmt.Sprintf("%s cordoned node %s before it fell silent at %s, as for a reboot", n.Cordoner, n.Name, roll.Clock(n.Ready.Since))
+		if no := p.ownerTime(n.Ready.Since.Add(agentReturns), what); no != nil {
+			return no
+		}
 	}
 	i, d := p.instances[f.Instance], p.Snapshot.Details[f.Instance]
 	var no *Refusal

@@ -46,8 +46,8 @@ const (
 	InstanceIgnored Reason = "InstanceIgnored"
 	// InstanceHeld: the instance carries rollcall:hold.
 	InstanceHeld Reason = "InstanceHeld"
-	// NodeHeld: the node or its NodeClaim carries karpenter.sh/do-not-repair, or a person cordoned the
-	// node, and it is silent or its instance is stopped.
+	// NodeHeld: the node or its NodeClaim carries karpenter.sh/do-not-repair, or a person, or nobody knows
+	// who, cordoned the node, and it is silent or its instance is stopped.
 	NodeHeld Reason = "NodeHeld"
 	// NodeDeleting: the node is already being deleted.
 	NodeDeleting Reason = "NodeDeleting"
@@ -96,7 +96,8 @@ const (
 	OwnerUnknown Reason = "OwnerUnknown"
 	// NodeGroupUnhealthy: its managed node group is changing, or EKS reports it as unhealthy.
 	NodeGroupUnhealthy Reason = "NodeGroupUnhealthy"
-	// OwnerWillAct: the owner repairs or replaces it itself, or still has time to do so.
+	// OwnerWillAct: the owner repairs or replaces it itself, or still has time to do so; or an agent that
+	// cordoned it does.
 	OwnerWillAct Reason = "OwnerWillAct"
 	// OwnerDidNotAct: the owner had time to repair or replace it, and did not.
 	OwnerDidNotAct Reason = "OwnerDidNotAct"

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -58,8 +59,19 @@ func TestASilentNodeThatSomebodyCordonedIsKept(t *testing.T) {
 		spoil func(*roll.Node)
 		want  string
 	}{
-		"nobody cordoned it":               {func(*roll.Node) {}, string(Reboot)},
-		"a person cordoned it":             {func(n *roll.Node) { n.Unschedulable = true }, "none: [NodeHeld]"},
+		"nobody cordoned it":           {func(*roll.Node) {}, string(Reboot)},
+		"nobody knows who cordoned it": {func(n *roll.Node) { n.Unschedulable = true }, "none: [NodeHeld]"},
+		"a person cordoned it":         {cordonedBy("kubectl", time.Minute), "none: [NodeHeld]"},
+		"an agent rebooted it":         {cordonedBy("kured", time.Minute), string(Reboot)},
+		"EC2 rebooted it":              {cordonedBy("node-termination-handler", 2*time.Minute), string(Reboot)},
+		"an agent is slow":             {cordonedBy("kured", time.Hour), string(Reboot)},
+		"an agent is too slow":         {cordonedBy("kured", time.Hour+time.Second), "none: [NodeHeld]"},
+		"an agent came at once":        {cordonedBy("kured", 0), string(Reboot)},
+		"an agent came afterwards":     {cordonedBy("kured", -time.Second), "none: [NodeHeld]"},
+		"an agent and a person came": {func(n *roll.Node) {
+			cordonedBy("kured", time.Minute)(n)
+			n.DoNotRepair = true
+		}, "none: [NodeHeld]"},
 		"Rollcall cordoned it":             {func(n *roll.Node) { n.Unschedulable, n.CordonedBy = true, "o-1" }, string(Reboot)},
 		"Cluster Autoscaler was to end it": {func(n *roll.Node) { n.Unschedulable, n.ScaledDown = true, now.Add(-24*time.Hour) }, string(Reboot)},
 	} {
@@ -69,6 +81,40 @@ func TestASilentNodeThatSomebodyCordonedIsKept(t *testing.T) {
 		tt.spoil(&w.snapshot.Nodes[0])
 		_, p := w.make(now)
 		expect.That(t, ordered1(p) == tt.want, "%s: ordered %s, want %s: %+v", name, ordered1(p), tt.want, p.Held)
+	}
+}
+
+// cordonedBy has a field manager cordon a node for that long before it falls silent.
+func cordonedBy(manager string, before time.Duration) func(*roll.Node) {
+	return func(n *roll.Node) {
+		n.Unschedulable, n.Cordoner, n.CordonerAt = true, manager, n.Ready.Since.Add(-before)
+	}
+}
+
+// A machine that an agent reboots gets its time, also if others would be rebooted after minutes, and a person is told
+// before it is over.
+func TestANodeThatAnAgentCordonedHasTimeToReturn(t *testing.T) {
+	for silent, want := range map[time.Duration]string{
+		29 * time.Minute: "none: [OwnerWillAct]", 30 * time.Minute: "none: [OwnerDidNotAct]", 44 * time.Minute: "none: [OwnerDidNotAct]", 45 * time.Minute: string(Reboot),
+	} {
+		w := healthy(10)
+		w.doc = mustParse("apiVersion: rollcall/v1\nconditions: [{type: Ready, status: Unknown, tolerate: 5m}]\n")
+		w.silent(1, silent)
+		cordonedBy("kured", time.Minute)(&w.snapshot.Nodes[0])
+		_, p := w.make(now)
+		expect.That(t, ordered1(p) == want, "silent for %s: ordered %s, want %s: %+v", silent, ordered1(p), want, p.Held)
+	}
+}
+
+// The field manager shows with which program somebody cordoned the node.
+func TestAHeldNodeSaysHowItWasCordoned(t *testing.T) {
+	for manager, want := range map[string]string{"": "somebody cordoned node node-1, which is silent", "kubectl": "somebody cordoned node node-1 (with kubectl), which is silent"} {
+		w := healthy(10)
+		w.silent(1, 3*time.Hour)
+		cordonedBy(manager, time.Minute)(&w.snapshot.Nodes[0])
+		_, p := w.make(now)
+		must.That(t, len(p.Held) == 1, "held %+v", p.Held)
+		expect.That(t, strings.HasPrefix(p.Held[0].Detail, want), "%s, want %s", p.Held[0].Detail, want)
 	}
 }
 
