@@ -176,7 +176,7 @@ const fewAddresses = 5
 // instance has its own address, so a full subnet is decisive only for a node whose CNI
 // certainly found none for pods. Launches of its group that failed for lack of addresses prove
 // it for a node that waits for its CNI. They say nothing about an instance that does not
-// register. In a cluster of IPv6 the CNI takes no IPv4 addresses for pods.
+// register. In a cluster of IPv6 the CNI takes no IPv4 addresses for pods, so neither do they there.
 // https://docs.aws.amazon.com/eks/latest/userguide/cni-ipv6.html
 func (l *look) addresses() cause.Verdict {
 	f := l.Subnet()
@@ -198,13 +198,14 @@ func (l *look) addresses() cause.Verdict {
 	}
 	pod, refused := l.podSays("failed to assign an IP address to container", "InsufficientFreeAddressesInSubnet", "IPAMDNoIPs")
 	failed, launch := l.launchError()
-	if l.Cluster.Config.Value.IPFamily == "ipv6" && l.noCNI() && !refused && !launch {
+	family := l.Cluster.Config
+	if family.Value.IPFamily == "ipv6" && l.noCNI() && !refused {
 		if gap != "" {
 			return cause.NotChecked(gap)
 		}
-		return cause.RuledOut // pods take IPv6 addresses
+		return cause.RuledOut // pods take IPv6 addresses, whatever launches lack
 	}
-	c := cause.DecisiveIf(refused && explains || launch && l.noCNI()).In("subnet/"+l.i.Subnet).
+	c := cause.DecisiveIf(refused && explains || launch && l.noCNI() && family.Known()).In("subnet/"+l.i.Subnet).
 		Says("the subnet %s (%s) has %d free addresses, too few for the CNI to give some to pods", l.i.Subnet, f.Value.CIDR, n).
 		Saw("subnet "+l.i.Subnet, "AvailableIpAddressCount", fmt.Sprint(n), fmt.Sprintf("%d or more", fewAddresses)).
 		Fix("# where there is room:",
@@ -216,6 +217,9 @@ func (l *look) addresses() cause.Verdict {
 	}
 	if launch {
 		c.Shows(failed)
+	}
+	if launch && l.noCNI() && c.Confidence() == roll.Suggestive {
+		c.Unsettled(family.Gap())
 	}
 	return c
 }

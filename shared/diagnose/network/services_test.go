@@ -268,6 +268,7 @@ func TestSubnetIpsExhausted(t *testing.T) {
 		{name: "none left", change: left(0), hint: codes(code), says: []string{"[subnet/" + nodeSubnet + "]", "WARM_IP_TARGET=1"}},
 		{name: "four left", change: left(4), hint: codes(code)},
 		{name: "none left of IPv4, and pods take IPv6", change: do(left(0), func(w *world) { w.cluster.IPFamily = "ipv6" }, waitsForCNI(roll.NotReady)), clear: codes(code)},
+		{name: "none left of IPv4 for launches either, and pods take IPv6", change: do(left(0), failed(nodeSubnet), func(w *world) { w.cluster.IPFamily = "ipv6" }, waitsForCNI(roll.NotReady)), clear: codes(code)},
 		{name: "none left of IPv4, and pods take those", change: do(left(0), waitsForCNI(roll.NotReady)), hint: codes(code)},
 		{name: "none left of IPv4, and the CNI asks for one", change: do(left(0), func(w *world) { w.cluster.IPFamily = "ipv6" }, cniSays(roll.NotReady, sandbox.Message)), decisive: codes(code)},
 		{name: "none left of IPv4, where pods take IPv6, for an instance that does not register", change: do(left(0), func(w *world) { w.cluster.IPFamily = "ipv6" }), hint: codes(code)},
