@@ -201,6 +201,11 @@ func (l *look) accessEntry(describe, policies *action, principal string) evidenc
 	fact := part(describe, principal, l.eks.DescribeAccessEntry, in, func(out *eks.DescribeAccessEntryOutput) *ekstypes.AccessEntry { return out.AccessEntry }, func(e *ekstypes.AccessEntry) evidence.AccessEntry {
 		return evidence.AccessEntry{Type: aws.ToString(e.Type), Username: aws.ToString(e.Username), Created: aws.ToTime(e.CreatedAt).UTC()}
 	})
+	if fact.State == evidence.Absent {
+		why := describe.name + ": the entry of " + principal + " is listed, and not found: it is being created or deleted"
+		l.unread(why, true)
+		return evidence.Failed[evidence.AccessEntry](why)
+	}
 	if fact.Value.Type != entryEC2 {
 		return fact
 	}

@@ -81,6 +81,17 @@ func TestAccessPoliciesAreReadOfAutoModeEntriesOnly(t *testing.T) {
 	}
 }
 
+// Access entries are eventually consistent, so one may be listed and not be found.
+// https://docs.aws.amazon.com/eks/latest/userguide/access-entries.html
+func TestAnEntryThatVanishesBetweenListAndDescriptionIsUnread(t *testing.T) {
+	a, in := oneOfEach()
+	a.fail["eks:DescribeAccessEntry"] = &ekstypes.ResourceNotFoundException{Message: aws.String("The specified principalArn could not be found.")}
+	e := a.collector().Collect(t.Context(), in)
+	got := e.Cluster.AccessEntries.Value.Entries[nodeRole]
+	passing, unread := e.Unread[got.Gap()]
+	expect.That(t, got.State == evidence.Unreadable && unread && passing, "%+v of %v", got, e.Unread)
+}
+
 func entry(role, kind string) ekstypes.AccessEntry {
 	return ekstypes.AccessEntry{PrincipalArn: aws.String("arn:aws:iam::111122223333:role/" + role), Type: aws.String(kind), CreatedAt: aws.Time(at)}
 }
