@@ -127,7 +127,7 @@ func joinForms(forms []userdata.Format) string {
 var formName = map[userdata.Format]string{
 	userdata.Shell: "a shell script", userdata.CloudConfig: "a cloud-config", userdata.Archive: "a cloud-config archive",
 	userdata.Multipart: "a MIME document", userdata.NodeConfig: "a NodeConfig", userdata.Bottlerocket: "TOML settings for Bottlerocket",
-	userdata.PowerShell: "PowerShell", userdata.Include: "addresses to include",
+	userdata.PowerShell: "PowerShell", userdata.Include: "addresses to include", userdata.Ignition: "Ignition's JSON", userdata.TalosConfig: "a configuration of Talos",
 }
 
 // ofSystem returns the ways of joining that exist on the system, run or not. Bottlerocket reads

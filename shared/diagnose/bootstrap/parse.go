@@ -80,7 +80,8 @@ func (b *start) stumbles() []userdata.Fault {
 
 // concerns reports whether the fault is one of a relevant reader, and of no other code.
 func (b *start) concerns(f userdata.Fault) bool {
-	matters := b.os.family == "" && f.By != userdata.Rollcall || slices.Contains(b.os.of().readers, f.By)
+	elsewhere := f.Format == userdata.Ignition || f.Format == userdata.TalosConfig // of systems without cloud-init
+	matters := b.os.family == "" && f.By != userdata.Rollcall && !elsewhere || slices.Contains(b.os.of().readers, f.By)
 	other := f.Reason == userdata.EncodedAgain || f.Reason == userdata.Misplaced || f.By == userdata.ByBootstrap || f.Reason == userdata.UnknownParam || f.Reason == userdata.UnclosedFlags
 	return matters && !other
 }

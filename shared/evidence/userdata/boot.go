@@ -87,6 +87,8 @@ const (
 	Bottlerocket Format = "bottlerocket"         // TOML settings
 	PowerShell   Format = "powershell"           // <powershell>, or EC2Launch v2 tasks
 	Include      Format = "include"              // #include: addresses that are fetched at boot
+	Ignition     Format = "ignition"             // Ignition's JSON: Flatcar, Fedora CoreOS
+	TalosConfig  Format = "talos"                // a machine configuration of Talos
 	Unknown      Format = "unknown"              // none of these
 )
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"rollcall/shared/roll/memo"
+	"rollcall/shared/roll/pattern"
 )
 
 const (
@@ -167,7 +168,7 @@ func (r *reader) unknown(text, part string) {
 		return
 	}
 	r.boot.Unclear = true
-	r.fault(Fault{Part: part, Format: Unknown, Reason: NotHandled, By: CloudInit, Effect: Skipped})
+	r.fault(Fault{Part: part, Format: sniff(text), Reason: NotHandled, By: CloudInit, Effect: Skipped})
 }
 
 // text returns a document's text without what precedes its first line.
@@ -224,6 +225,10 @@ func sniff(text string) Format {
 		return Multipart
 	case text[0] == '<', powershellTag.MatchString(text), strings.Contains(head, "version:") && strings.Contains(head, "tasks:"):
 		return PowerShell
+	case ignition.MatchString(text):
+		return Ignition
+	case talosMachine.MatchString(text):
+		return TalosConfig
 	case strings.Contains(text, nodeConfigGroup):
 		return NodeConfig
 	case strings.Contains(text, "[settings"), strings.Contains(text, "settings."):
@@ -231,6 +236,14 @@ func sniff(text string) Format {
 	}
 	return Unknown
 }
+
+// The configurations of systems without cloud-init:
+//   - https://coreos.github.io/ignition/specs/, in JSON
+//   - https://docs.siderolabs.com/talos/v1.11/reference/configuration/v1alpha1/config
+var (
+	ignition     = pattern.New(`^\{[\s\S]*"ignition"\s*:\s*\{[\s\S]*"version"`)
+	talosMachine = pattern.New(`(?m)^version:\s*"?v1alpha1"?\s[\s\S]*^machine:\s`)
+)
 
 // shellScript adds a script to run. Other interpreters are not followed.
 func (r *reader) shellScript(text, part string) {
