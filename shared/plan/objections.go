@@ -79,7 +79,7 @@ func (p *planner) registersLate(f roll.Finding, launched time.Time) *Refusal {
 		return nil
 	}
 	took := slices.Sorted(slices.Values(seconds))
-	usually := time.Duration(took[len(took)/2]) * time.Second
+	usually := assess.Percentile(took, 50)
 	until := launched.Add(min(usually+usually/2, lateMost))
 	if !p.Now.Before(until) {
 		return nil

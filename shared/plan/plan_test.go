@@ -304,6 +304,7 @@ func TestAnInstanceIsGivenTheTimeThatItsGroupTakes(t *testing.T) {
 		"they take a minute":                      {20 * time.Minute, []int{minute, minute, minute, minute, minute}, nil},
 		"they take as long":                       {20 * time.Minute, []int{14 * minute, 14 * minute, 14 * minute, 14 * minute, 14 * minute}, []Reason{RegistersLate}},
 		"half of them take as long":               {20 * time.Minute, []int{minute, 14 * minute, minute, 14 * minute, 14 * minute}, []Reason{RegistersLate}},
+		"half of an even number":                  {20 * time.Minute, []int{minute, 14 * minute, minute, 14 * minute, minute, 14 * minute}, []Reason{RegistersLate}},
 		"some of them take as long":               {20 * time.Minute, []int{minute, 14 * minute, minute, minute, 14 * minute}, nil},
 		"few are known":                           {20 * time.Minute, []int{14 * minute, 14 * minute, 14 * minute, 14 * minute}, nil},
 		"it has had its time":                     {21 * time.Minute, []int{14 * minute, 14 * minute, 14 * minute, 14 * minute, 14 * minute}, nil},

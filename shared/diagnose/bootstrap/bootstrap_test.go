@@ -165,6 +165,9 @@ func brokenUserData() []example {
 		{"a script that begins with a blank line, which the kernel does not run", legacy().data("\n" + bootstrapSh("")), "UserDataUnparseable AmiFamilyUnsupported?"},
 		{"a script that bash gives up somewhere", legacy().data(script("/etc/eks/bootstrap.sh "+name+" --apiserver-endpoint "+endpoint+" --b64-cluster-ca "+ca, "if true; then")), "UserDataUnparseable? AmiFamilyUnsupported?"},
 		{"a broken script beside a NodeConfig", nodeadm().data(multipart(part(ofShell, script("if true; then")), part(ofNodeadm, nodeConfig(name, endpoint, ca)))), ""},
+		{"Ignition's JSON on a system that nothing tells", healthyWith(amiOwn, `{"ignition":{"version":"3.3.0"},"systemd":{"units":[{"name":"kubelet.service","enabled":true}]}}`), ""},
+		{"a configuration of Talos on a system that nothing tells", healthyWith(amiOwn, "version: v1alpha1\nmachine:\n  type: worker\n"), ""},
+		{"Ignition's JSON on Amazon Linux 2", legacy().data(`{"ignition":{"version":"3.3.0"},"systemd":{"units":[{"name":"join","contents":"ExecStart=/etc/eks/bootstrap.sh ` + name + `"}]}}`), "UserDataUnparseable AmiFamilyUnsupported?"},
 		{"a broken NodeConfig on a system that nothing tells", healthyWith(amiOwn, strings.Replace(nodeConfig(name, endpoint, ca), "    name: ", "    name ", 1)+"  : oops\n"), "UserDataUnparseable?"},
 	}
 }
@@ -587,8 +590,6 @@ func versions() []example {
 		{"as new", ami("1.35"), ""},
 		{"three minors older", ami("1.32"), ""},
 		{"four minors older", ami("1.31"), "KubeletVersionSkew"},
-		{"before 1.25 two minors are the most", ami("1.24").cluster(func(c *evidence.ClusterConfig) { c.Version = "1.27" }), "KubeletVersionSkew"},
-		{"two minors before 1.25", ami("1.24").cluster(func(c *evidence.ClusterConfig) { c.Version = "1.26" }), ""},
 		{"the console tells better than the name of a copy", ami("1.36").image(func(i *evidence.Image) { i.EKS = false }).console(lines(bootAL2023, []string{`[    9.710421] nodeadm[1701]: {"level":"info","msg":"Fetched kubelet version","version":"v1.35.2"}`})...), ""},
 		{"only a copy's name tells", ami("1.36").image(func(i *evidence.Image) { i.EKS = false }), "KubeletVersionSkew?"},
 		{"only the node group tells", healthyWith(amiOwn, nodeConfig(name, endpoint, ca)).managed("AL2023_x86_64_STANDARD").group(func(g *evidence.Group) { g.NodeGroup.Value.Version = "1.31" }), "KubeletVersionSkew?"},

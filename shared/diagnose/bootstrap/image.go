@@ -145,13 +145,10 @@ func (b *start) oldFamily(words string) cause.Verdict {
 		Fix(b.newImage(al2023, b.version()))
 }
 
-// How far a kubelet may be behind the API server, in minor versions.
+// maxLag is how far a kubelet may be behind the API server, in minor versions. Kubelets before 1.25, which
+// may be two behind, are further behind than that in every version that EKS has.
 // https://kubernetes.io/releases/version-skew-policy/
-const (
-	maxLag    = 3
-	maxOldLag = 2 // of kubelets before 1.25
-	oldMinor  = 25
-)
+const maxLag = 3
 
 // kubeletVersion is the version of an instance's kubelet and its source. sure: it is the
 // version of this very kubelet, not of what its group has now.
@@ -216,15 +213,11 @@ func (b *start) skew() cause.Verdict {
 
 // skewed returns how a kubelet's version is out of range, "" if it is not.
 func skewed(kubelet, server int) string {
-	lag := maxLag
-	if kubelet < oldMinor {
-		lag = maxOldLag
-	}
 	switch {
 	case kubelet > server:
 		return "a kubelet must not be newer than the API server"
-	case server-kubelet > lag:
-		return fmt.Sprintf("a kubelet may be %d minor versions older at most", lag)
+	case server-kubelet > maxLag:
+		return fmt.Sprintf("a kubelet may be %d minor versions older at most", maxLag)
 	}
 	return ""
 }
