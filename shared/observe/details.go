@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -129,6 +130,7 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 		}
 		take(out)
 	}
+	questions, data := o.userDataRead(s, questions)
 	asked := 0
 	for _, q := range questions {
 		if q.UserData {
@@ -151,6 +153,9 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 				read(q.Instance, types.InstanceAttributeNameUserData, func(out *ec2.DescribeInstanceAttributeOutput) {
 					unread = false
 					d.Bootstraps, d.OtherCluster = bootstraps(out.UserData, s.Cluster)
+					if of, ok := data[q.Instance]; ok {
+						o.userData.Put(of, whatBoots{d.Bootstraps, d.OtherCluster})
+					}
 				})
 				if unread {
 					d.TemplateBootstraps = o.ofTemplate(ctx, s, q.Instance, templates)
@@ -168,6 +173,48 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 	if !f.over && asked > attributeReads {
 		unknown(s, roll.CallInstanceAttribute, roll.GapLater, fmt.Sprintf("%d attributes of suspects were wanted and %d read, those of the most urgent and others in turn; what is not known is not acted on", asked, attributeReads))
 	}
+}
+
+// userDataOf is the user data of an instance, as a cluster's checks read it. It changes only while the
+// instance is stopped.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html
+type userDataOf struct {
+	cluster  roll.ClusterID
+	endpoint string
+	instance roll.InstanceID
+	launched int64 // or started, in seconds
+}
+
+// whatBoots is what the user data of an instance bootstraps: see roll.Detail.
+type whatBoots struct {
+	ours  roll.Answer
+	other string
+}
+
+// userDataRead answers the questions about user data that an earlier check read, and returns the others:
+// a cluster may have hundreds of instances that are no nodes. data are the instances in question.
+func (o *Observer) userDataRead(s *roll.Snapshot, questions []roll.Question) (rest []roll.Question, data map[roll.InstanceID]userDataOf) {
+	data = map[roll.InstanceID]userDataOf{}
+	for _, q := range questions {
+		if q.UserData && !o.noUserData {
+			data[q.Instance] = userDataOf{}
+		}
+	}
+	for n := range s.Instances {
+		i := &s.Instances[n]
+		if _, ok := data[i.ID]; ok && !i.Launched.IsZero() {
+			data[i.ID] = userDataOf{s.Cluster.ID, s.Cluster.Endpoint, i.ID, i.Launched.Unix()}
+		}
+	}
+	maps.DeleteFunc(data, func(_ roll.InstanceID, of userDataOf) bool { return of.instance == "" })
+	for _, q := range questions {
+		if known, ok := o.userData.Find(data[q.Instance]); ok && q.UserData {
+			setDetail(s, q.Instance, func(d *roll.Detail) { d.Bootstraps, d.OtherCluster = known.ours, known.other })
+			q.UserData = false
+		}
+		rest = append(rest, q)
+	}
+	return rest, data
 }
 
 // ofTemplate reports whether the launch template version of a member of an Auto Scaling group

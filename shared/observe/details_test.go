@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -285,3 +286,41 @@ func TestNothingOfUserDataIsKept(t *testing.T) {
 }
 
 func encode(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+// Each check reads the user data of so many of hundreds of tagged instances that are no nodes that all of
+// them are known after some. It changes only while the instance is stopped.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html
+func TestUserDataIsReadOnceForEachStartOfAnInstance(t *testing.T) {
+	a := newAccount(t)
+	o, launched := a.observer(), at.Add(-time.Hour)
+	reads := func() (n int, s *roll.Snapshot) {
+		before := len(a.attributes)
+		s = &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: roll.ClusterID{Name: "demo"}}, Details: map[roll.InstanceID]roll.Detail{}}
+		questions := suspects(1, 70, roll.Question{UserData: true})
+		for _, q := range questions {
+			a.userData[string(q.Instance)] = encode("#!/bin/bash\n/etc/eks/bootstrap.sh other\n")
+			s.Instances = append(s.Instances, roll.Instance{ID: q.Instance, Launched: launched})
+		}
+		o.Details(t.Context(), s, questions)
+		return len(a.attributes) - before, s
+	}
+	first, _ := reads()
+	second, s := reads()
+	third, _ := reads()
+	expect.That(t, first == 50 && second == 20 && third == 0 && len(s.Gaps) == 0, "%d, %d and %d reads, %+v", first, second, third, s.Gaps)
+	for id, d := range s.Details {
+		expect.That(t, d.Bootstraps == roll.No && d.OtherCluster == "other", "%s: %+v", id, d)
+	}
+	launched = launched.Add(time.Minute)
+	again, _ := reads()
+	expect.That(t, again == 50, "%d reads after they were started again", again)
+
+	// What could not be read is not remembered.
+	b := newAccount(t)
+	b.fail["ec2:DescribeInstanceAttribute 1"] = apiError("EC2", "DescribeInstanceAttribute", "InternalError", "no")
+	o, a = b.observer(), b
+	_, s = reads()
+	expect.That(t, len(s.Gaps) > 0 && s.Details[roll.InstanceID(instanceID(1))].Bootstraps == roll.Unreadable, "%+v", s.Gaps)
+	_, s = reads()
+	expect.That(t, s.Details[roll.InstanceID(instanceID(1))].Bootstraps == roll.No, "%+v", s.Details)
+}

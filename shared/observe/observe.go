@@ -28,6 +28,7 @@ import (
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/observe/project"
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/memo"
 )
 
 // dialer creates a client for a cluster's Kubernetes API; *kube.Dialer is one.
@@ -49,6 +50,7 @@ type Observer struct {
 	jitter      time.Duration
 	rollFrom    int
 	progress    progress
+	userData    memo.Memo[userDataOf, whatBoots]
 	noUserData  bool
 }
 
@@ -93,7 +95,7 @@ func New(o Options) *Observer {
 		kube: o.Kube, aws: o.AWS, principal: principal, account: o.Account,
 		// The pause after a turn must not bring two requests closer than the interval.
 		pages: rate.NewLimiter(rate.Every(interval+interval/jitterShare), max(1, o.PageBurst)), jitter: interval / jitterShare, noUserData: o.WithoutUserData,
-		rollFrom: cmp.Or(o.RollFrom, rollFrom),
+		rollFrom: cmp.Or(o.RollFrom, rollFrom), userData: memo.Memo[userDataOf, whatBoots]{Most: 5000},
 	}
 }
 

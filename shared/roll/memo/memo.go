@@ -37,22 +37,32 @@ type Memo[K comparable, V any] struct {
 
 // Get returns the value for the key. It calls compute if the value is not cached.
 func (m *Memo[K, V]) Get(k K, compute func() V) V {
-	m.mu.Lock()
-	v, ok := m.young[k]
+	v, ok := m.Find(k)
 	if !ok {
-		if v, ok = m.older[k]; ok {
-			m.put(k, v)
-		}
+		v = compute()
+		m.Put(k, v)
 	}
-	m.mu.Unlock()
-	if ok {
-		return v
+	return v
+}
+
+// Find returns the value for the key, if it is cached.
+func (m *Memo[K, V]) Find(k K) (v V, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if v, ok = m.young[k]; ok {
+		return v, true
 	}
-	v = compute()
+	if v, ok = m.older[k]; ok {
+		m.put(k, v)
+	}
+	return v, ok
+}
+
+// Put caches the value for the key.
+func (m *Memo[K, V]) Put(k K, v V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.put(k, v)
-	return v
 }
 
 func (m *Memo[K, V]) put(k K, v V) {
