@@ -80,7 +80,8 @@ func (d *Dialer) Dial(c roll.Cluster) (*Client, error) {
 		if d.Wrap != nil {
 			next = d.Wrap(next)
 		}
-		return &bearer{source: d.tokens, cluster: c.ID.Name, next: next}
+		// https://docs.aws.amazon.com/cli/latest/reference/eks/get-token.html
+		return &bearer{source: d.tokens, cluster: cmp.Or(c.LocalID, c.ID.Name), next: next}
 	})
 }
 

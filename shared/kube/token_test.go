@@ -174,6 +174,20 @@ func TestEveryRequestCarriesTheToken(t *testing.T) {
 	expect.That(t, len(s.requests) == 3, "%d requests, want 3", len(s.requests))
 }
 
+// https://docs.aws.amazon.com/cli/latest/reference/eks/get-token.html
+func TestTheTokenOfALocalClusterOnAnOutpostNamesItsID(t *testing.T) {
+	s := newAPIServer(t)
+	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
+	c := s.cluster()
+	c.LocalID = "8ee9f1a4-52d6-4d2e-a6a5-0a1b2c3d4e5f"
+	client, err := NewDialer(tokens, "test").Dial(c)
+	must.Succeed(t, err)
+	must.Succeed(t, client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {}))
+	want, err := tokens.Token(t.Context(), c.LocalID)
+	must.Succeed(t, err)
+	expect.List(t, s.requests[0].Header.Values("Authorization"), []string{"Bearer " + want}, "Authorization")
+}
+
 // A counter of requests sees each request as it is sent.
 func TestWhatIsPutAroundADialersClientsSeesEveryRequest(t *testing.T) {
 	s := newAPIServer(t, manyNodes(PageSize+1)...)

@@ -83,7 +83,7 @@ func readCluster(c *ekstypes.Cluster) (roll.Cluster, error) {
 	}
 	out := roll.Cluster{
 		ID: id, Created: aws.ToTime(c.CreatedAt), Status: string(c.Status), Version: aws.ToString(c.Version),
-		Endpoint: aws.ToString(c.Endpoint), ModeTag: c.Tags[roll.TagMode],
+		Endpoint: aws.ToString(c.Endpoint), LocalID: aws.ToString(c.Id), ModeTag: c.Tags[roll.TagMode],
 		AutoMode:   c.ComputeConfig != nil && aws.ToBool(c.ComputeConfig.Enabled),
 		ZonalShift: c.ZonalShiftConfig != nil && aws.ToBool(c.ZonalShiftConfig.Enabled),
 	}

@@ -20,10 +20,12 @@ import (
 
 func TestReadsTheCluster(t *testing.T) {
 	a := newAccount(t)
+	a.cluster.Id = aws.String("8ee9f1a4-52d6-4d2e-a6a5-0a1b2c3d4e5f") // of a local cluster on an Outpost
 	c, gap := a.observer().Cluster(t.Context(), "demo")
 	if gap != nil {
 		t.Fatal(gap)
 	}
+	expect.Equal(t, c.LocalID, "8ee9f1a4-52d6-4d2e-a6a5-0a1b2c3d4e5f", "id of a local cluster")
 	if c.ID != (roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}) || c.Status != roll.ClusterActive || c.Version != "1.36" ||
 		c.Endpoint != a.server.URL || c.ModeTag != "notify" || !strings.HasPrefix(string(c.CA), "-----BEGIN CERTIFICATE-----") {
 		t.Errorf("got %+v", c)

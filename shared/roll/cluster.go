@@ -43,6 +43,7 @@ type Cluster struct {
 	Version  string // Kubernetes minor version, such as 1.36
 	Endpoint string // URL of the Kubernetes API server
 	CA       []byte // PEM bundle that signs the endpoint's certificate
+	LocalID  string // the id that tokens for a local cluster on AWS Outposts name; "" for any other cluster
 	Created  time.Time
 	// ZonalShift: ARC may shift the cluster away from a zone (zonalShiftConfig.enabled).
 	ZonalShift bool
