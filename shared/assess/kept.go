@@ -61,6 +61,9 @@ func (a *assessor) unread(k roll.FindingKey) bool {
 		// are found through EC2.
 		return k.Kind != roll.Orphaned || !a.orphansRead()
 	}
+	if a.Snapshot.Unasked[roll.Group(k.Instance)] {
+		return true
+	}
 	switch kind, _, _ := k.Instance.Subject(); kind { // of Unlaunched
 	case "nodepool":
 		return a.Snapshot.ClaimsRead != roll.Yes

@@ -92,6 +92,10 @@ func TestTheFailureOfANodeGroupIsOverIfBothSourcesWereRead(t *testing.T) {
 		a := judge(s, state)
 		expect.That(t, a.Kept[key] == tt.kept, "%+v: kept %v", tt, a.Kept)
 	}
+	s := failing(0)
+	s.Launches, s.Unasked = nil, map[roll.Group]bool{"nodegroup/w": true}
+	a := judge(s, state)
+	expect.That(t, a.Kept[key], "it was not its turn: %v", a.Kept)
 }
 
 func TestAnInstanceThatStaysPending(t *testing.T) {

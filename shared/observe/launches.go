@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ func (o *Observer) readUnlaunched(ctx context.Context, s *roll.Snapshot, claims 
 	if !s.Whole() {
 		return
 	}
-	s.Launches = map[roll.Group]roll.Launch{}
+	s.Launches, s.Unasked = map[roll.Group]roll.Launch{}, map[roll.Group]bool{}
 	s.ClaimsRead = o.readClaimLaunches(ctx, s, claims, unread)
 	groups, answer := o.readScalingLaunches(ctx, s)
 	s.ScalingRead = answer
@@ -148,19 +149,28 @@ func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (m
 	if err != nil {
 		return managed, o.unlaunchedGap(ctx, s, roll.CallAutoScalingGroups, err)
 	}
-	if len(short) > groupReads {
+	// Auto Scaling suspends processes of a group that has not launched any instance for a day. That ends
+	// no failure.
+	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html
+	short = slices.DeleteFunc(short, func(g evidence.AutoScalingGroup) bool {
+		suspended := slices.Contains(g.SuspendedProcesses, "Launch") && !g.GaveUp
+		if group, _ := groupOf(g); suspended {
+			s.Suspended = append(s.Suspended, group)
+		}
+		return suspended
+	})
+	if all := len(short); all > groupReads {
+		short = inTurn(short, groupReads/4, s.At)
+		for _, g := range short[groupReads:] {
+			group, _ := groupOf(g)
+			s.Unasked[group] = true
+		}
 		short = short[:groupReads]
+		unknown(s, roll.CallScalingActivities, roll.GapLater, fmt.Sprintf("%d groups have too few instances, and the activities of %d were read; those of the others are read in turn", all, groupReads))
 	}
 	answer := roll.Yes
 	for _, g := range short {
 		group, owner := groupOf(g)
-		// Auto Scaling suspends processes of a group that has not launched any instance for a day. That ends
-		// no failure.
-		// https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html
-		if slices.Contains(g.SuspendedProcesses, "Launch") && !g.GaveUp {
-			s.Suspended = append(s.Suspended, group)
-			continue
-		}
 		out, err := direct(o, o.autoScaling.DescribeScalingActivities)(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String(g.Name), MaxRecords: aws.Int32(activities)})
 		if err != nil {
 			answer = o.unlaunchedGap(ctx, s, roll.CallScalingActivities, err)

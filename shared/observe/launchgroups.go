@@ -21,7 +21,7 @@ import (
 
 const (
 	// nodeGroupReads bounds the managed node groups that are described per check. Each costs a
-	// call. It is the default quota of managed node groups per cluster.
+	// call. It is the default quota of managed node groups per cluster, which AWS raises on request.
 	// https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html
 	nodeGroupReads = 30
 	// nodeGroupPage is the maximum number of names that ListNodegroups returns at once.
@@ -58,8 +58,8 @@ var fullIssues = []ekstypes.NodegroupIssueCode{
 }
 
 // readNodeGroupLaunches finds the managed node groups that EKS could not create, or whose health
-// issues prevent them from launching instances. It reads groups without an Auto Scaling group
-// first, then those with missing instances.
+// issues prevent them from launching instances. Of too many it reads groups without an Auto Scaling
+// group first, then those with missing instances, and others in turn.
 func (o *Observer) readNodeGroupLaunches(ctx context.Context, s *roll.Snapshot, scaled map[string]bool) roll.Answer {
 	names, err := o.nodeGroups(ctx, s.Cluster.ID.Name)
 	if err != nil {
@@ -69,16 +69,19 @@ func (o *Observer) readNodeGroupLaunches(ctx context.Context, s *roll.Snapshot, 
 		switch short, ok := scaled[name]; {
 		case !ok:
 			return 0
-		case short:
-			return 1
+		case short && !s.Unasked[roll.NodeGroupGroup(name)]:
+			return 1 // both sources are read in one check
 		}
 		return 2
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(urgency(a)-urgency(b), strings.Compare(a, b)) })
-	answer := roll.Yes
 	if all := len(names); all > nodeGroupReads {
-		names, answer = names[:nodeGroupReads], roll.Unreadable
-		unknown(s, roll.CallNodegroup, roll.GapFailed, fmt.Sprintf("there are %d managed node groups, of which %d were described; the health of the others is unknown", all, nodeGroupReads))
+		names = inTurn(names, nodeGroupReads-5, s.At)
+		for _, name := range names[nodeGroupReads:] {
+			s.Unasked[roll.NodeGroupGroup(name)] = true
+		}
+		names = names[:nodeGroupReads]
+		unknown(s, roll.CallNodegroup, roll.GapLater, fmt.Sprintf("there are %d managed node groups, of which %d were described, the most urgent and others in turn", all, nodeGroupReads))
 	}
 	for _, name := range names {
 		out, err := direct(o, o.eks.DescribeNodegroup)(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(s.Cluster.ID.Name), NodegroupName: aws.String(name)})
@@ -91,7 +94,7 @@ func (o *Observer) readNodeGroupLaunches(ctx context.Context, s *roll.Snapshot, 
 			addNodeGroup(s, name, project.NodeGroup(out.Nodegroup), known && !short)
 		}
 	}
-	return answer
+	return roll.Yes
 }
 
 // nodeGroups lists the names of the managed node groups.

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"cmp"
+	"fmt"
 	"testing"
 	"time"
 
@@ -134,9 +135,36 @@ func TestOfTooManyNodeGroupsTheWorstAreDescribed(t *testing.T) {
 	last := string(rune('A' + nodeGroupReads))
 	a.nodeGroups[last] = unhealthy(ekstypes.NodegroupStatusCreateFailed)
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if _, found := s.Launches[roll.NodeGroupGroup(last)]; !found || len(s.Gaps) != 1 || s.NodeGroupsRead != roll.Unreadable || a.seen["eks:DescribeNodegroup"] != nodeGroupReads {
+	if _, found := s.Launches[roll.NodeGroupGroup(last)]; !found || len(s.Gaps) != 1 || len(s.Unasked) != 1 || a.seen["eks:DescribeNodegroup"] != nodeGroupReads {
 		t.Errorf("%+v, gaps %+v, %d calls", s.Launches, s.Gaps, a.seen["eks:DescribeNodegroup"])
 	}
+}
+
+// The others are described in turn: AWS raises the quota of node groups on request, and a fault of one
+// that is never described again would never be over.
+// https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html
+func TestOfManyGroupsEachIsReadInTurn(t *testing.T) {
+	a := newAccount(t)
+	for i := range 3 * nodeGroupReads {
+		name := fmt.Sprintf("group-%02d", i)
+		a.nodeGroups[name] = unhealthy(ekstypes.NodegroupStatusActive)
+		a.ofCluster = append(a.ofCluster, asgtypes.AutoScalingGroup{AutoScalingGroupName: aws.String(name), DesiredCapacity: aws.Int32(2), Tags: []asgtypes.TagDescription{{Key: aws.String("eks:nodegroup-name"), Value: aws.String(name)}}})
+	}
+	asked := map[roll.Group]int{}
+	const checks = 40
+	for n := range checks {
+		a.seen = map[string]int{}
+		s := a.observer().Snapshot(t.Context(), "demo", at.Add(time.Duration(n)*5*time.Minute), roll.Watch{})
+		for i := range 3 * nodeGroupReads {
+			if g := roll.NodeGroupGroup(fmt.Sprintf("group-%02d", i)); !s.Unasked[g] {
+				asked[g]++
+			}
+		}
+		if s.NodeGroupsRead != roll.Yes || s.ScalingRead != roll.Yes || len(s.Gaps) != 2 || s.Gaps[0].Kind != roll.GapLater || a.seen["eks:DescribeNodegroup"] != nodeGroupReads || a.seen["autoscaling:DescribeScalingActivities"] != groupReads {
+			t.Fatalf("gaps %+v, calls %v", s.Gaps, a.seen)
+		}
+	}
+	expect.That(t, len(asked) == 3*nodeGroupReads, "%d groups were read in %d checks", len(asked), checks)
 }
 
 func TestInstancesThatEC2TerminatedAtTheirLaunch(t *testing.T) {

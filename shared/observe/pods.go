@@ -68,7 +68,7 @@ func wanting(questions []roll.Question, wants func(roll.Question) bool) []roll.Q
 // long hold on some does not delay the others forever. It starts at a position drawn from the
 // minute of the check: with any fixed step per minute, some interval of checks would always leave
 // out the same ones.
-func inTurn(asked []roll.Question, urgent int, at time.Time) []roll.Question {
+func inTurn[T any](asked []T, urgent int, at time.Time) []T {
 	if len(asked) <= urgent {
 		return asked
 	}

@@ -48,6 +48,8 @@ type Snapshot struct {
 	// managed node groups from EKS.
 	Launches                                map[Group]Launch
 	ClaimsRead, ScalingRead, NodeGroupsRead Answer
+	// Unasked are groups whose launches were not read, since a check reads those of some in turn.
+	Unasked map[Group]bool
 	// Suspended are groups that have too few instances and whose launches are suspended.
 	Suspended []Group
 }
