@@ -42,8 +42,8 @@ func (o *Observer) readGroups(ctx context.Context, s *roll.Snapshot, questions [
 		s.Groups[g.group] = unreadGroup(g.group)
 	}
 	if all := len(groups); all > groupReads {
-		groups = groups[:groupReads]
-		unknown(s, roll.CallAutoScalingGroups, roll.GapLater, fmt.Sprintf("%d groups have suspects, of which the first %d were looked up; in the rest nothing is acted on", all, groupReads))
+		groups = inTurn(groups, groupReads/2, s.At)[:groupReads]
+		unknown(s, roll.CallAutoScalingGroups, roll.GapLater, fmt.Sprintf("%d groups have suspects, of which %d were looked up, those of the most urgent and others in turn; in the rest nothing is acted on", all, groupReads))
 	}
 	o.readNodeGroups(ctx, s, groups)
 	o.readSuspensions(ctx, s, groups)

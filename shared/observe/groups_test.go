@@ -118,7 +118,6 @@ func TestSuspendedProcesses(t *testing.T) {
 }
 
 func TestWhatOfAGroupCannotBeReadIsUnreadable(t *testing.T) {
-	unread := roll.GroupDetail{AutoRepair: roll.Unreadable, LaunchSuspended: roll.Unreadable, ReplaceSuspended: roll.Unreadable, LaunchesRead: roll.Unreadable}
 	denied := func(service, call string) error {
 		return apiError(service, call, "AccessDeniedException", "no")
 	}
@@ -184,7 +183,10 @@ func TestWhatOfAGroupCannotBeReadIsUnreadable(t *testing.T) {
 			t.Errorf("%s: %d calls, %+v, gaps %+v", code, got, s.Groups, s.Gaps)
 		}
 	}
-	// The least urgent are left out.
+}
+
+// A long hold in some groups does not delay the others forever.
+func TestOfManyGroupsTheMostUrgentAndOthersInTurnAreLookedUp(t *testing.T) {
 	a := newAccount(t)
 	var questions []roll.Question
 	for n := 25; n >= 1; n-- {
@@ -196,9 +198,20 @@ func TestWhatOfAGroupCannotBeReadIsUnreadable(t *testing.T) {
 		questions = append(questions, suspects(n, n, roll.Question{Group: true})...)
 	}
 	s := more(t, a, questions)
-	want := "25 groups have suspects, of which the first 20 were looked up; in the rest nothing is acted on"
+	want := "25 groups have suspects, of which 20 were looked up, those of the most urgent and others in turn; in the rest nothing is acted on"
 	expect.That(t, len(s.Gaps) == 1 && s.Gaps[0].Detail == want, "gaps %+v", s.Gaps)
-	expect.That(t, s.Groups["nodegroup/g20"].AutoRepair == roll.No && reflect.DeepEqual(s.Groups["nodegroup/g21"], unread), "%+v", s.Groups)
+	looked := map[roll.Group]bool{}
+	for n := range 24 {
+		s.At, s.Groups, s.Gaps = at.Add(time.Duration(n)*5*time.Minute), nil, nil
+		a.observer().Details(t.Context(), s, questions)
+		for g, d := range s.Groups {
+			looked[g] = looked[g] || d.AutoRepair == roll.No
+		}
+		expect.That(t, s.Groups["nodegroup/g10"].AutoRepair == roll.No, "%+v", s.Groups)
+	}
+	for g, was := range looked {
+		expect.That(t, was && len(looked) == 25, "%s of %d groups was never looked up", g, len(looked))
+	}
 }
 
 func launchOf(code, message string, end time.Time) asgtypes.Activity {
