@@ -56,7 +56,7 @@ func TestBootOfNodeConfig(t *testing.T) {
 				fault: part 1, line 9 (nodeconfig) has a field that does not exist: spec [nodeadm is passed over]
 				part 1 by nodeadm, cluster demo, its endpoint and CA`},
 		{name: "managed node group, as the launch template has it: EKS adds its own NodeConfig",
-			data: inMIME(shell, "#!/bin/bash\nyum install -y nfs-utils", node, nodeConfigHead+"  kubelet:\n    config: {shutdownGracePeriod: 30s, failCgroupV1: true}\n    flags: [--node-labels=team=a]\n  instance:\n    localStorage: {strategy: RAID0}\n    environment:\n      default: {HTTPS_PROXY: 'http://user:hunter2@proxy.example.com:3128', NO_PROXY: .example.com}\n  featureGates: {InstanceIdNodeName: true}\n"), want: `
+			data: inMIME(shell, "#!/bin/bash\nyum install -y nfs-utils", node, nodeConfigHead+"  kubelet:\n    config: {shutdownGracePeriod: 30s, failCgroupV1: True}\n    flags: [--node-labels=team=a]\n  instance:\n    localStorage: {strategy: RAID0}\n    environment:\n      default: {HTTPS_PROXY: 'http://user:hunter2@proxy.example.com:3128', NO_PROXY: .example.com}\n  featureGates: {InstanceIdNodeName: on}\n"), want: `
 				part 2 by nodeadm
 				  instance id name
 				  flag node-labels=team=a

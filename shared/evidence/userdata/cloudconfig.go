@@ -74,7 +74,7 @@ func (r *reader) writeFile(file *yaml.Node, part string) {
 		r.fault(Fault{Part: part, Format: Shell, Reason: CarriageReturns, By: ByShell, Effect: Fails})
 	}
 	text := strings.ReplaceAll(string(content), "\r\n", "\n")
-	r.store(path, text, scalar(lookup(file, "append")) == "true")
+	r.store(path, text, truth(lookup(file, "append")) == "true")
 	if runByCloudInit.MatchString(path) {
 		r.shellScript(text, part)
 	}

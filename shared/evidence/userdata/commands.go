@@ -45,6 +45,10 @@ func (w *walk) call(args []field) (output string) {
 		if w.branch == 0 {
 			w.ended = command
 		}
+	case "set":
+		if i := slices.Index(texts(rest), "--"); i >= 0 {
+			w.params = texts(rest[i+1:])
+		}
 	case "shift":
 		if len(rest) == 0 && len(w.params) > 0 {
 			w.params = w.params[1:]
@@ -127,17 +131,22 @@ func (w *walk) shell(args []field) {
 // write returns the text that a command writes.
 func (w *walk) write(command string, args []field) (output string) {
 	var names []string
-	add := false
+	add, escapes := false, false
 	for _, f := range args {
 		if strings.HasPrefix(f.text, "-") && len(f.text) > 1 {
 			add = add || f.text == "-a" || f.text == "--append"
+			escapes = escapes || strings.Contains(f.text, "e")
 		} else {
 			names = append(names, f.text)
 		}
 	}
 	switch {
 	case command == "echo":
-		return strings.Join(names, " ") + "\n"
+		text := strings.Join(names, " ") + "\n"
+		if escapes && strings.Contains(text, `\`) {
+			return unknown
+		}
+		return text
 	case command == "printf":
 		if len(names) != 1 || strings.ContainsAny(names[0], `%\`) {
 			return unknown

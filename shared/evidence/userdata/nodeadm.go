@@ -239,8 +239,7 @@ func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag(
 
 // isBool includes the words that YAML 1.1, which nodeadm's parser follows, reads as true and false.
 func isBool(n *yaml.Node) bool {
-	return n.ShortTag() == "!!bool" ||
-		n.Style == 0 && slices.Contains([]string{"y", "yes", "on", "n", "no", "off"}, strings.ToLower(n.Value))
+	return n.ShortTag() == "!!bool" || n.Style == 0 && validBool(truth(n))
 }
 
 // isText reports whether a scalar decodes into a string. A number does not.
@@ -261,14 +260,14 @@ func (d *nodeDocument) read(root *yaml.Node, part string) {
 	d.Endpoint = setting(cluster("apiServerEndpoint"), validEndpoint)
 	d.CA = CertificateOf(cluster("certificateAuthority"))
 	d.cidr = cluster("cidr")
-	d.InstanceIDName = scalar(lookup(root, "spec", "featureGates", "InstanceIdNodeName")) == "true"
+	d.InstanceIDName = truth(lookup(root, "spec", "featureGates", "InstanceIdNodeName")) == "true"
 	for _, flag := range items(lookup(root, "spec", "kubelet", "flags")) {
 		if len(d.flags) < maxFlags {
 			d.flags = append(d.flags, scalar(flag))
 		}
 	}
 	config := lookup(root, "spec", "kubelet", "config")
-	d.config.failCgroupV1 = setting(scalar(lookup(config, "failCgroupV1")), validBool)
+	d.config.failCgroupV1 = setting(truth(lookup(config, "failCgroupV1")), validBool)
 	taints := lookup(config, "registerWithTaints")
 	d.hasTaints = taints != nil
 	for _, item := range items(taints) {

@@ -24,6 +24,8 @@ func TestWhatTheWalkCannotKnowIsNoVerdict(t *testing.T) {
 		"a wrapper that is not known":         "setsid /etc/eks/bootstrap.sh demo",
 		"a NodeConfig that is computed":       "cat /opt/node.yaml > /etc/eks/nodeadm.d/x.yaml",
 		"a NodeConfig that is printed":        "printf 'kind: %s\\n' NodeConfig > /etc/eks/nodeadm.d/x.yaml",
+		"a NodeConfig that echo expands":      `echo -e "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig" > /etc/eks/nodeadm.d/x.yaml`,
+		"a script that echo expands":          `echo -ne '#!/bin/bash\n/etc/eks/bootstrap.sh demo\n' > /join; bash /join`,
 		"a NodeConfig of computed lines":      "cat > /etc/eks/nodeadm.d/x.yaml <<EOF\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n$(cat /opt/spec)\nEOF",
 		"a NodeConfig with a computed switch": "cat > /etc/eks/nodeadm.d/x.yaml <<EOF\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {featureGates: {InstanceIdNodeName: $(cat /opt/gate)}}\nEOF",
 	} {

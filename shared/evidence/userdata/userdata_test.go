@@ -128,6 +128,21 @@ func userDataCases(t testing.TB) []userDataCase {
 			clusters: []string{"demo"}, formats: []Format{Shell},
 		},
 		{
+			name:     "the script's own arguments",
+			data:     "#!/bin/bash\nset -- demo --use-max-pods false\n/etc/eks/bootstrap.sh \"$@\"\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
+			name:     "in a file that is written in two pieces",
+			data:     "#cloud-config\nwrite_files:\n- {path: /join, content: 'NAME=demo; '}\n- {path: /join, append: Yes, content: /etc/eks/bootstrap.sh $NAME}\nruncmd: [bash /join]\n",
+			clusters: []string{"demo"}, formats: []Format{CloudConfig},
+		},
+		{
+			name:     "in the last version of a file",
+			data:     "#cloud-config\nwrite_files:\n- {path: /join, content: /etc/eks/bootstrap.sh other; }\n- {path: /join, content: /etc/eks/bootstrap.sh demo}\nruncmd: [bash /join]\n",
+			clusters: []string{"demo"}, formats: []Format{CloudConfig},
+		},
+		{
 			name:     "in a script that the script writes",
 			data:     "#!/bin/bash\nCLUSTER=demo\ncat <<EOF | sudo tee /root/join.sh >/dev/null\n#!/bin/bash\n/etc/eks/bootstrap.sh $CLUSTER\nEOF\nchmod +x /root/join.sh\n/root/join.sh\n",
 			clusters: []string{"demo"}, formats: []Format{Shell},

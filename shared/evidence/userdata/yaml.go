@@ -77,6 +77,22 @@ func scalar(n *yaml.Node) string {
 	return n.Value
 }
 
+// truth returns true or false for a plain word that YAML 1.1 reads as one of them, and the text of
+// any other scalar (https://yaml.org/type/bool.html).
+func truth(n *yaml.Node) string {
+	text := scalar(n)
+	if text == "" || resolve(n).Style != 0 {
+		return text
+	}
+	switch strings.ToLower(text) {
+	case "true", "yes", "on", "y":
+		return "true"
+	case "false", "no", "off", "n":
+		return "false"
+	}
+	return text
+}
+
 func resolve(n *yaml.Node) *yaml.Node {
 	if n != nil && n.Kind == yaml.AliasNode {
 		return n.Alias
