@@ -137,10 +137,17 @@ func TestBootOfBootstrapScript(t *testing.T) {
 				  flag max-pods (dynamic)
 				  more flags, computed
 				  label a=b`},
+		{name: "a name and an authority that only the instance knows, without quotes, and flags that it does not inherit",
+			data: "#!/bin/bash\nKUBELET_EXTRA_ARGS=--max-pods=20\nNAME=$(cat /etc/name)\n/etc/eks/bootstrap.sh $NAME --b64-cluster-ca $(cat /etc/ca) --apiserver-endpoint " + apiServer + "\n", want: `
+				user data by bootstrap.sh
+				  cluster: (dynamic)
+				  endpoint: ` + apiServer + `
+				  ca: dynamic `},
+		{name: "branches that are always taken", data: "#!/bin/bash\nif false; then\n  systemctl stop kubelet\nelse\n  /etc/eks/bootstrap.sh demo\nfi\ntrue || /etc/eks/bootstrap.sh other\n", want: `user data by bootstrap.sh, cluster demo`},
 		{
 			name: "arguments that the script takes otherwise than they were meant",
 			data: "#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args --node-labels=a=b --max-pods=20\n/etc/eks/bootstrap.sh --kubelet-extra-args='--max-pods=20' demo\n" +
-				"/etc/eks/bootstrap.sh --kubelet-extra-args --max-pods 20 demo\n/etc/eks/bootstrap.sh demo --use-max-pods\n/etc/eks/bootstrap.sh --use-max-pods maybe --ip-family IPv4 --dns-cluster-ip ten\n",
+				"/etc/eks/bootstrap.sh --kubelet-extra-args --max-pods 20 demo\n/etc/eks/bootstrap.sh demo --kubelet-extra-args --max-pods 20\n/etc/eks/bootstrap.sh demo --use-max-pods\n/etc/eks/bootstrap.sh --use-max-pods maybe --ip-family IPv4 --dns-cluster-ip ten\n",
 			want: `
 				fault: user data (shell) has arguments that bootstrap.sh ignores: --max-pods [bootstrap.sh is passed over]
 				fault: user data (shell) has an option that bootstrap.sh does not have: --kubelet-extra-args [bootstrap.sh stops with an error]
@@ -155,6 +162,8 @@ func TestBootOfBootstrapScript(t *testing.T) {
 				  cluster: (malformed)
 				  flag max-pods; no value
 				user data by bootstrap.sh, cluster demo
+				  flag max-pods; no value
+				user data by bootstrap.sh, cluster demo
 				user data by bootstrap.sh
 				  missing: <cluster-name>`,
 		},
@@ -163,7 +172,7 @@ func TestBootOfBootstrapScript(t *testing.T) {
 			data: "#!/bin/bash\nARCH=arm64\nsed -i 's/KUBELET_ARGS/&/' /etc/eks/bootstrap.sh\n" +
 				"if [ \"$(uname -m)\" = x86_64 ]; then\n  curl -sSLo /usr/local/bin/tool https://dl.example.com/v1/linux/amd64/tool?token=hunter2\n  chmod +x /usr/local/bin/tool\nfi\n" +
 				"curl -L \"https://dl.example.com/agent-$ARCH.tar.gz\" | tar -xz -C /opt\nwget https://dl.example.com/pkg_x86_64.rpm && rpm -i pkg_x86_64.rpm\n" +
-				"yum install -y https://dl.example.com/amazon-ssm-agent-aarch64.rpm\ncurl -O https://dl.example.com/never-used-amd64\ncurl -o /tmp/both https://dl.example.com/amd64/tool-arm64; sh /tmp/both\n" +
+				"yum install -y https://dl.example.com/amazon-ssm-agent-aarch64.rpm https://dl.example.com/any.noarch.rpm\ncurl -O https://dl.example.com/never-used-amd64\ncurl -o /tmp/both https://dl.example.com/amd64/tool-arm64; sh /tmp/both\n" +
 				"export http_proxy=http://user:hunter2@proxy.example.com:3128\nmkdir -p /etc/systemd/system/kubelet.service.d\ncat > /etc/systemd/system/kubelet.service.d/proxy.conf <<EOF\n[Service]\n# NO_PROXY=x\nEnvironment=\"HTTPS_PROXY=$http_proxy\"\nEOF\n" +
 				"cat /etc/kubernetes/kubelet/kubelet-config.json | jq .maxPods=20 > /tmp/k && mv /tmp/k /etc/kubernetes/kubelet/kubelet-config.json\n/etc/eks/bootstrap.sh demo\nsystemctl restart kubelet\n",
 			want: `

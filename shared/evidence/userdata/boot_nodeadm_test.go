@@ -165,6 +165,11 @@ func TestBootOfNodeConfig(t *testing.T) {
 				  endpoint: https://EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
 				  ca: given 69590970
 				  flag node-labels (dynamic)`},
+		{name: "taints of the last NodeConfig that has some",
+			data: inMIME(node, nodeConfigHead+exampleCluster+"  kubelet: {config: {registerWithTaints: [{key: a, effect: NoSchedule}]}}\n", node, nodeConfigHead+"  kubelet: {config: {registerWithTaints: [{key: b, effect: NoSchedule}]}}\n", node, nodeConfigHead+"  kubelet: {config: {maxPods: 20}}\n"), want: `
+				part 1, part 2, part 3 by nodeadm, cluster demo, its endpoint and CA
+				  taint a=:NoSchedule by registerWithTaints; dropped
+				  taint b=:NoSchedule by registerWithTaints`},
 		{name: "JSON",
 			data: `{"apiVersion":"node.eks.aws/v1alpha1","kind":"NodeConfig","spec":{"cluster":{"name":"demo","apiServerEndpoint":"` + apiServer + `","certificateAuthority":"` + exampleCA + `","cidr":"fd00::/108"}}}`, want: `user data by nodeadm, cluster demo, its endpoint and CA`},
 	})

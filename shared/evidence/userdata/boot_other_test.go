@@ -43,6 +43,7 @@ func TestBootOfBottlerocket(t *testing.T) {
 		{name: "in a MIME part", data: inMIME("text/plain", cluster), want: `
 				fault: part 1 (bottlerocket) stands where its reader does not look for it [Bottlerocket stops with an error]
 				part 1 by bottlerocket, cluster demo, its endpoint and CA`},
+		{name: "for ECS", data: "[settings.ecs]\ncluster = 'demo'\n"},
 		{name: "it joins no cluster", data: "[settings.kubernetes]\nstandalone-mode = true\ncluster-name = 'demo'\n"},
 		{name: "base64 within base64, which Bottlerocket does not undo", data: b64(cluster), want: `
 				encoded twice
@@ -150,6 +151,9 @@ func TestBootOfDelivery(t *testing.T) {
 		{name: "carriage returns in a script of write_files", data: "#cloud-config\nwrite_files:\n- {path: /root/join.sh, encoding: b64, content: " + b64(strings.ReplaceAll(script, "\n", "\r\n")) + "}\nruncmd: [/root/join.sh]\n", want: `
 				fault: write_files 1 in user data (shell) has lines that end in a carriage return [the shell stops with an error]
 				runcmd in user data by bootstrap.sh, cluster demo`},
+		{name: "carriage returns in other files of write_files, and a script without", data: "#cloud-config\nwrite_files:\n- {path: /etc/motd, content: \"a\\r\\nb\\r\\n\"}\n- {path: /root/join.sh, content: \"#!/bin/sh\\n/etc/eks/bootstrap.sh demo\"}\nruncmd: [/root/join.sh]\n", want: `runcmd in user data by bootstrap.sh, cluster demo`},
+		{name: "a header of two lines", data: "Content-Type: multipart/mixed;\n boundary=B\nMIME-Version: 1.0\n\n--B\nContent-Type: text/x-shellscript\n\n" + script + "--B--\n", want: `part 1 by bootstrap.sh, cluster demo`},
+		{name: "a byte order mark before a cloud-config in a part", data: inMIME("text/cloud-config", "\ufeff#cloud-config\nruncmd: [/etc/eks/bootstrap.sh demo]\n"), want: `runcmd in part 1 by bootstrap.sh, cluster demo`},
 		{name: "no closing boundary", data: strings.TrimSuffix(inMIME("application/node.eks.aws", nodeConfigHead+exampleCluster), "--//--\n"), want: `
 				fault: part 1 (mime) ends before its closing boundary [nodeadm stops with an error]
 				part 1 by nodeadm, cluster demo, its endpoint and CA`},

@@ -167,6 +167,7 @@ func TestCertificatesAreComparedWithoutTheirLineBreaks(t *testing.T) {
 	one := CertificateOf(exampleCA)
 	other := CertificateOf(b64("-----BEGIN CERTIFICATE-----\r\nY2\r\nE=\r\n-----END CERTIFICATE-----"))
 	expect.That(t, one == other && one.State == Given, "%+v differs from %+v", one, other)
+	expect.That(t, CertificateOf("Y2E=") != CertificateOf("Y2I="), "what is no certificate is compared, too")
 	for text, state := range map[string]State{"": Absent, " \n": Absent, "not base64!": Malformed, "Y2E=": Given, unknown: Dynamic} {
 		got := CertificateOf(text)
 		expect.That(t, got.State == state, "%q: got %+v, want %q", text, got, state)

@@ -41,8 +41,8 @@ func (w *walk) bootstrap(args []field) {
 		return
 	}
 	for option, name := range bootstrapOptions {
-		if value, ok := w.vars[name]; ok && w.exported[name] && c.options[option] == "" {
-			c.options[option] = value
+		if w.exported[name] && c.options[option] == "" {
+			c.options[option] = w.vars[name]
 		}
 	}
 	extra := c.options[extraArgs]
@@ -119,8 +119,6 @@ func (w *walk) bootstrapName(c bootstrapCall) Setting {
 	case c.strayed || isOption(names[0]):
 		// What the script uses as the name is a flag's value, and may be a secret.
 		return Setting{State: Malformed}
-	case names[0].loose:
-		return Setting{State: Dynamic}
 	}
 	return setting(names[0].text, validName)
 }
@@ -134,7 +132,7 @@ func (w *walk) meant(c bootstrapCall) {
 		case isOption(name):
 			strange = strange || !strings.Contains(name.text, "=")
 			continue
-		case strange || name.loose: // it may be the value of that option, and a value may be a secret
+		case strange: // it may be the value of that option, and a value may be a secret
 			w.boot.Unclear = true
 		default:
 			w.cluster(name.text)

@@ -38,7 +38,7 @@ func (r *reader) bottlerocket(text, part string) {
 	containers := typed[map[string]any](b, settings, "settings.", "bootstrap-containers")
 	for _, name := range slices.Sorted(maps.Keys(containers)) {
 		c := typed[map[string]any](b, containers, "settings.bootstrap-containers.", name)
-		if c["essential"] == true && c["mode"] != "off" {
+		if c["essential"] == true {
 			add(&r.boot.Essential, name, maxList)
 		}
 	}

@@ -28,7 +28,7 @@ const (
 func (r *reader) delivered(d delivery) {
 	script, mime, declared := d.format == Shell, d.format == Multipart, d.mediaType != ""
 	marked := strings.HasPrefix(d.raw, byteOrderMark)
-	blank := !marked && strings.IndexAny(d.raw[:1], " \t\r\n") == 0
+	blank := strings.IndexAny(d.raw[:1], " \t\r\n") == 0
 	first, rest, _ := strings.Cut(d.raw, "\n")
 	ofCloudInit := slices.Contains([]Format{Shell, CloudConfig, Archive, Multipart, Include}, d.format)
 	noShebang := strings.HasPrefix(d.mediaType, "text/x-shellscript") && !strings.HasPrefix(d.text, "#!")
@@ -54,8 +54,8 @@ func (r *reader) delivered(d delivery) {
 		{blank && mime, LeadingBlank, ByNodeadm, Fails},
 		{blank && mime && (strings.Trim(first, "\r") == "" || strings.IndexAny(rest, " \t") == 0), LeadingBlank, CloudInit, Skipped},
 		// Later versions detect the format of such a part by its text.
-		{script && noShebang && otherFormat, NoShebang, CloudInit, Depends},
-		{script && noShebang && !otherFormat, NoShebang, CloudInit, Fails},
+		{noShebang && otherFormat, NoShebang, CloudInit, Depends},
+		{noShebang && !otherFormat, NoShebang, CloudInit, Fails},
 		// cloud-init converts carriage returns to plain line ends if the first line has one
 		// (dos2unix).
 		{script && !strings.HasSuffix(first, "\r") && returned.MatchString(rest), CarriageReturns, ByShell, Fails},

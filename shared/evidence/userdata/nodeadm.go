@@ -235,7 +235,7 @@ func likely(s shape, name, path string) string {
 
 func dotted(path, field string) string { return strings.TrimPrefix(path+"."+field, ".") }
 
-func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+func isNull(n *yaml.Node) bool { return n.ShortTag() == "!!null" }
 
 // isBool includes the words that YAML 1.1, which nodeadm's parser follows, reads as true and false.
 func isBool(n *yaml.Node) bool {

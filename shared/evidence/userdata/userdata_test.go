@@ -143,6 +143,16 @@ func userDataCases(t testing.TB) []userDataCase {
 			clusters: []string{"demo"}, formats: []Format{CloudConfig},
 		},
 		{
+			name:     "in a file to which tee appends",
+			data:     "#!/bin/bash\necho NAME=demo | tee /join\necho '/etc/eks/bootstrap.sh $NAME' | tee -a /join\nsh /join\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
+			name:     "after ends that depend",
+			data:     "#!/bin/bash\ntest -f /done && exit 0\nif test -d /old; then exit 1; fi\n/etc/eks/bootstrap.sh demo\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
 			name:     "in a script that the script writes",
 			data:     "#!/bin/bash\nCLUSTER=demo\ncat <<EOF | sudo tee /root/join.sh >/dev/null\n#!/bin/bash\n/etc/eks/bootstrap.sh $CLUSTER\nEOF\nchmod +x /root/join.sh\n/root/join.sh\n",
 			clusters: []string{"demo"}, formats: []Format{Shell},
@@ -344,6 +354,7 @@ func userDataCases(t testing.TB) []userDataCase {
 			data:     "#!/bin/bash\nNAME=demo\nCA=$(aws eks describe-cluster --name other --query cluster.certificateAuthority.data)\ncat > /tmp/node.yaml <<-EOF\n\t" + strings.ReplaceAll(strings.NewReplacer("demo", "${NAME}", "Y2VydGlmaWNhdGVBdXRob3JpdHk=", "${CA}").Replace(nodeConfig), "\n", "\n\t") + "\n\tEOF\nnodeadm init --config-source file:///tmp/node.yaml\n",
 			clusters: []string{"demo"}, formats: []Format{Shell},
 		},
+		{name: "nodeadm that only checks a file", data: "#!/bin/bash\ncat > /x.yaml <<EOF\n" + nodeConfig + "EOF\nnodeadm config check -c file:///x.yaml\n", formats: []Format{Shell}},
 		{
 			name: "nodeadm init with a file from the AMI", data: "#!/bin/bash\n/usr/bin/nodeadm init -c=file:///etc/eks/node.yaml\n", formats: []Format{Shell},
 			unclear: true,

@@ -71,7 +71,7 @@ func items(n *yaml.Node) []*yaml.Node {
 // scalar returns the text of a scalar that is not null. A cluster's name may look like a number, so
 // its tag does not matter.
 func scalar(n *yaml.Node) string {
-	if n = resolve(n); n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+	if n = resolve(n); n == nil || n.Tag == "!!null" {
 		return ""
 	}
 	return n.Value
