@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
@@ -375,6 +376,21 @@ func privateClusters() []example {
 		s.e.Network.VPCs[vpc] = v
 		return s
 	}
+	gateway := func(change func(*evidence.NATGateway), routes ...evidence.Route) *scene {
+		s := legacy().data(bare).private(to("nat-1"))
+		n := evidence.NATGateway{ID: "nat-1", State: "available"}
+		if change != nil {
+			change(&n)
+		}
+		s.e.Network.NATGateways["nat-1"] = evidence.Read(n)
+		if len(routes) > 0 {
+			s.e.Network.RouteTables[n.Subnet] = evidence.Read(evidence.RouteTable{ID: "rtb-2", Routes: routes})
+		}
+		return s
+	}
+	in := func(subnet string) func(*evidence.NATGateway) {
+		return func(n *evidence.NATGateway) { n.Subnet = subnet }
+	}
 	eks := evidence.VPCEndpoint{ID: "vpce-1", Service: "com.amazonaws.eu-west-1.eks", State: "available", PrivateDNS: true}
 	return []example{
 		{"no way at all", legacy().data(bare).private(), "UserDataPrivateClusterArgs " + hint},
@@ -383,6 +399,13 @@ func privateClusters() []example {
 		{"both arguments", legacy().private(), hint},
 		{"a NAT gateway", legacy().data(bare).private(to("nat-1")), hint},
 		{"a NAT gateway of which nothing is known", legacy().data(bare).private(to("nat-2")), "UserDataPrivateClusterArgs? " + hint},
+		{"a private NAT gateway", gateway(func(n *evidence.NATGateway) { n.Private = true }), "UserDataPrivateClusterArgs? " + hint},
+		{"a NAT gateway that failed", gateway(func(n *evidence.NATGateway) { n.State = "failed" }), "UserDataPrivateClusterArgs? " + hint},
+		{"a NAT gateway whose subnet leads to an internet gateway", gateway(in("subnet-out"), to("igw-1")), hint},
+		{"a NAT gateway whose subnet leads nowhere", gateway(in("subnet-out"), local, evidence.Route{Destination: "::/0", Target: "igw-1"}), "UserDataPrivateClusterArgs " + hint},
+		{"a NAT gateway whose subnet leads to a firewall", gateway(in("subnet-out"), to("vpce-fw")), "UserDataPrivateClusterArgs? " + hint},
+		{"a NAT gateway for some addresses", gateway(nil).private(evidence.Route{Destination: "192.0.2.0/24", Target: "nat-1"}), "UserDataPrivateClusterArgs? " + hint},
+		{"an internet gateway for IPv6", legacy().data(bare).private(evidence.Route{Destination: "::/0", Target: "igw-1"}).config(func(c *evidence.InstanceConfig) { c.IPv6 = true }), "UserDataPrivateClusterArgs? " + hint},
 		{"a transit gateway", legacy().data(bare).private(evidence.Route{Destination: "10.0.0.0/8", Target: "tgw-1"}), "UserDataPrivateClusterArgs? " + hint},
 		{"an internet gateway, and no public address", legacy().data(bare).private(to("igw-1")), "UserDataPrivateClusterArgs " + hint},
 		{"an internet gateway and a public address", legacy().data(bare).private(to("igw-1")).config(func(c *evidence.InstanceConfig) { c.PublicIP = "192.0.2.7" }), hint},
@@ -653,6 +676,8 @@ func consoles() []example {
 	const failed = `[    9.710421] nodeadm[1701]: {"level":"fatal","ts":1773141655.81,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"exceeded max wait time for InstanceCondition waiter"}`
 	const crashed = "[FAILED] Failed to start cloud-init.service - Initial cloud-init job (metadata service crawler)."
 	const scriptFailed = "[   12.500000] cloud-init[1893]: 2026-03-10 11:21:01,202 - cc_scripts_user.py[WARNING]: Failed to run module scripts-user (scripts in /var/lib/cloud/instance/scripts)"
+	const scriptRuns = "[ ***  ] A start job is running for Execute cloud user/final scripts (36min 3s / no limit)"
+	after := func(age time.Duration, s *scene) *scene { s.e.At = launched.Add(age); return s }
 	return []example{
 		{"nodeadm failed", nodeadm().console(lines(bootAL2023, []string{failed})...), "NodeadmFailed"},
 		{"its unit failed", nodeadm().console(lines(bootAL2023, []string{"[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config."})...), "NodeadmFailed"},
@@ -679,6 +704,11 @@ func consoles() []example {
 		{"the boot of Bottlerocket stopped", rocket().console(bootRocket, "[FAILED] Failed to start Load Tesla kernel modules.", "[DEPEND] Dependency failed for Driver units.", "[DEPEND] Dependency failed for Bottlerocket initial configuration complete."), "CloudInitFailed"},
 		{"a unit of Bottlerocket failed", rocket().console(bootRocket, "[FAILED] Failed to start Load Tesla kernel modules."), ""},
 		{"a bootstrap container of Bottlerocket failed", rocket().console(bootRocket, "[FAILED] Failed to start bootstrap container agents."), "CloudInitFailed?"},
+		{"an essential one failed", rocket().data(toml(name, endpoint, ca)+"[settings.bootstrap-containers.agents]\nessential = true\nmode = 'once'\n").console(bootRocket, "[FAILED] Failed to start bootstrap container agents."), "CloudInitFailed"},
+		{"a script of the user data does not end, before nodeadm", after(38*time.Minute, nodeadm().console(lines(bootAL2023, []string{scriptRuns})...)), "CloudInitFailed"},
+		{"it ran for a part of the time", after(3*time.Hour, nodeadm().console(lines(bootAL2023, []string{scriptRuns})...)), "CloudInitFailed?"},
+		{"bootstrap.sh may have run before", after(38*time.Minute, legacy().console(lines(bootAL2, []string{scriptRuns})...)), "AmiFamilyUnsupported? CloudInitFailed?"},
+		{"a bootstrap container does not end", after(38*time.Minute, rocket().console(bootRocket, "[ ***  ] A start job is running for bootstrap container agents (36min 3s / no limit)")), "CloudInitFailed"},
 		{"and the boot went on", rocket().console(bootRocket, "[FAILED] Failed to start bootstrap container agents.", "[  OK  ] Reached target Multi-User System."), ""},
 		{"and the kubelet's runtime failed then", rocket().console(bootRocket, "[FAILED] Failed to start containerd container runtime.", "[DEPEND] Dependency failed for Kubelet.", "[  OK  ] Reached target Multi-User System."), "CloudInitFailed"},
 		{"the kubelet refuses its labels, and its unit fails for it", nodeadm().console(lines(bootAL2023, []string{"kubelet[2857]: failed to validate kubelet flags: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [node-role.kubernetes.io/x]", "systemd[1]: kubelet.service: Failed with result 'exit-code'."})...), "CloudInitFailed"},
