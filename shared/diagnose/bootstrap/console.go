@@ -182,10 +182,10 @@ func (b *start) breaksOff(f console.Found) bool {
 	case console.IncludeFailed:
 		d := b.data.Value
 		_, hook := b.log().InLastBoot(console.Found.IsBoothook)
-		return hook && b.data.Known() && len(d.Joins) == 0 && slices.Contains(d.Formats, userdata.Include) && (b.os.family == al2 || b.os.family == ubuntu)
+		return hook && len(d.Joins) == 0 && slices.Contains(d.Formats, userdata.Include) && (b.os.family == al2 || b.os.family == ubuntu)
 	case console.UserScriptFailed:
 		d := b.data.Value
-		return !f.IsBoothook() && b.data.Known() && len(d.Joins) == 1 && d.Joins[0].Last && !d.Joins[0].Conditional && (b.os.family == al2 || b.os.family == ubuntu)
+		return !f.IsBoothook() && len(d.Joins) == 1 && d.Joins[0].Last && !d.Joins[0].Conditional && (b.os.family == al2 || b.os.family == ubuntu)
 	case console.UserDataIgnored: // nodeadm, which someone may have put there, reads its part by itself
 		return (b.os.family == al2 || b.os.family == ubuntu) && (!ofNodeadm(f) || b.withoutNodeadm())
 	}

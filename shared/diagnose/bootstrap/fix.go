@@ -73,7 +73,7 @@ func (b *start) newImage(family, version string) string {
 	i := b.Config().Value
 	name, managed := b.Finding.Group.NodeGroup()
 	g := b.Group().NodeGroup
-	ofEKS := managed && g.Known() && familyOf(g.Value.AMIType) != ""
+	ofEKS := managed && familyOf(g.Value.AMIType) != ""
 	switch {
 	case b.Finding.Owner == roll.OwnerKarpenter && i.NodeClass != "" && families[family].alias != "":
 		return paste.Format("kubectl get ec2nodeclass %[1]s -o jsonpath='{.spec.amiFamily} {.spec.amiSelectorTerms}'\n"+

@@ -119,7 +119,7 @@ const configUnit = "nodeadm-config.service"
 // bare reports whether the launch template is known to name an AMI and to have no user data.
 func (b *start) bare() bool {
 	t := b.template()
-	return t.Known() && t.Value.Image != "" && !t.Value.HasUserData
+	return t.Value.Image != "" && !t.Value.HasUserData
 }
 
 // template returns the launch template version of the instance.
@@ -133,7 +133,7 @@ func (b *start) ownData() bool {
 	g := b.Group()
 	switch b.Finding.Owner {
 	case roll.OwnerManagedNodeGroup:
-		return g.NodeGroup.Known() && g.NodeGroup.Value.AMIType == "CUSTOM"
+		return g.NodeGroup.Value.AMIType == "CUSTOM"
 	case roll.OwnerKarpenter:
 		return b.custom()
 	}
@@ -145,7 +145,7 @@ func (b *start) ownData() bool {
 // https://karpenter.sh/docs/concepts/nodeclasses/#custom
 func (b *start) custom() bool {
 	n := b.Group().NodeClass
-	return n.Known() && n.Value.AMIFamily == "Custom" && n.Value.AMIAlias == ""
+	return n.Value.AMIFamily == "Custom" && n.Value.AMIAlias == ""
 }
 
 // joinless says that there is user data and that nothing in it was seen to join a cluster. A

@@ -23,7 +23,7 @@ var traces = []console.Sign{
 // AMIs do. For another AMI, the console must show what the user data relies on.
 func (b *start) withoutKubernetes() cause.Verdict {
 	image := b.Image()
-	if image.Known() && image.Value.EKS {
+	if image.Value.EKS {
 		return cause.RuledOut
 	}
 	if !image.Settled() {
@@ -165,17 +165,17 @@ type kubeletVersion struct {
 func (b *start) kubelet() kubeletVersion {
 	node, log, image, group := b.Node().Object, b.Instance().Console, b.Image(), b.Group().NodeGroup
 	switch {
-	case node.Known() && node.Value.KubeletVersion != "":
+	case node.Value.KubeletVersion != "":
 		return kubeletVersion{node.Value.KubeletVersion, "node", "status.nodeInfo.kubeletVersion", true, ""}
 	case b.Finding.Kind != roll.Unregistered && !node.Settled():
 		return kubeletVersion{gap: node.Gap()}
 	case b.Finding.Kind != roll.Unregistered:
 		return kubeletVersion{gap: evidence.AnswerOf + "the Kubernetes API about node " + b.Finding.Node + " lacks its kubelet's version"}
-	case log.Known() && log.Value.KubeletVersion != "":
+	case log.Value.KubeletVersion != "":
 		return kubeletVersion{log.Value.KubeletVersion, "console", "kubelet version", true, ""}
-	case image.Known() && image.Value.Kubernetes != "":
+	case image.Value.Kubernetes != "":
 		return kubeletVersion{image.Value.Kubernetes, "AMI", "Name", image.Value.EKS, ""}
-	case group.Known() && familyOf(group.Value.AMIType) != "" && group.Value.Version != "":
+	case familyOf(group.Value.AMIType) != "" && group.Value.Version != "":
 		return kubeletVersion{group.Value.Version, "node group", "version", false, ""}
 	case !image.Settled():
 		return kubeletVersion{gap: image.Gap()}

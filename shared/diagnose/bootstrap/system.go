@@ -93,15 +93,15 @@ func (s system) of() family { return families[s.family] }
 // without a custom AMI, which cannot change.
 func readSystem(c *evidence.Case) system {
 	image, log, group := c.Image(), c.Instance().Console, c.Group().NodeGroup
-	s := system{eks: image.Known() && image.Value.EKS}
+	s := system{eks: image.Value.EKS}
 	switch {
-	case image.Known() && image.Value.Family != "":
+	case image.Value.Family != "":
 		s.family, s.source, s.field, s.told = image.Value.Family, "AMI", "Name", image.Value.Name
-	case c.Config().Known() && c.Config().Value.Platform == windows:
+	case c.Config().Value.Platform == windows:
 		s.family, s.source, s.field, s.told = windows, "EC2", "Platform", windows
-	case log.Known() && log.Value.OS != "":
+	case log.Value.OS != "":
 		s.family, s.source, s.field, s.told = log.Value.OS, "console", "operating system", log.Value.OS
-	case group.Known() && familyOf(group.Value.AMIType) != "":
+	case familyOf(group.Value.AMIType) != "":
 		s.family, s.source, s.field, s.told = familyOf(group.Value.AMIType), "node group", "amiType", group.Value.AMIType
 	case !image.Settled():
 		s.gap = image.Gap()

@@ -135,7 +135,7 @@ func (b *start) customTaint(claim evidence.Fact[evidence.NodeClaim]) cause.Verdi
 		return b.NoNode()
 	case claim.Known() && !claim.Value.Events.Settled():
 		return cause.Missing(claim.Value.Events, "list of events of NodeClaim "+claim.Value.Name)
-	case claim.Known() && is.Status == "True":
+	case is.Status == "True":
 		return cause.RuledOut
 	case b.Finding.Kind == roll.Uninitialized && !claim.Known():
 		// Only Karpenter knows with which taints the node registered.

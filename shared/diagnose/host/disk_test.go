@@ -80,15 +80,32 @@ func TestWhatTheHostsLogsShow(t *testing.T) {
 }
 
 // The kubelet says that it has disk pressure; df tells whether of bytes or of files.
+// The condition alone does not say whether bytes or inodes are short.
 func TestDiskPressureByInodes(t *testing.T) {
-	w := of(roll.ConditionFailed)
-	w.finding.Condition = roll.DiskPressure
-	for i := range w.node.Object.Value.Conditions {
-		if c := &w.node.Object.Value.Conditions[i]; c.Type == roll.DiskPressure {
-			c.Status = "True"
+	evicted := func(resource string) func(*world) {
+		return func(w *world) {
+			w.node.Pods.Value = []evidence.Pod{{Events: []evidence.Event{{Reason: "Evicted", Message: "The node was low on resource: " + resource + ". Threshold quantity: 5%"}}}}
 		}
 	}
-	w.printed(time.Minute, hostlog.Disk{Mount: "/", Size: 20 << 30, Free: 9 << 30, Inodes: 1 << 20, InodeRow: "/dev/x 2 2 0 100% /"})
-	c := w.analyze().Causes()[0]
-	expect.That(t, c.Code == cause.DiskPressurePreceded && strings.Contains(c.Summary, "inodes") && c.Evidence[1].Field == "df -i", "%+v", c)
+	for name, tt := range map[string]struct {
+		spoil  func(*world)
+		inodes bool
+	}{
+		"df": {func(w *world) {
+			w.printed(time.Minute, hostlog.Disk{Mount: "/", Size: 20 << 30, Free: 9 << 30, Inodes: 1 << 20, InodeRow: "/dev/x 2 2 0 100% /"})
+		}, true},
+		"the kubelet":           {event("EvictionThresholdMet", "Attempting to reclaim inodes", time.Minute), true},
+		"an eviction":           {evicted("inodes"), true},
+		"the kubelet, of bytes": {event("EvictionThresholdMet", "Attempting to reclaim ephemeral-storage", time.Minute), false},
+		"an eviction, of bytes": {evicted("ephemeral-storage"), false},
+	} {
+		w := of(roll.ConditionFailed)
+		w.finding.Condition = roll.DiskPressure
+		w.condition(roll.DiskPressure, "True")
+		tt.spoil(w)
+		c := w.analyze().Causes()[0]
+		said := strings.Contains(c.Summary, "inodes") && strings.Contains(c.Fix, "df -i")
+		expect.That(t, c.Code == cause.DiskPressurePreceded && said == tt.inodes, "%s: %+v", name, c)
+		expect.That(t, name != "df" || c.Evidence[1].Field == "df -i", "%+v", c)
+	}
 }

@@ -66,7 +66,7 @@ func (l *look) flaps() {
 		begun := times(l.window(), func(e evidence.Event) bool {
 			return e.Reason == p.begins || e.Reason == "EvictionThresholdMet" && p.reclaimed(e.Message)
 		})
-		c, told := object.Value.Condition(p.condition)
+		c, _ := object.Value.Condition(p.condition)
 		switch {
 		case !object.Known():
 			l.Note(p.code, l.NoNode())
@@ -75,7 +75,7 @@ func (l *look) flaps() {
 			l.Note(p.code, l.more(p, cause.DecisiveIf(sure).
 				Says("node %s ran short of %s right before %d of the %d times at which it is known to have left Ready", l.Finding.Node, l.what(p), after, losses).
 				Saw("events", p.begins, "at "+clocks(begun), "none before the node left Ready").Fix(l.relieve(p, true)), begun[0]))
-		case told && c.Status == string(roll.ConditionTrue):
+		case c.Status == string(roll.ConditionTrue):
 			l.Note(p.code, l.shortNow(p, c))
 		case !events.Known():
 			l.NotChecked(events.Missing("list of events of node "+l.Finding.Node), p.code)

@@ -51,7 +51,7 @@ func (l *look) began() time.Time {
 // silent, and by its lease.
 func (l *look) quiet() time.Time {
 	at := l.began()
-	if r, ok := l.Node().Object.Value.Condition("Ready"); ok && r.Status == string(roll.ConditionUnknown) && !r.Since.IsZero() {
+	if r, _ := l.Node().Object.Value.Condition("Ready"); r.Status == string(roll.ConditionUnknown) && !r.Since.IsZero() {
 		at = r.Since
 	}
 	if lease := l.Node().Lease.Value; lease.Renewed.Before(at) && !lease.Renewed.IsZero() {

@@ -239,6 +239,11 @@ func TestWhatBefellASilentNode(t *testing.T) {
 			w.latest(silence.Add(-31 * time.Minute))
 			w.instance.Console.Value.Truncated = true
 		}, "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
+		{"it killed long before, in the second boot that the console shows", do(shows(console.OutOfMemory, "java", 2), boots(2), latest(silence.Add(-31*time.Minute))), "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
+		{"its kernel panicked long before", do(shows(console.KernelPanic, "Fatal exception", 1), latest(silence.Add(-31*time.Minute))), "KernelPanic KubeletSilent"},
+		{"the kernel killed before its last heartbeat, which was long before the control plane noticed",
+			do(func(w *world) { w.node.Lease.Value.Renewed = silence.Add(-20 * time.Minute) }, event("SystemOOM", "System OOM encountered", 30*time.Minute)), "MemoryPressurePreceded KubeletSilent"},
+		{"the kernel killed, and the instance was not read", do(event("SystemOOM", "System OOM encountered", 3*time.Minute), func(w *world) { w.instance.Config = evidence.Failed[evidence.InstanceConfig]("denied") }), "MemoryPressurePreceded? KubeletSilent"},
 		{"a disk was full long before, and the machine went on", do(shows(console.DiskFull, "cloud-init", 1), latest(silence.Add(-31*time.Minute))), "DiskFull? KubeletSilent"},
 		{"it killed, in output from just before", do(shows(console.OutOfMemory, "java", 1), capturedAt(silence.Add(-10*time.Minute))), "MemoryPressurePreceded? OutOfMemory? KubeletSilent"},
 		{"it killed, in output from long before", do(shows(console.OutOfMemory, "java", 1), capturedAt(silence.Add(-10*time.Hour))), "KubeletSilent"},
@@ -300,6 +305,23 @@ func TestWhatBefellAnInstanceThatIsNotSilent(t *testing.T) {
 		{"it ran short of processes before it left Ready", roll.Flapping, leaves("NodeHasInsufficientPID", time.Minute), "PidPressurePreceded"},
 		{"its kubelet was started before it left Ready", roll.Flapping, leaves("Starting", time.Minute), ""},
 		{"its machine was rebooted, and panicked in the boot before", roll.Flapping, do(leaves("Rebooted", -time.Minute), shows(console.KernelPanic, "Fatal exception", 1), boots(2)), "KernelPanic"},
+		{"it was rebooted once", roll.Flapping, do(event("Rebooted", "", time.Minute), shows(console.KernelPanic, "Fatal exception", 1), boots(2)), "KernelPanic?"},
+		{"it was rebooted twice", roll.Flapping, do(event("Rebooted", "", time.Minute), event("Rebooted", "", 9*time.Minute), shows(console.KernelPanic, "Fatal exception", 1), boots(2)), "KernelPanic"},
+		{"it was rebooted twice, and panicked in the last boot", roll.Flapping, do(event("Rebooted", "", time.Minute), event("Rebooted", "", 9*time.Minute), shows(console.KernelPanic, "Fatal exception", 1)), "KernelPanic?"},
+		{"it was rebooted twice, and ran out of memory in the boot before", roll.Flapping, do(event("Rebooted", "", time.Minute), event("Rebooted", "", 9*time.Minute), shows(console.OutOfMemory, "java", 1), boots(2)), "OutOfMemory?"},
+		{"a kill before the one time that it left Ready", roll.Flapping, do(event("NodeNotReady", "", 5*time.Minute), event("SystemOOM", "", 6*time.Minute)), "OutOfMemory?"},
+		{"kills before half of the times that it left Ready", roll.Flapping, do(leaves("SystemOOM", time.Minute), leaves("Starting", time.Minute), func(w *world) {
+			for i, e := range w.node.Events.Value {
+				if e.Reason == "NodeNotReady" && i%2 == 0 {
+					w.node.Events.Value[i].Last = e.Last.Add(-16 * time.Minute)
+				}
+			}
+		}), "OutOfMemory"},
+		{"kills before it left Ready, and the instance was not read", roll.Flapping, do(leaves("SystemOOM", time.Minute), func(w *world) { w.instance.Config = evidence.Failed[evidence.InstanceConfig]("denied") }), "OutOfMemory?"},
+		{"its runtime is down, and found no space", roll.NotReady, shows(console.DiskFull, "containerd", 1), "DiskFull"},
+		{"its runtime is down, and another program found no space", roll.NotReady, shows(console.DiskFull, "cloud-init", 1), "DiskFull?"},
+		{"its runtime is down, and was killed for lack of memory", roll.NotReady, shows(console.OutOfMemory, "containerd", 1), "OutOfMemory?"},
+		{"it is not ready for something else, and its runtime found no space", roll.NotReady, do(func(w *world) { w.ready().Message = "cni plugin not initialized" }, shows(console.DiskFull, "containerd", 1)), "DiskFull?"},
 		{"a kill on a node that reports", roll.NotReady, event("SystemOOM", "", 2*time.Minute), "OutOfMemory?"},
 		{"EC2 does not reach a node that reports", roll.NotReady, func(w *world) { w.instance.Status.Value.Instance = "impaired" }, "InstanceStatusImpaired?"},
 		{"a node that reports is being stopped", roll.NotReady, func(w *world) { w.instance.Config.Value.State = "stopping" }, "InstanceStopped"},
@@ -338,6 +360,8 @@ func TestWhatBefellAnInstanceThatIsNotSilent(t *testing.T) {
 		}, "MonitoringConditionLatched?"},
 		{"EC2 is still looking at it", roll.ConditionFailed, func(w *world) { w.instance.Status.Value.System = "initializing" }, "MonitoringConditionLatched?"},
 		{"EC2 does not reach it", roll.ConditionFailed, func(w *world) { w.instance.Status.Value.Instance = "impaired" }, ""},
+		{"the host below it fails", roll.ConditionFailed, func(w *world) { w.instance.Status.Value.System = "impaired" }, ""},
+		{"the agent gave no reason", roll.ConditionFailed, func(w *world) { w.node.Object.Value.Conditions[4].Reason = "" }, "MonitoringConditionLatched?"},
 		{"its lease ran out", roll.ConditionFailed, func(w *world) { w.node.Lease.Value.Renewed = now.Add(-time.Hour) }, ""},
 		{"it is not Ready", roll.ConditionFailed, func(w *world) { w.ready().Status = "False" }, ""},
 		{"the condition is True again", roll.ConditionFailed, condition("KernelReady", "True"), ""},
@@ -395,6 +419,7 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 			w.node.Events = evidence.Failed[[]evidence.Event]("events: forbidden")
 		}, pressures, "events: forbidden"},
 		{"a pressure is not told", roll.NotReady, condition(roll.MemoryPressure, "Unknown"), []cause.Code{cause.MemoryPressurePreceded}, "does not report"},
+		{"it reports no pressures", roll.NotReady, func(w *world) { w.node.Object.Value.Conditions = w.node.Object.Value.Conditions[:1] }, pressures, "does not report"},
 		{"the console", roll.Unknown, func(w *world) { w.instance.Console = evidence.Failed[console.Log]("sampled") }, shown, "sampled"},
 		{"the console is empty", roll.Unknown, func(w *world) { w.instance.Console.Value = console.Log{} }, shown, "no console output"},
 		{"the console shows nothing", roll.Unknown, func(*world) {}, shown, "proves nothing"},

@@ -32,12 +32,12 @@ func (l *look) latched() cause.Verdict {
 		return cause.Verdict{}
 	}
 	n, lease, status := l.Node().Object, l.Node().Lease, l.Instance().Status
-	c, told := n.Value.Condition(l.Finding.Condition)
+	c, _ := n.Value.Condition(l.Finding.Condition)
 	r, _ := n.Value.Condition("Ready")
 	switch {
 	case !n.Known():
 		return l.NoNode()
-	case !told || c.Status != string(roll.ConditionFalse) || r.Status != string(roll.ConditionTrue):
+	case c.Status != string(roll.ConditionFalse) || r.Status != string(roll.ConditionTrue):
 		return cause.RuledOut
 	case !lease.Known():
 		return cause.Missing(lease, "lease of node "+n.Value.Name)
@@ -134,8 +134,8 @@ func (l *look) restartAgent(node string) string {
 // broken reports whether the condition says that the hardware failed: AWS fixes that by a
 // reboot or a replacement.
 func broken(c evidence.Condition) bool {
-	repair, known := roll.AcceleratorRepair(c.Reason)
-	return c.Type == roll.AcceleratedHardware && known && repair != roll.RepairHold
+	repair, _ := roll.AcceleratorRepair(c.Reason)
+	return c.Type == roll.AcceleratedHardware && repair != roll.RepairHold
 }
 
 // xids matches the Xids in the agent's message. The message lists all reasons; the condition's
@@ -191,8 +191,8 @@ func (l *look) acceleratorFault() cause.Verdict {
 		return l.NoNode()
 	}
 	// The control plane leaves the condition unchanged when the node goes silent.
-	c, told := l.Node().Object.Value.Condition(roll.AcceleratedHardware)
-	fails := told && c.Status == string(roll.ConditionFalse)
+	c, _ := l.Node().Object.Value.Condition(roll.AcceleratedHardware)
+	fails := c.Status == string(roll.ConditionFalse)
 	f, shown := l.xid()
 	switch {
 	case fails && broken(c) && about:

@@ -72,8 +72,8 @@ func (l *look) preceded() {
 // or the check is long ago, it is only a hint.
 func (l *look) remembered(p pressure) []proof {
 	r := l.Node().Remembered.Value
-	c, told := r.Condition(p.condition)
-	if !told || c.Since.After(l.quiet().Add(slack)) {
+	c, _ := r.Condition(p.condition)
+	if c.Since.After(l.quiet().Add(slack)) {
 		return nil
 	}
 	seen := roll.Evidence{Source: "earlier check", Field: "conditions[" + p.condition + "]", Expected: "False"}
@@ -140,8 +140,8 @@ func (l *look) events(p pressure) []proof {
 // reclaimed reports whether the message of EvictionThresholdMet, "Attempting to reclaim
 // memory", names a resource of the pressure.
 func (p pressure) reclaimed(message string) bool {
-	_, resource, ok := strings.Cut(message, "reclaim ")
-	return ok && slices.Contains(p.reclaims, strings.TrimSpace(resource))
+	_, resource, _ := strings.Cut(message, "reclaim ")
+	return slices.Contains(p.reclaims, strings.TrimSpace(resource))
 }
 
 func event(e evidence.Event) roll.Evidence {
@@ -173,7 +173,7 @@ func (l *look) shortBefore(p pressure, proofs []proof) cause.Verdict {
 			Says("node %s ran short of %s, which was over before it went silent at %s: it may have come back unseen", l.Finding.Node, l.what(p), roll.Clock(l.quiet()))
 	}
 	since := l.quiet()
-	if c, ok := l.Node().Remembered.Value.Condition(p.condition); ok && c.Status == string(roll.ConditionTrue) {
+	if c, _ := l.Node().Remembered.Value.Condition(p.condition); c.Status == string(roll.ConditionTrue) {
 		since = c.Since
 	}
 	return l.more(p, v.Fix(l.relieve(p, true)).
@@ -192,7 +192,7 @@ func (l *look) what(p pressure) string {
 // bytes from inodes.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#eviction-signals
 func (l *look) inodes() bool {
-	if s, ok := l.shortage(); ok && s.row.Field == dfInodes {
+	if s, _ := l.shortage(); s.row.Field == dfInodes {
 		return true
 	}
 	evicted := func(e evidence.Event) bool {
@@ -226,8 +226,8 @@ func (l *look) relieve(p pressure, broken bool) string {
 // ended long before. The node's events must show no pressure since.
 func (l *look) wasWell(p pressure) bool {
 	r := l.Node().Remembered
-	c, told := r.Value.Condition(p.condition)
-	return told && c.Status == string(roll.ConditionFalse) && l.quiet().Sub(r.Value.At) <= recent && l.Node().Events.Known()
+	c, _ := r.Value.Condition(p.condition)
+	return c.Status == string(roll.ConditionFalse) && l.quiet().Sub(r.Value.At) <= recent && l.Node().Events.Known()
 }
 
 // unseen returns why nothing is known about what preceded the silence.

@@ -48,7 +48,7 @@ func (l *look) neverReported() cause.Verdict {
 		return l.NoNode()
 	case told && r.Status != string(roll.ConditionUnknown):
 		return cause.RuledOut
-	case told && r.Reason == neverReported:
+	case r.Reason == neverReported:
 		return l.never(r).DecisiveIf(true)
 	case !told: // the control plane writes the condition a minute after the node's creation
 		return l.never(evidence.Condition{Status: "none"})
@@ -70,7 +70,7 @@ func (l *look) kubeletSilent() cause.Verdict {
 		return cause.RuledOut
 	case !lease.Settled():
 		return cause.Missing(lease, "lease of node "+n.Value.Name)
-	case lease.Known() && lease.Value.Fresh(l.At):
+	case lease.Value.Fresh(l.At):
 		return cause.RuledOut // it lives, and will report
 	}
 	renewed := "there is none"
