@@ -85,7 +85,7 @@ func act(id roll.ClusterID, detailType string, a Action) Event {
 // is "".
 func event(id roll.ClusterID, detailType string, detail any, instance string) Event {
 	e := Event{DetailType: detailType, Detail: detail}
-	if id.Account == "" || id.Region == "" {
+	if id.Account == "" {
 		return e
 	}
 	if roll.InstanceID(instance).IsInstance() {
@@ -134,12 +134,9 @@ func (d *derived) findings(before ledger.State) {
 	var opened, escalated, over []ledger.Finding
 	how := map[roll.FindingKey]How{}
 	for _, f := range slices.Concat(d.check.Assessment.Findings, d.check.Assessment.Starting) {
-		put, changed := d.check.Plan.Changes.Put.Findings[f.Key()]
-		if !changed {
-			continue
-		}
-		known, ok := before.Findings[put.Key()]
-		if ok && !known.Began.Equal(put.Began) {
+		put := d.check.Plan.Changes.Put.Findings[f.Key()] // the zero value if it did not change
+		known := before.Findings[put.Key()]
+		if !known.Began.Equal(put.Began) {
 			// Another finding with the same key; the first ended unobserved. Without this a
 			// listener would wait for its end forever.
 			if !known.Opened.IsZero() {
@@ -158,8 +155,8 @@ func (d *derived) findings(before ledger.State) {
 	}
 	running := d.running()
 	for _, key := range d.check.Plan.Changes.Drop.Findings {
-		known, ok := before.Findings[key]
-		if !ok || known.Opened.IsZero() {
+		known := before.Findings[key]
+		if known.Opened.IsZero() {
 			continue
 		}
 		over = append(over, known)
@@ -331,7 +328,7 @@ func (d *derived) completed() Completed {
 		Nodes: c.Assessment.Nodes, Ready: c.Assessment.Ready, Waiting: c.Assessment.Waiting,
 		Kinds: map[string]int{}, Causes: map[string]int{}, Gaps: map[string]int{},
 		Orders: len(c.Plan.Orders), Held: map[string]int{}, Outcomes: map[string]int{}, Notes: len(c.Notes()),
-		Registration: report.Registration(c.Assessment),
+		Registration: report.Registration(c.Assessment), Next: c.Plan.Next.UTC(),
 	}
 	out.Registration = out.Registration[:min(len(out.Registration), registrationGroups)]
 	for _, f := range c.Assessment.Findings {
@@ -359,9 +356,6 @@ func (d *derived) completed() Completed {
 	}
 	for _, o := range c.Outcomes {
 		out.Outcomes[string(o.Result)]++
-	}
-	if !c.Plan.Next.IsZero() {
-		out.Next = c.Plan.Next.UTC()
 	}
 	return out
 }

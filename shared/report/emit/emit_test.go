@@ -270,11 +270,11 @@ func TestAPartialCheckOnlySaysThatItWasMade(t *testing.T) {
 
 func TestAClusterThatCannotBeDescribedHasNoAccount(t *testing.T) {
 	w := healthy(0)
-	w.snapshot.Cluster = roll.Cluster{ID: roll.ClusterID{Name: "demo"}}
+	w.snapshot.Cluster = roll.Cluster{ID: roll.ClusterID{Region: "eu-west-1", Name: "demo"}}
 	w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapDenied, Call: "eks:DescribeCluster", Detail: "denied"}}
 	events := w.expect(t, 0)
 	c, ok := events[0].Detail.(emit.Completed)
-	expect.That(t, ok && !c.Complete && c.Account == "", "%+v", events)
+	expect.That(t, ok && !c.Complete && c.Account == "" && c.Region == "" && events[0].Resources == nil, "%+v", events)
 }
 
 func order() plan.Order {
@@ -348,11 +348,23 @@ func TestEveryActHasItsEvents(t *testing.T) {
 			}
 			got := emit.FromOutcome(cluster, o, noon)
 			valid(t, got)
+			if a, ok := gotAction(got); ok && (a.Finding == "") != act.Free() {
+				t.Errorf("%s %s is about the finding %q", act, result, a.Finding)
+			}
 			if want == "" && len(got) != 0 || want != "" && !slices.Equal(gists(got), []string{fmt.Sprintf(want, act)}) {
 				t.Errorf("%s %s: %q", act, result, gists(got))
 			}
 		}
 	}
+}
+
+// gotAction returns the action of the only event.
+func gotAction(events []emit.Event) (emit.Action, bool) {
+	if len(events) != 1 {
+		return emit.Action{}, false
+	}
+	a, ok := events[0].Detail.(emit.Action)
+	return a, ok
 }
 
 func TestADrainThatRanOutOfTimeSaysSo(t *testing.T) {
@@ -463,6 +475,10 @@ func TestEventsNameTheCauseAndTheEvidence(t *testing.T) {
 	valid(t, events)
 	f, ok := events[0].Detail.(emit.Finding)
 	expect.That(t, ok && f.Cause == "NodeRoleNotMapped" && f.Why == "the role is not mapped" && f.Evidence == where, "%+v", events[0])
+	key := c.Assessment.Findings[0].Key()
+	c.Diagnoses[key] = roll.Diagnosis{Causes: c.Diagnoses[key].Causes[:1]}
+	f, ok = emit.FromCheck(ledger.State{}, c)[0].Detail.(emit.Finding)
+	expect.That(t, ok && f.Cause == "" && strings.Contains(f.Text, "Perhaps: perhaps (LaunchTemplateDrift)."), "%+v", f)
 	o := remediate.Outcome{Order: plan.Order{Instance: "i-00000001", Kind: roll.Unknown, Group: "asg/w", Owner: roll.OwnerAutoScalingGroup, Action: plan.Terminate, ID: "00000000feed0027"}, Result: remediate.Acted, Detail: "terminated", Cause: "KernelPanic", Evidence: where}
 	events = emit.FromOutcome(c.Snapshot.Cluster.ID, o, noon)
 	valid(t, events)

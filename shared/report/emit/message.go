@@ -25,9 +25,6 @@ func sentence(s string) string { return short(s, sentenceLength) }
 
 // short cuts a text in the middle, because its ends matter most.
 func short(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
 	r := []rune(s)
 	if len(r) <= n {
 		return s
@@ -49,7 +46,7 @@ func plain(s string, n int) string {
 			return '('
 		case r == '>':
 			return ')'
-		case unicode.IsControl(r), unicode.IsSpace(r), r == unicode.ReplacementChar:
+		case unicode.IsControl(r), r == unicode.ReplacementChar:
 			return ' '
 		}
 		return r
@@ -64,13 +61,11 @@ func sentences(parts ...string) string {
 		if p == "" {
 			continue
 		}
-		if b.Len() > 0 {
-			b.WriteByte(' ')
-		}
 		b.WriteString(p)
 		if !strings.HasSuffix(p, ".") {
 			b.WriteByte('.')
 		}
+		b.WriteByte(' ')
 	}
 	return plain(b.String(), textLength)
 }

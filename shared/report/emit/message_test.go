@@ -91,7 +91,14 @@ func TestOneTroubleHasOneID(t *testing.T) {
 	// The function that acts is not the one that checks, and reads the order as text.
 	o.Since = o.Since.In(time.FixedZone("", 3600))
 	again := emit.FromOutcome(cluster, remediate.Outcome{Order: o, Result: remediate.Acted, Detail: "terminated"}, noon.Add(16*time.Minute))[0].Detail.(emit.Action)
-	w.state.Actions = []ledger.Action{{ID: o.ID, Do: "terminate", Instance: o.Instance, Group: o.Group, Kind: o.Kind, At: noon.Add(16 * time.Minute)}}
+	done := &ledger.Outcome{Result: ledger.Done, At: noon.Add(16 * time.Minute)}
+	w.state.Actions = []ledger.Action{
+		{ID: o.ID, Do: "terminate", Instance: o.Instance, Group: o.Group, Kind: o.Kind, At: noon.Add(16 * time.Minute)},
+		{ID: "1", Do: "cordon", Instance: instance(1), Group: o.Group, Kind: o.Kind, At: noon.Add(16 * time.Minute), Outcome: done},
+		{ID: "2", Do: "drain", Instance: o.Instance, Group: o.Group, Kind: roll.Unknown, At: noon.Add(16 * time.Minute), Outcome: done},
+		{ID: "3", Do: "reboot", Instance: o.Instance, Group: o.Group, Kind: o.Kind, At: noon.Add(-time.Hour), Outcome: done},
+		{ID: "4", Do: "reboot", Instance: o.Instance, Group: o.Group, Kind: o.Kind, At: noon.Add(16 * time.Minute), Outcome: &ledger.Outcome{Result: ledger.Failed}},
+	}
 	w.resolved = []plan.Resolution{{ActionID: o.ID, Outcome: ledger.Outcome{Result: ledger.Done, At: noon.Add(17 * time.Minute), Detail: "seen to be shutting-down"}}}
 	w.snapshot.Instances[3].State = roll.StateShuttingDown
 	_, events = w.check(18 * time.Minute)
@@ -132,6 +139,10 @@ func TestWhatFollowsIsSaid(t *testing.T) {
 	if f.Severity != report.SeverityCritical || f.Console != "https://eu-west-1.console.aws.amazon.com/ec2/home?region=eu-west-1#InstanceDetails:instanceId="+string(instance(1)) {
 		t.Errorf("%+v", f.Message)
 	}
+	w.turn(2, roll.ConditionUnknown, 0)
+	_, events = w.check(32 * time.Minute)
+	f = only(t, events, "FindingOpened Unknown overdue").Detail.(emit.Finding)
+	expect.That(t, f.Instance == string(instance(2)) && f.Held != nil && f.Held.Reason != "InstanceHeld", "what holds another one: %+v", f)
 	w = healthy(4)
 	w.snapshot.Nodes = w.snapshot.Nodes[:3]
 	w.snapshot.Instances[3].Launched = noon
