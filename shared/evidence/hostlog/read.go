@@ -63,7 +63,7 @@ func Read(text string) (log Log, ok bool) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \r\n")
 		if name, is := marked(line); is {
-			if at, titled := strings.CutPrefix(name, titleBegin); titled && log.At.IsZero() && next == 0 {
+			if at, titled := strings.CutPrefix(name, titleBegin); titled && next == 0 {
 				log.At, _ = time.Parse(time.RFC3339, at)
 			}
 			// A log may contain such a line too: the sections come once, in their order.

@@ -58,6 +58,10 @@ func TestDisks(t *testing.T) {
 		{"a little below", "/dev/nvme0n1p1 20959212 20942829 16383 100% /", "", true, false},
 		{"as much as is enough", "/dev/nvme0n1p1 20959212 20942828 16384 100% /", "", false, false},
 		{"no inodes", "/dev/nvme0n1p1 20959212 5000000 15959212 24% /", "/dev/nvme0n1p1 1310720 1310620 100 100% /\n/dev/nvme1n1 1310720 1310621 99 100% /var/lib/containerd", false, true},
+		{"just enough inodes", "/dev/nvme0n1p1 20959212 5000000 15959212 24% /", "/dev/nvme0n1p1 1310720 1310620 100 100% /", false, false},
+		{"one of two", "/dev/nvme0n1p1 20959212 20959212 0 100% /\n/dev/nvme1n1 20959212 5000000 15959212 24% /var/lib/containerd", "/dev/nvme0n1p1 1310720 1310621 99 100% /\n/dev/nvme1n1 1310720 90000 1220720 7% /var/lib/containerd", true, true},
+		{"without numbers", "/dev/nvme0n1p1 20959212 20959212 - - /\n/dev/nvme1n1 - - 0 - /var/lib/containerd", "", false, false},
+		{"not mounted", "/dev/nvme0n1p1 20959212 20959212 0 100% -", "", false, false},
 		{"inodes without a limit", "/dev/nvme0n1p1 20959212 5000000 15959212 24% /", "/dev/nvme0n1p1 0 0 0 - /", false, false},
 		{"not a row", "df: /var/lib/kubelet: Transport endpoint is not connected\n/dev/nvme0n1p1 20959212 209", "", false, false},
 	} {

@@ -191,7 +191,7 @@ func (l *look) likeness(principal string) int {
 func (l *look) isNodeClassRole(name string) bool {
 	return slices.ContainsFunc(l.groupsInOrder(), func(g roll.Group) bool {
 		of := l.groupOf(g)
-		return of.NodeClass.Value.Role == name || of.NodeGroup.Known() && lastPart(of.NodeGroup.Value.RoleARN) == name
+		return of.NodeClass.Value.Role == name || lastPart(of.NodeGroup.Value.RoleARN) == name
 	})
 }
 

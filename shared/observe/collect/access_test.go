@@ -1,7 +1,9 @@
 package collect
 
 import (
+	"encoding/base64"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
 )
@@ -40,6 +43,18 @@ func TestOfARegisteredNodeOnlyWindowsNeedsTheMapping(t *testing.T) {
 			expect.Equal(t, needsOf(&f)&needAuth != 0, want, "%s, preset %q", kind, preset)
 		}
 	}
+}
+
+func TestWhatEKSSaysOfACluster(t *testing.T) {
+	a, in := oneOfEach()
+	got := a.collector().Collect(t.Context(), in).Cluster.Config.Value
+	want := evidence.ClusterConfig{
+		Name: "demo", Status: roll.ClusterActive, Version: "1.36", Endpoint: "https://demo.example", AuthenticationMode: "API_AND_CONFIG_MAP",
+		CAHash: userdata.CertificateOf(base64.StdEncoding.EncodeToString([]byte("a certificate"))).Value, // as of user data
+		VPC:    vpc, Subnets: []string{subnetA, subnetB}, ClusterSecurityGroup: clusterSG, PrivateAccess: true, IPFamily: "ipv4",
+		Issues: []roll.HealthIssue{{Code: "StsRegionalEndpointDisabled", Message: "enable it"}},
+	}
+	expect.That(t, reflect.DeepEqual(got, want), "got  %+v\nwant %+v", got, want)
 }
 
 func TestWithoutTheClusterNoStoreIsTakenForEmpty(t *testing.T) {

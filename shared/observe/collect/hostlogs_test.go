@@ -181,6 +181,15 @@ func TestWhyHostLogsAreNotRead(t *testing.T) {
 			s.sent(id, at.Add(-20*time.Minute))
 			in.State.Actions = []ledger.Action{{Do: "reboot", Instance: instanceID(1), At: at.Add(-10 * time.Minute)}}
 		}, nil, evidence.NotAsked, "not read yet", 1},
+		{"a command from after its reboot, and before other acts", func(s *agents, in *Input) {
+			online(s)
+			s.prints[id] = logsOf
+			s.sent(id, at.Add(-20*time.Minute))
+			in.State.Actions = []ledger.Action{
+				{Do: "reboot", Instance: instanceID(1), At: at.Add(-25 * time.Minute)}, {Do: "cordon", Instance: instanceID(1), At: at.Add(-10 * time.Minute)},
+				{Do: "reboot", Instance: instanceID(2), At: at.Add(-10 * time.Minute)},
+			}
+		}, nil, evidence.Known, "", 0},
 		{"somebody else's command", func(s *agents, _ *Input) {
 			online(s)
 			s.prints[id] = "secrets"

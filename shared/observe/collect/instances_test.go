@@ -41,6 +41,14 @@ func TestWhatEC2SaysOfAnInstance(t *testing.T) {
 		Group: workers, NodeGroup: "workers", ASG: "eks-workers", LaunchTemplate: template, LaunchTemplateVersion: "3",
 	}
 	expect.That(t, reflect.DeepEqual(got, want), "got  %+v\nwant %+v", got, want)
+	i.Ipv6Address, i.MetadataOptions.HttpEndpoint = nil, types.InstanceMetadataEndpointStateEnabled
+	card := types.InstanceNetworkInterface{Attachment: &types.InstanceNetworkInterfaceAttachment{DeviceIndex: aws.Int32(0), NetworkCardIndex: aws.Int32(1)}, Groups: []types.GroupIdentifier{{GroupId: aws.String("sg-card")}}}
+	i.NetworkInterfaces = append(i.NetworkInterfaces, card, types.InstanceNetworkInterface{})
+	got = checked(t, a, roll.Unregistered, workers, 1).Instances[instanceID(1)].Config.Value
+	expect.That(t, !got.IPv6 && !got.IMDSDisabled && slices.Equal(got.SecurityGroups, want.SecurityGroups), "got %+v", got)
+	i.NetworkInterfaces[0].Ipv6Addresses = []types.InstanceIpv6Address{{Ipv6Address: aws.String("2001:db8::1")}}
+	got = checked(t, a, roll.Unregistered, workers, 1).Instances[instanceID(1)].Config.Value
+	expect.That(t, got.IPv6, "got %+v", got)
 }
 
 func TestAnInstanceThatIsGoneIsAbsentAndTheOthersAreRead(t *testing.T) {
@@ -59,7 +67,7 @@ func TestStatusChecks(t *testing.T) {
 	a.launch(1, workers)
 	since := at.Add(-20 * time.Minute)
 	a.statuses[string(instanceID(1))] = types.InstanceStatus{
-		InstanceStatus: &types.InstanceStatusSummary{Status: types.SummaryStatusImpaired, Details: []types.InstanceStatusDetails{{ImpairedSince: aws.Time(since)}}},
+		InstanceStatus: &types.InstanceStatusSummary{Status: types.SummaryStatusImpaired, Details: []types.InstanceStatusDetails{{ImpairedSince: aws.Time(since)}, {ImpairedSince: aws.Time(since.Add(time.Minute))}, {}}},
 		SystemStatus:   &types.InstanceStatusSummary{Status: types.SummaryStatusOk},
 		Events:         []types.InstanceStatusEvent{{Code: types.EventCodeInstanceRetirement, Description: aws.String("The instance is running on degraded hardware")}, {Code: types.EventCodeSystemReboot, Description: aws.String("[Completed] reboot")}},
 	}
