@@ -485,6 +485,13 @@ func TestAnAPIServerThatDoesNotAnswerIsAskedOnce(t *testing.T) {
 		t.Errorf("%v: %+v", a.api.requests, e.Nodes)
 	}
 
+	for _, g := range []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapDenied, Detail: "nodes may not be listed"}, {Scope: roll.ScopeDetail, Kind: roll.GapClusterUnreachable, Detail: "one lease"}} {
+		a, in = oneOfEach()
+		in.Snapshot.Gaps = []roll.Gap{g}
+		e = a.collector().Collect(t.Context(), in)
+		expect.That(t, e.Cluster.AwsAuth.Known(), "after %q: %+v", g.Detail, e.Cluster.AwsAuth)
+	}
+
 	a, in = oneOfEach()
 	a.api.down = errors.New("no route to host")
 	e = a.collector().Collect(t.Context(), in)
