@@ -151,7 +151,7 @@ func (a *assessor) sumUp(g roll.Group, seconds []int) {
 	}
 	sorted := slices.Sorted(slices.Values(seconds))
 	a.out.Registration[g] = RegistrationTimes{
-		Count: len(sorted), P50: Percentile(sorted, 50), P95: Percentile(sorted, 95), P99: Percentile(sorted, 99),
+		Count: len(sorted), P50: percentile(sorted, 50), P95: percentile(sorted, 95), P99: percentile(sorted, 99),
 	}
 	p := a.out.Populations[g]
 	if p.Took = sorted; p.Deadline == 0 {
@@ -160,8 +160,9 @@ func (a *assessor) sumUp(g roll.Group, seconds []int) {
 	a.out.Populations[g] = p
 }
 
-// Percentile returns the smallest of the sorted seconds that more than p percent of them do not exceed. p
-// is below 100.
-func Percentile(sorted []int, p int) time.Duration {
-	return time.Duration(sorted[len(sorted)*p/100]) * time.Second
+// percentile returns the smallest of the sorted seconds that at least p percent of them do not
+// exceed.
+func percentile(sorted []int, p int) time.Duration {
+	rank := (len(sorted)*p + 99) / 100
+	return time.Duration(sorted[rank-1]) * time.Second
 }
