@@ -2,10 +2,23 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"rollcall/shared/aws/awserr"
 )
 
 // weather is the reliability of the account's APIs: slightly unreliable throughout, and much worse
@@ -130,4 +143,184 @@ func errOf(fault, name string) error {
 // errTimeout returns the error of a call without an answer.
 func errTimeout(name string) error {
 	return fmt.Errorf("%s: no answer: %w", name, context.DeadlineExceeded)
+}
+
+// principal is the ARN of the functions' assumed role.
+const principal = "arn:aws:sts::" + accountID + ":assumed-role/rollcall/function"
+
+// refusal is a service's error code and its HTTP status.
+type refusal struct {
+	code   string
+	status int
+}
+
+// manner holds a service's answers to faults that affect every service.
+type manner struct{ throttled, failed, denied refusal }
+
+// manners holds them by service, from the error lists of the API references.
+var manners = map[string]manner{
+	"ec2":             {refusal{"RequestLimitExceeded", 503}, refusal{"InternalError", 500}, refusal{"UnauthorizedOperation", 403}},
+	"autoscaling":     {refusal{"Throttling", 400}, refusal{"ServiceUnavailable", 503}, refusal{"AccessDenied", 403}},
+	"iam":             {refusal{"Throttling", 400}, refusal{"ServiceFailure", 500}, refusal{"AccessDenied", 403}},
+	"eks":             {refusal{"ThrottlingException", 429}, refusal{"ServiceUnavailableException", 503}, refusal{"AccessDeniedException", 403}},
+	"arc-zonal-shift": {refusal{"ThrottlingException", 429}, refusal{"InternalServerException", 500}, refusal{"AccessDeniedException", 403}},
+	"sqs":             {refusal{"RequestThrottled", 403}, refusal{"ServiceUnavailable", 503}, refusal{"AccessDenied", 403}},
+	"sns":             {refusal{"Throttled", 429}, refusal{"InternalError", 500}, refusal{"AuthorizationError", 403}},
+	"scheduler":       {refusal{"ThrottlingException", 429}, refusal{"InternalServerException", 500}, refusal{"AccessDeniedException", 403}},
+	"events":          {refusal{"ThrottlingException", 400}, refusal{"InternalException", 500}, refusal{"AccessDeniedException", 400}},
+	"ssm":             {refusal{"ThrottlingException", 400}, refusal{"InternalServerError", 500}, refusal{"AccessDeniedException", 400}},
+	"dynamodb":        {refusal{"ProvisionedThroughputExceededException", 400}, refusal{"InternalServerError", 500}, refusal{"AccessDeniedException", 400}},
+	"s3":              {refusal{"SlowDown", 503}, refusal{"InternalError", 500}, refusal{"AccessDenied", 403}},
+	"sts":             {refusal{"Throttling", 400}, refusal{"ServiceUnavailable", 503}, refusal{"AccessDenied", 403}},
+}
+
+// awsFault returns the error of an AWS call that meets the fault.
+func awsFault(what string, name string) error {
+	service, _, _ := strings.Cut(name, ":")
+	m, known := manners[service]
+	if !known {
+		panic(fmt.Sprintf("how %s fails is not known here", name))
+	}
+	switch what {
+	case faultThrottle:
+		if name == "dynamodb:TransactWriteItems" {
+			return &types.TransactionCanceledException{
+				Message:             aws.String("Transaction cancelled, please refer cancellation reasons for specific reasons [ThrottlingError]"),
+				CancellationReasons: []types.CancellationReason{{Code: aws.String("ThrottlingError")}},
+			}
+		}
+		return m.throttled.made("Rate exceeded")
+	case faultServer:
+		return m.failed.made("The service is unavailable. Please try again shortly.")
+	case faultDenied:
+		return notAllowed(name)
+	}
+	panic(fmt.Sprintf("no call of AWS meets %q", what))
+}
+
+func (r refusal) made(message string) error { return awserr.Made(r.code, message, r.status) }
+
+// notAllowed returns the error of a call that the functions' roles do not permit.
+func notAllowed(name string) error {
+	service, _, _ := strings.Cut(name, ":")
+	return manners[service].denied.made(fmt.Sprintf("User: %s is not authorized to perform: %s because no identity-based policy allows the %s action", principal, name, name))
+}
+
+// badRequest returns the error of a request that a service rejects because of its content.
+func badRequest(code, format string, args ...any) error {
+	return awserr.Made(code, fmt.Sprintf(format, args...), http.StatusBadRequest)
+}
+
+// noSuch returns the error of a service that answers 404 for what does not exist.
+func noSuch(code, format string, args ...any) error {
+	return awserr.Made(code, fmt.Sprintf(format, args...), http.StatusNotFound)
+}
+
+// unsimulated ends the run: a client received a request that is not simulated, and any answer
+// would hide that. The caller may recover from the panic, so it is also recorded.
+func (v *env) unsimulated(in any) {
+	asked, err := json.Marshal(in)
+	if err != nil {
+		asked = fmt.Appendf(nil, "%+v", in)
+	}
+	call := strings.TrimSuffix(strings.Replace(fmt.Sprintf("%T", in)[1:], ".", ":", 1), "Input")
+	text := fmt.Sprintf("nothing here can answer %s of %s", call, asked)
+	v.a.note(Event{Kind: EventViolated, Detail: text})
+	panic(text)
+}
+
+// kubeFault is the fault that a Kubernetes API call meets in place of its answer. The API server's
+// error then depends on the request: see kubeQuery.told.
+type kubeFault string
+
+func (f kubeFault) Error() string { return "kubernetes: " + string(f) }
+
+// kubernetesFault returns the error of a Kubernetes API call that meets the fault.
+func kubernetesFault(what string) error {
+	switch what {
+	case faultHang, faultLost:
+		return errTimeout("kubernetes")
+	case faultUnconnected:
+		return &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	}
+	return kubeFault(what)
+}
+
+// told converts an error to the client's error: an answer of the API server is a StatusError, any
+// other error is a request without an answer. None has a retry-after time: the client would wait
+// for it in real time.
+func (q *kubeQuery) told(err error) error {
+	fault, ok := errors.AsType[kubeFault](err)
+	if !ok {
+		return err
+	}
+	switch string(fault) {
+	case faultThrottle:
+		return apierrors.NewTooManyRequests("Too many requests, please try again later.", 0)
+	case faultDenied:
+		return apierrors.NewForbidden(q.target(), q.name, verbatim("User %q cannot %s resource %q in API group %q at the cluster scope", "rollcall", q.verb, q.resource, q.group))
+	}
+	if q.d.of("server").chance(0.5) {
+		return apierrors.NewServiceUnavailable("the server is currently unable to handle the request")
+	}
+	return apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
+}
+
+// target returns the resource of the request, as errors name it.
+func (q *kubeQuery) target() schema.GroupResource {
+	return schema.GroupResource{Group: q.group, Resource: q.resource}
+}
+
+func (q *kubeQuery) notFound() error { return apierrors.NewNotFound(q.target(), q.name) }
+
+// otherUID returns the error of a change that is meant for an object with another UID.
+func (q *kubeQuery) otherUID(wanted, has string) error {
+	return apierrors.NewConflict(q.target(), q.name, verbatim("Precondition failed: UID in precondition: %s, UID in object meta: %s", wanted, has))
+}
+
+// verbatim returns an error in the API server's own words.
+func verbatim(format string, args ...any) error { return fmt.Errorf(format, args...) }
+
+// errUnserved is the answer for a path that the API server does not serve: it has no Status.
+var errUnserved = errors.New("404 page not found")
+
+// errExpired returns the error for a continue token that the API server forgot.
+func errExpired() error {
+	return apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.")
+}
+
+// unresolved returns the error of a request to the endpoint of a deleted or unknown cluster.
+func unresolved(c *cluster, name string) error {
+	host := name + ".gr7." + region + ".eks.amazonaws.com"
+	if c != nil {
+		host = strings.TrimPrefix(c.endpoint(), "https://")
+	}
+	return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}}
+}
+
+// compacts is how often an API server that fails occasionally forgets a listing before its next
+// page.
+const compacts = 0.1
+
+// compacted reports whether the cluster's API server forgot the state of its objects when a
+// listing began.
+func (w *weather) compacted(now time.Time, cluster string, d dice) bool {
+	for i := range w.spells {
+		s := &w.spells[i]
+		if s.lasts(now) && s.meets(cluster) && s.what == FaultAPIErrors && d.of("compacted").nth(s.fault).chance(compacts) {
+			return true
+		}
+	}
+	return false
+}
+
+// statusOf returns the API server's Status for an error, nil if the API server did not answer.
+func statusOf(err error) *metav1.Status {
+	refused, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
+		return nil
+	}
+	status := refused.Status()
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	return &status
 }

@@ -19,43 +19,58 @@ import (
 // Rule names a rule that must never be broken.
 type Rule string
 
-// The rules.
+// The rules, by what must not happen. README.md says it in full.
 const (
-	// RuleHealthy forbids acts on a node that remediate's own last read showed healthy: it is not
-	// terminated, rebooted, cordoned or drained, and its objects are not deleted.
-	RuleHealthy Rule = "healthy-node"
-	// RuleMode forbids writes and notices in mode observe, and acts in mode notify.
-	RuleMode Rule = "mode"
-	// RuleBudget limits the acts on one cluster within any hour to its budget.
-	RuleBudget Rule = "budget"
-	// RuleShare forbids orders while too many nodes are past their tolerance.
-	RuleShare Rule = "unhealthy-share"
-	// RuleWhole forbids orders and acts after an incomplete observation.
-	RuleWhole Rule = "whole-look"
-	// RuleTwice requires that two checks, at least a minute apart, found what is ordered about.
-	RuleTwice Rule = "seen-twice"
-	// RuleIntent requires that the intent of an act is recorded before the act.
-	RuleIntent Rule = "intent"
-	// RuleEvidence requires that evidence of what an act removes is stored before the act.
-	RuleEvidence Rule = "evidence"
-	// RuleOnce requires that each order is carried out once, and that an instance is rebooted at most
-	// once a day.
-	RuleOnce Rule = "once"
-	// RuleRole allows acts on machines and nodes by remediate only.
-	RuleRole Rule = "role"
-	// RuleKept forbids acts on what a person holds or protects.
-	RuleKept Rule = "held-by-a-person"
-	// RuleReport requires that what is found, done or held is reported once.
-	RuleReport Rule = "report"
-	// RuleCure requires that, in a calm account, what a replacement cures is remediated in time or held
-	// with a reason.
-	RuleCure Rule = "cure"
-	// RuleTidy requires that tags and findings are removed once everything is healthy.
-	RuleTidy Rule = "tidy"
-	// RuleSchedule forbids schedules that outlive their time.
-	RuleSchedule Rule = "schedule"
-	// RuleChecked requires that every cluster of a calm account is checked repeatedly.
-	RuleChecked Rule = "checked"
+	RuleHealthy     Rule = "healthy-node"     // an act on what remediate's own last read showed healthy
+	RuleMode        Rule = "mode"             // a write or notice in mode observe, or an act in mode notify
+	RuleBudget      Rule = "budget"           // more acts on a cluster within an hour than the policy allows
+	RuleShare       Rule = "unhealthy-share"  // an order while too many nodes are past their tolerance
+	RuleWhole       Rule = "whole-look"       // an order or act after an incomplete observation
+	RuleTwice       Rule = "seen-twice"       // an order about what no two checks, a minute apart, found
+	RuleTolerance   Rule = "tolerance"        // an order or act before the fault has lasted for as long as is tolerated
+	RuleLadder      Rule = "ladder"           // an act that is no step of its ladder, is too early, or skips a step
+	RuleFresh       Rule = "fresh"            // an act that depends on what was read long before, or whose order expired
+	RuleDeadline    Rule = "deadline"         // no check when the tolerance of the only ill machine ends
+	RuleIntent      Rule = "intent"           // an act without its recorded intent
+	RuleEvidence    Rule = "evidence"         // an act without stored evidence of what it removes
+	RuleOnce        Rule = "once"             // an order that is carried out twice, or two reboots within a day
+	RuleRole        Rule = "role"             // an act by another function than remediate
+	RuleApproval    Rule = "approval"         // an act behind an approve rung that nobody approved in time
+	RuleKept        Rule = "held-by-a-person" // an act on what a person holds or protects
+	RuleUnlaunched  Rule = "unlaunched"       // failing launches without one notice, or with a wrong cause or group
+	RuleReport      Rule = "report"           // what is found, done or held is not reported, or reported twice
+	RuleFirst       Rule = "told-first"       // a termination or reboot without a notice before it
+	RuleEnd         Rule = "end-told"         // the end of an incident without a notice, or a notice before its end
+	RuleNoise       Rule = "noise"            // too many notices of an incident
+	RuleRecord      Rule = "record"           // an act that is recorded as done and was not, or as failed and was done
+	RuleCure        Rule = "cure"             // what a replacement cures is neither remediated in time nor held with a reason
+	RuleChecked     Rule = "checked"          // a cluster that is not checked repeatedly, or long after it was due
+	RuleTidy        Rule = "tidy"             // tags and findings that stay although everything is healthy
+	RuleSchedule    Rule = "schedule"         // a schedule that outlives its time
+	RuleCordon      Rule = "cordoned"         // a cordon of Rollcall's that outlives its cause by an hour
+	RuleLetters     Rule = "dead-letters"     // a dead letter that a function could have handled
+	RuleOwner       Rule = "owner"            // an act while the owner has time to act
+	RulePace        Rule = "pace"             // another machine of a group is terminated before its replacement works
+	RuleRepeats     Rule = "repeats"          // replacements that fail like what they replaced
+	RuleZone        Rule = "zone"             // an order about a zone that is down, or away from which the cluster is shifted
+	RuleGroup       Rule = "group"            // an act in a group that may not, or cannot, replace what it loses
+	RuleStopped     Rule = "stopped"          // an act after a person stopped Rollcall, or removed the policy
+	RuleBacklog     Rule = "backlog"          // an act about what was ill before the first check, or found in a lower mode
+	RuleForeign     Rule = "foreign"          // an act on what is no node of the cluster
+	RuleBooting     Rule = "booting"          // the termination of a machine that boots after Rollcall's reboot
+	RuleServing     Rule = "serving"          // an act on a machine with a pod that must not be terminated, or is drained first
+	RuleAtRest      Rule = "at-rest"          // an act on a machine that a person or its group took out of service
+	RuleDisrupted   Rule = "disrupted"        // an act about a node that Karpenter is removing
+	RuleFrozen      Rule = "frozen"           // an act on what works but is silent for the minutes of an upgrade
+	RuleBeside      Rule = "beside"           // an act about a node of Auto Mode, Cluster API, Fargate or a hybrid machine
+	RuleExplained   Rule = "explained"        // Karpenter terminates what did not register, and no notice reported it
+	RuleVain        Rule = "in-vain"          // an act that cannot cure the fault, as far as that can be read
+	RuleScheduled   Rule = "scheduled"        // more than a timely cordon and drain before a scheduled event of EC2
+	RuleAccelerator Rule = "accelerator"      // an act for a failed accelerator that the policy does not want, or that does not cure it
+	RuleStuck       Rule = "stuck"            // an object that was deleted and stays is not reported, or another one is
+	RuleLeft        Rule = "left"             // what outlived a terminated machine is not reported, or something else is
+	RuleTruth       Rule = "truth"            // a reason for a held act that is false
+	RuleHarm        Rule = "harm"             // pods that the fault did not stop are interrupted for long
 )
 
 // Violation is a rule that was broken.

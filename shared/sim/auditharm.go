@@ -7,10 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// RuleHarm limits the interruption of what worked. A machine may recover between the last observation
-// and an act, so zero is not possible.
-const RuleHarm Rule = "harm"
-
 const (
 	// harmful is for how long the pods of a cluster may be interrupted within a day.
 	harmful = 20 * time.Minute

@@ -1,17 +1,13 @@
 package sim
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"time"
 
-// The rules of what others do: Karpenter, EKS, an upgrade, a person.
-const (
-	// RuleDisrupted forbids acts and orders about a node that Karpenter removes, for as long as that may
-	// take.
-	RuleDisrupted Rule = "disrupted"
-	// RuleFrozen forbids acts on what works but is silent for the minutes of an upgrade.
-	RuleFrozen Rule = "frozen"
-	// RuleBeside forbids acts and orders about nodes of Auto Mode, Cluster API, Fargate or a hybrid
-	// machine.
-	RuleBeside Rule = "beside"
+	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/shared/ledger"
 )
 
 const (
@@ -52,14 +48,6 @@ func (u *auditor) shownWithin(inv *invocation) time.Duration {
 	return atTimes + 5*time.Second
 }
 
-// The rule of machines that need not be a node now.
-const (
-	// RuleAtRest protects machines that are out of service. What a person stopped is not terminated,
-	// rebooted or ordered about, though its Node may be deleted. Nothing is done about what is
-	// hibernated, in Standby or in a warm pool. What is protected from scale-in is not terminated.
-	RuleAtRest Rule = "at-rest"
-)
-
 // atRest audits an act, or an order, about a machine that is not to be a node now.
 func (u *auditor) atRest(inv *invocation, what, subject string, m *machine) {
 	before := func(t time.Time, by time.Duration) bool { return !t.IsZero() && t.Before(inv.begun.Add(-by)) }
@@ -74,15 +62,8 @@ func (u *auditor) atRest(inv *invocation, what, subject string, m *machine) {
 	}
 }
 
-// The rule of scheduled events of EC2, and the time that it leaves to Karpenter.
-const (
-	// RuleScheduled limits acts on a machine with a scheduled event to cordon and drain. They come
-	// within the policy's lead, while the event is not over, and after Karpenter's time to move it.
-	// Rollcall never terminates or reboots it.
-	RuleScheduled Rule = "scheduled"
-	// karpenterMoves is how long Karpenter has to move what EC2 is going to interrupt.
-	karpenterMoves = 10 * time.Minute
-)
+// karpenterMoves is how long Karpenter has to move what EC2 is going to interrupt.
+const karpenterMoves = 10 * time.Minute
 
 // moving audits an act on a machine that works and for which EC2 scheduled an event. It reports whether
 // there is such an event.
@@ -107,4 +88,57 @@ func (u *auditor) moving(inv *invocation, what act, m *machine) bool {
 		u.broken(RuleScheduled, "%s: %s of %s, which works; Karpenter has had since %s to move what %s hits", inv.name, what, m.id, e.announced.Format(time.TimeOnly), e.code)
 	}
 	return true
+}
+
+// repairAccelerated is how long AWS waits before it repairs an accelerator.
+const repairAccelerated = 10 * time.Minute
+
+// repairing audits an act on a machine whose node was last seen with a failed accelerator. It reports
+// whether it was.
+func (u *auditor) repairing(inv *invocation, what act, m *machine, n *corev1.Node) bool {
+	if m == nil || !failedAccelerator(n) {
+		return false
+	}
+	ends := what == actTerminate || what == actDeleteClaim
+	switch {
+	case !u.policy(inv, m.c, m.g.groupName()).repairs(gpuSays[m.gpu][0]):
+		u.broken(RuleAccelerator, "%s: %s of %s, which is Ready; the policy does not say that accelerators are repaired", inv.name, what, m.id)
+	case m.ail != failedGPU: // it is healthy by now, which other rules cover
+	case m.gpu == gpuPerson:
+		u.broken(RuleAccelerator, "%s: %s of %s, which works: only the agent does not reach DCGM", inv.name, what, m.id)
+	case what == actReboot && m.gpu == gpuReplaced:
+		u.broken(RuleAccelerator, "%s: %s of %s, whose GPU fell off the bus: a reboot does not cure that", inv.name, what, m.id)
+	case ends && m.gpu != gpuReplaced && !u.rebootTried(m):
+		u.broken(RuleAccelerator, "%s: %s of %s, which a reboot might have cured", inv.name, what, m.id)
+	case u.a.Now().Add(slack).Before(m.gpuFailed.Add(repairAccelerated)):
+		u.broken(RuleAccelerator, "%s: %s of %s, whose accelerator failed at %s", inv.name, what, m.id, m.gpuFailed.Format(time.TimeOnly))
+	case m.g.owner == nodeGroup && m.g.repair && u.a.Now().Sub(m.gpuFailed) < repairAfter:
+		u.broken(RuleOwner, "%s: %s of %s, of a node group that repairs its nodes", inv.name, what, m.id)
+	}
+	return true
+}
+
+// failedAccelerator reports whether the agent reported a failed accelerator of the node.
+func failedAccelerator(n *corev1.Node) bool {
+	return conditionOf(n.Status.Conditions, accelerated).Status == corev1.ConditionFalse
+}
+
+// rebootTried reports whether the machine was rebooted within the last day, or has a reboot on record.
+// If a function ended before it recorded the outcome, nothing tries again.
+func (u *auditor) rebootTried(m *machine) bool {
+	if at, ok := u.reboots[m.id]; ok && u.a.Now().Sub(at) < 24*time.Hour {
+		return true
+	}
+	return slices.ContainsFunc(u.a.dep.state(m.c.name).Actions, func(a ledger.Action) bool {
+		return string(a.Instance) == m.id && a.Do == acts[actReboot]
+	})
+}
+
+// needsRepair returns why a machine should be rebooted or replaced for its accelerator, or "" if it
+// should not.
+func (u *auditor) needsRepair(m *machine) string {
+	if m.ail != failedGPU || m.gpu == gpuPerson || !u.policyNow(m.c, m.g).repairs(gpuSays[m.gpu][0]) {
+		return ""
+	}
+	return fmt.Sprintf("its accelerator failed (%s)", m.gpu)
 }

@@ -14,18 +14,6 @@ import (
 // The rules of sense forbid acts that no person would do, although every numeric limit allows them. The
 // auditor knows better than Rollcall why a machine is ill. These rules are broken only where there can
 // be no doubt.
-const (
-	// RuleOwner requires that an owner gets the time that it needs for what it repairs by itself.
-	RuleOwner Rule = "owner"
-	// RulePace requires that a group brings a working replacement, however long that takes, before
-	// another of its machines is terminated.
-	RulePace Rule = "pace"
-	// RuleRepeats forbids repeated replacements that fail like what they replaced.
-	RuleRepeats Rule = "repeats"
-	// RuleZone forbids orders about a zone in which most nodes are silent, or away from which the
-	// cluster is shifted.
-	RuleZone Rule = "zone"
-)
 
 // sense is what the auditor remembers for the rules of sense.
 type sense struct {

@@ -8,10 +8,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// RuleStuck requires that an object that was deleted and stays is reported after the policy's time, and
-// that nothing else is reported as stuck.
-const RuleStuck Rule = "stuck"
-
 // keptWithin is how long after its time a stuck object must be reported at the latest, if nothing
 // prevents a check.
 const keptWithin = 35 * time.Minute
@@ -89,10 +85,6 @@ func (u *auditor) toldOfKept(c *cluster, cl *claim) {
 		u.broken(RuleStuck, "NodeClaim %s of %s was deleted at %s, and nobody was told that it is still there", cl.name, c.name, since.Format(time.TimeOnly))
 	}
 }
-
-// RuleLeft requires that a volume or a network interface is reported in time if it outlived a machine
-// that Rollcall terminated, or knew as an orphan. Nothing else may be reported as left.
-const RuleLeft Rule = "left"
 
 // leftAfter is how long after the termination of its machine a resource counts as left.
 const leftAfter = 3 * time.Hour

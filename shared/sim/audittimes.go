@@ -7,16 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The rules of when something is done.
-const (
-	// RuleTolerance forbids orders and acts about a machine before its trouble has lasted for as long as
-	// the policy tolerates.
-	RuleTolerance Rule = "tolerance"
-	// RuleFresh requires that an act depends only on what was read in the same delivery, a short while
-	// before, and that its order has not expired.
-	RuleFresh Rule = "fresh"
-)
-
 const (
 	// ahead is how far a check may judge ahead of the account's time: it judges as of the minute for
 	// which it was requested, and clocks differ.
@@ -166,11 +156,6 @@ func (u *auditor) fresh(inv *invocation, what act, id, order string) {
 		u.broken(RuleFresh, "%s: %s of %s by order %s, which expired at %s", inv.name, what, id, order, expired.Format(time.TimeOnly))
 	}
 }
-
-// RuleDeadline requires, in calm, a complete check shortly after the minute in which the tolerance
-// of a machine ends, if no other has a fault and an earlier check found it. Only that check can
-// order the first step in time.
-const RuleDeadline Rule = "deadline"
 
 const (
 	// dueWithin is how long after the minute in which something is due its check must have its plan.

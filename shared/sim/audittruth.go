@@ -17,10 +17,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// RuleTruth requires that the reason for a held act is true. Each reason is compared with the account
-// and with what the check read, by its description in shared/plan/README.md.
-const RuleTruth Rule = "truth"
-
 const (
 	// lag is how long a check may still see something that is over: EC2 shows it late, and a function
 	// takes minutes.

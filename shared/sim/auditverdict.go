@@ -14,30 +14,6 @@ import (
 // The rules of verdicts require that an act is right for the true state of the machine. The auditor
 // knows that state and its cause, which Rollcall has to find out. A rule is broken only where Rollcall
 // could have.
-const (
-	// RuleGroup forbids acts in a group that may not, or cannot, replace what it loses.
-	RuleGroup Rule = "group"
-	// RuleStopped forbids acts after a person stopped Rollcall, or removed the policy.
-	RuleStopped Rule = "stopped"
-	// RuleBacklog requires that what was ill before the first complete check, or was found while the mode
-	// allowed no acts, is reported and left alone.
-	RuleBacklog Rule = "backlog"
-	// RuleForeign forbids acts on what is no node of the cluster.
-	RuleForeign Rule = "foreign"
-	// RuleBooting forbids the termination of a machine while it boots after Rollcall's reboot.
-	RuleBooting Rule = "booting"
-	// RuleServing forbids the termination or reboot of a silent machine while it runs a pod that must
-	// not be terminated.
-	RuleServing Rule = "serving"
-	// RuleExplained requires a notice before Karpenter terminates a machine that has not registered.
-	RuleExplained Rule = "explained"
-	// RuleVain forbids the termination of a machine that fails because of its template, as far as that
-	// can be read.
-	RuleVain Rule = "in-vain"
-	// RuleUnlaunched requires one notice of a group whose launches fail, with the cause that EC2 gives,
-	// and no such notice of any other group.
-	RuleUnlaunched Rule = "unlaunched"
-)
 
 // verdicts is what the auditor remembers for the rules of verdicts.
 type verdicts struct {

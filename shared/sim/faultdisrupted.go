@@ -8,9 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// FaultDisrupted is Karpenter replacing a node for its own reasons.
-const FaultDisrupted FaultKind = "disrupted"
-
 // Why Karpenter disrupts a node.
 const (
 	consolidated = "consolidation" // its pods fit elsewhere: without a replacement
@@ -104,9 +101,6 @@ func (g *group) launchedReady(since time.Time) bool {
 		return !m.launched.Before(since.Truncate(time.Second)) && m.node != nil && m.node.works
 	})
 }
-
-// FaultFrozen is heartbeats that stop during an upgrade.
-const FaultFrozen FaultKind = "frozen"
 
 // The heartbeats that an upgrade stops.
 const (

@@ -5,6 +5,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // The ways in which a machine of another cluster looks like one of this cluster.
@@ -122,5 +127,139 @@ func leaveStrays(a *account, f Fault, _ dice) {
 				g.atEase()
 			}
 		}
+	}
+}
+
+// The kinds of other nodes of a cluster.
+const (
+	besideAuto    = "auto-mode"
+	besideCAPI    = "cluster-api"
+	besideFargate = "fargate"
+	besideHybrid  = "hybrid"
+	besideWindows = "windows"
+)
+
+// besideNodes: some nodes belong to another owner than the groups' and stop reporting for hours.
+// Or they are Windows nodes, which boot in two stages.
+var besideNodes = faultType{
+	kind: FaultBeside, weight: 2, need: 2 * time.Hour, least: 100 * time.Minute, most: 4 * time.Hour, count: 2,
+	values: []string{besideAuto, besideCAPI, besideFargate, besideHybrid, besideWindows},
+	shape:  []GroupSpec{managedNodes(5), scaledNodes(5)},
+	strike: eachCluster(func(c *cluster, f Fault, d dice) {
+		switch f.Value {
+		case besideFargate, besideHybrid:
+			for i := range f.Count {
+				c.guest(f, d.nth(i))
+			}
+		default:
+			c.joinBeside(f, d)
+		}
+	}),
+	relent: eachCluster(func(c *cluster, f Fault, _ dice) {
+		c.guestsLeave()
+		for _, g := range c.groups {
+			if g.beside != "" && g.by == f.ID {
+				g.leaves()
+			}
+		}
+	}),
+}
+
+// joinBeside creates a group of machines with another owner, or of Windows machines.
+func (c *cluster) joinBeside(f Fault, d dice) {
+	a := c.a
+	owner := nobody
+	if f.Value == besideWindows {
+		owner = autoScaling
+	}
+	g := c.newGroup(GroupSpec{Name: fmt.Sprintf("%s-%d", f.Value, f.ID), Owner: string(owner), Type: "m5.large", Desired: f.Count})
+	g.beside, g.by = f.Value, f.ID
+	switch f.Value {
+	case besideAuto:
+		g.launchedWith = []tag{c.owns(), {"eks:eks-cluster-name", c.name}, {"eks:kubernetes-node-pool-name", "general-purpose"}}
+		g.labels = map[string]string{"eks.amazonaws.com/compute-type": "auto", "karpenter.sh/nodepool": "general-purpose", "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true"}
+	case besideCAPI:
+		g.launchedWith = []tag{c.owns(), {"sigs.k8s.io/cluster-api-provider-aws/cluster/" + c.name, "owned"}, {"sigs.k8s.io/cluster-api-provider-aws/role", "node"}}
+	case besideWindows:
+		g.kind.Boots = d.of("boots").between(12*time.Minute, 22*time.Minute)
+		g.labels = map[string]string{"kubernetes.io/os": "windows"}
+		g.template.ami, g.template.amiName = "ami-0"+shortID(g.d.of("windows"), 16), "Windows_Server-2022-English-Core-EKS_Optimized-"+kubernetesVersion+"-2026.02.11"
+		g.template.userData = fmt.Sprintf("<powershell>\n[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n& $EKSBootstrapScriptFile -EKSClusterName %q -APIServerEndpoint %q -Base64ClusterCA %q 3>&1 4>&1 5>&1 6>&1\n</powershell>\n", c.name, c.endpoint(), c.authority())
+	}
+	c.groups = append(c.groups, g)
+	c.mapRoles()
+	c.changed()
+	for len(g.members) < g.desired {
+		m := g.launch(g.zone())
+		g.active(true, "Launching a new EC2 instance: "+m.id)
+		if f.Value == besideWindows {
+			a.arose(f, c, m, "a Windows machine, which boots for "+g.kind.Boots.Round(time.Second).String())
+			continue
+		}
+		a.in(d.of("ails").nth(len(g.members)).between(5*time.Minute, 20*time.Minute), func() {
+			m.fall(oneOf(d.of("ail").nth(len(g.members)), silent, notReady), false, false)
+			a.arose(f, c, m, string(m.ail)+", and of "+g.beside)
+		})
+	}
+}
+
+// leaves terminates the group on behalf of its owner.
+func (g *group) leaves() {
+	g.desired = 0
+	for _, m := range slices.Clone(g.members) {
+		m.end(g.beside + ": it is not needed any more")
+	}
+}
+
+// guest creates a node without an EC2 instance of this account: of a Fargate pod, or of a machine
+// on premises. It stops reporting after a while.
+func (c *cluster) guest(f Fault, d dice) {
+	a := c.a
+	address := fmt.Sprintf("10-%d-%d-%d", 200+c.index(), d.of("third").below(250), d.of("fourth").below(250)+4)
+	zone := oneOf(d.of("zone"), zones...)
+	name := "fargate-ip-" + address + "." + region + ".compute.internal"
+	n := &node{
+		c: c, name: name, uid: uid(d.of("node")), created: c.stamp(), bootID: uid(d.of("boot")), guest: f.Value, annotations: map[string]string{},
+		provider: "aws:///" + zone + "/" + shortID(d.of("eni"), 10) + "-" + shortID(d.of("eni2"), 32) + "/" + name,
+		labels: map[string]string{
+			"kubernetes.io/hostname": name, "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", "eks.amazonaws.com/compute-type": f.Value,
+			"topology.kubernetes.io/zone": zone, "topology.k8s.aws/zone-id": zoneID(zone),
+		},
+	}
+	if f.Value == besideHybrid {
+		n.name = "mi-0" + shortID(d.of("machine"), 16)
+		n.labels["kubernetes.io/hostname"] = n.name
+		n.provider = "eks-hybrid:///" + region + "/" + c.name + "/" + n.name
+		delete(n.labels, "topology.k8s.aws/zone-id")
+		delete(n.labels, "topology.kubernetes.io/zone")
+	}
+	n.conditions, n.works = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastTransitionTime: metav1.NewTime(n.created)}}, true
+	c.nodes = append(c.nodes, n)
+	c.byNode[n.name] = n
+	n.version = c.changed()
+	a.in(d.of("silent").between(5*time.Minute, 25*time.Minute), func() {
+		if c.byNode[n.name] == n {
+			n.turn(corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
+			a.arose(f, c, nil, n.name+" is silent, and of "+n.guest)
+		}
+	})
+}
+
+// guestsLeave removes the nodes without machines of the account.
+func (c *cluster) guestsLeave() {
+	for _, n := range slices.Clone(c.nodes) {
+		if n.guest != "" {
+			c.removeNode(n)
+		}
+	}
+}
+
+// shaped sets the fields of EC2's description that depend on what the group's machines are.
+func (g *group) shaped(i *types.Instance) {
+	switch g.beside {
+	case besideAuto:
+		i.Operator = &types.OperatorResponse{Managed: aws.Bool(true), Principal: aws.String("eks.amazonaws.com")}
+	case besideWindows:
+		i.Platform, i.PlatformDetails = types.PlatformValuesWindows, aws.String("Windows")
 	}
 }

@@ -7,13 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// FaultRelapse is a machine that fails repeatedly. FaultSuspended is an Auto Scaling group with
-// one suspended process.
-const (
-	FaultRelapse   FaultKind = "relapse"
-	FaultSuspended FaultKind = "suspended"
-)
-
 // How a machine recovers in between.
 const (
 	relapseRebooted = "rebooted" // a reboot cures it for less than an hour

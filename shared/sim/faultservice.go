@@ -10,15 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 )
 
-// Faults of AWS services that lose, delay or repeat the messages between Rollcall's functions.
-const (
-	FaultLostEvents   FaultKind = "lost-events"     // EC2 and AWS Health events do not arrive
-	FaultMissedSweeps FaultKind = "missed-sweeps"   // the sweep's schedule does not fire
-	FaultPartialPut   FaultKind = "partial-put"     // PutEvents accepts only some of the events
-	FaultRetries      FaultKind = "retries"         // calls are throttled, and retried after a delay
-	FaultNotInvoked   FaultKind = "lambda-throttle" // Lambda throttles the functions
-	FaultMemory       FaultKind = "out-of-memory"   // functions run out of memory
-)
+// This file has the faults of AWS services that lose, delay or repeat the messages between Rollcall's functions.
 
 // befalls reports whether a fault of that kind affects what the dice decide. It records the first
 // time in each form in the history.
@@ -138,9 +130,6 @@ func throttledFor(n int) time.Duration { return time.Duration(n+1) * 20 * time.S
 // memoryWithin is the number of calls within which a function runs out of memory: the listings
 // come first.
 const memoryWithin = 12
-
-// FaultDegraded is a degradation of the whole region.
-const FaultDegraded FaultKind = "regional"
 
 // regional: the region is degraded. Calls fail or are throttled and retried, and EC2's answers are
 // stale. Events and sweeps are lost, and launches fail. A zone has no network, and some machines

@@ -68,9 +68,6 @@ var killSwitch = faultType{
 	},
 }
 
-// FaultDatedHold is a person who holds a machine until a date.
-const FaultDatedHold FaultKind = "dated-hold"
-
 // The forms of the hold's value.
 const (
 	holdDay   = "day"   // today: it holds to the end of the day, in UTC

@@ -83,7 +83,7 @@ func allRules(t *testing.T) (all []Rule) {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
 	must.Succeed(t, err)
-	named := regexp.MustCompile(`(?m)^\tRule\w+ Rule = "(.+)"$`)
+	named := regexp.MustCompile(`(?m)^\tRule\w+ +Rule = "([^"]+)"`)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		must.Succeed(t, err)
@@ -95,12 +95,12 @@ func allRules(t *testing.T) (all []Rule) {
 	return all
 }
 
-// byHand has the rules that no guard can break, for lack of a seam. audit_test.go and
-// auditverdict_test.go break them.
+// byHand has the rules that no guard can break, for lack of a seam. The tests of the auditor's files
+// break them.
 var byHand = map[Rule]bool{
 	RuleRole: true, RuleSchedule: true, RuleNoise: true, RuleHarm: true,
 	RuleAtRest: true, RuleDisrupted: true, RuleFrozen: true, RuleBeside: true,
-	RuleFresh: true, RuleLetters: true,
+	RuleFresh: true, RuleLetters: true, RuleDeadline: true,
 	RuleGroup: true, RuleStopped: true, RuleBacklog: true, RuleForeign: true, RuleBooting: true, RuleServing: true, RuleVain: true,
 }
 

@@ -43,21 +43,28 @@ type GroupSpec struct {
 // FaultKind names the effect of a fault.
 type FaultKind string
 
-// The faults. The first ones affect the functions' calls; the others affect the machines and
-// clusters that those calls are about.
+// The faults. The first ones affect the functions' calls and messages, the next ones the machines and
+// clusters that those calls are about. The last ones are situations: each creates one case in which a
+// plausible verdict does harm or leaves a fault unrepaired.
 const (
-	FaultThrottle     FaultKind = "throttle"      // EC2 and Auto Scaling throttle
-	FaultErrors       FaultKind = "errors"        // every service fails occasionally
-	FaultAPIDown      FaultKind = "api-down"      // the API server of a cluster hangs
-	FaultAPIErrors    FaultKind = "api-errors"    // the API server of a cluster fails occasionally
-	FaultLedgerErrors FaultKind = "ledger-errors" // the table and the bucket fail occasionally
-	FaultLostAnswers  FaultKind = "lost-answers"  // calls take effect, but time out
-	FaultDenied       FaultKind = "denied"        // IAM and SNS deny calls
-	FaultUndescribed  FaultKind = "undescribed"   // EKS denies the description of a cluster
-	FaultUnreachable  FaultKind = "unreachable"   // the functions' network does not reach the API server of a cluster
-	FaultStale        FaultKind = "stale"         // EC2's answers lag by minutes
-	FaultKills        FaultKind = "kills"         // functions are killed between any two calls
-	FaultMessages     FaultKind = "messages"      // messages arrive twice, late and out of order
+	FaultThrottle     FaultKind = "throttle"        // EC2 and Auto Scaling throttle
+	FaultErrors       FaultKind = "errors"          // every service fails occasionally
+	FaultAPIDown      FaultKind = "api-down"        // the API server of a cluster hangs
+	FaultAPIErrors    FaultKind = "api-errors"      // the API server of a cluster fails occasionally
+	FaultLedgerErrors FaultKind = "ledger-errors"   // the table and the bucket fail occasionally
+	FaultLostAnswers  FaultKind = "lost-answers"    // calls take effect, but time out
+	FaultDenied       FaultKind = "denied"          // IAM and SNS deny calls
+	FaultUndescribed  FaultKind = "undescribed"     // EKS denies the description of a cluster
+	FaultUnreachable  FaultKind = "unreachable"     // the functions' network does not reach the API server of a cluster
+	FaultStale        FaultKind = "stale"           // EC2's answers lag by minutes
+	FaultKills        FaultKind = "kills"           // functions are killed between any two calls
+	FaultMessages     FaultKind = "messages"        // messages arrive twice, late and out of order
+	FaultLostEvents   FaultKind = "lost-events"     // EC2 and AWS Health events do not arrive
+	FaultMissedSweeps FaultKind = "missed-sweeps"   // the sweep's schedule does not fire
+	FaultPartialPut   FaultKind = "partial-put"     // PutEvents accepts only some of the events
+	FaultRetries      FaultKind = "retries"         // calls are throttled, and retried after a delay
+	FaultNotInvoked   FaultKind = "lambda-throttle" // Lambda throttles the functions
+	FaultMemory       FaultKind = "out-of-memory"   // functions run out of memory
 
 	FaultSilence   FaultKind = "silence"   // kubelets stop reporting; a reboot or a replacement cures it
 	FaultPressure  FaultKind = "pressure"  // machines run short of memory, then stop reporting
@@ -86,6 +93,39 @@ const (
 	FaultPeople    FaultKind = "people"    // people hold, protect, cordon, and remove tags
 	FaultMode      FaultKind = "mode"      // the policy's mode changes
 	FaultBadPolicy FaultKind = "policy"    // the policy is invalid
+
+	FaultTaintReturns  FaultKind = "taint-returns"  // a startup taint returns to nodes that worked for hours
+	FaultNoReplacement FaultKind = "no-replacement" // a group cannot or may not replace lost machines, and its machines fail
+	FaultKillSwitch    FaultKind = "kill-switch"    // the policy is deleted, emptied, stopped, or contradicted by the cluster's tag
+	FaultBacklog       FaultKind = "backlog"        // a cluster is first seen, or its ledger recreated, with machines that already failed
+	FaultHangingPods   FaultKind = "hanging-pods"   // a container runtime is dead, and its pods stay in Terminating
+	FaultForeignTags   FaultKind = "foreign-tags"   // machines of another cluster carry this one's tags
+	FaultBastion       FaultKind = "bastion"        // a machine from the nodes' launch template is not a node
+	FaultSmallZone     FaultKind = "small-zone"     // a small zone or group goes silent, or bare metal boots slowly
+	FaultOwnerIdle     FaultKind = "owner-idle"     // an owner that should repair a machine does not
+	FaultSilentServing FaultKind = "silent-serving" // a kubelet is dead, but its machine continues to serve
+	FaultOutageBetween FaultKind = "outage-between" // the network fails between an order and its act
+	FaultUnreadSibling FaultKind = "unread-sibling" // of two machines from a broken template, one's user data cannot be read
+	FaultVanishedNode  FaultKind = "vanished-node"  // the Node of a working machine disappears
+	FaultLoneCause     FaultKind = "lone-cause"     // a single machine fails because of its template, and the evidence is clear
+	FaultRefused       FaultKind = "refused"        // Karpenter terminates machines not registered after 15 minutes
+	FaultDiesYoung     FaultKind = "dies-young"     // new machines work for minutes, then fail
+	FaultUnlaunched    FaultKind = "unlaunched"     // a group needs one more machine, and its launches fail
+	FaultScheduled     FaultKind = "scheduled"      // EC2 schedules an interruption of a working machine
+	FaultAccelerator   FaultKind = "accelerator"    // the GPU of a Ready node failed, or only appears to
+	FaultStuck         FaultKind = "stuck"          // a working node is deleted, but its finalizer keeps it
+	FaultStopped       FaultKind = "stopped"        // a person stops or hibernates machines, and starts them again
+	FaultSetAside      FaultKind = "set-aside"      // Standby, warm pools, scale-in protection, an instance refresh
+	FaultLeft          FaultKind = "left"           // a volume or network interface outlives a failed machine
+	FaultDegraded      FaultKind = "regional"       // the region is degraded: most of what is above at once
+	FaultBeside        FaultKind = "beside"         // nodes of other kinds than the cluster's groups have
+	FaultDisrupted     FaultKind = "disrupted"      // Karpenter replaces a node for its own reasons
+	FaultFrozen        FaultKind = "frozen"         // heartbeats stop during an upgrade
+	FaultNameReused    FaultKind = "name-reused"    // a machine gets the address, and therefore the Node name, of an earlier one
+	FaultNoProviderID  FaultKind = "no-provider-id" // a Node does not identify its instance
+	FaultRelapse       FaultKind = "relapse"        // a machine fails repeatedly
+	FaultSuspended     FaultKind = "suspended"      // one process of an Auto Scaling group is suspended
+	FaultDatedHold     FaultKind = "dated-hold"     // a person holds a machine until a date
 )
 
 // Fault is a fault that starts at a given time of the run.

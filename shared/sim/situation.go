@@ -6,34 +6,6 @@ import (
 	"time"
 )
 
-// The situations: faults that each create one case in which a plausible verdict does harm or
-// leaves a fault unrepaired. Their rules are in separate audit*.go files.
-const (
-	FaultTaintReturns  FaultKind = "taint-returns"  // a startup taint returns to nodes that worked for hours
-	FaultNoReplacement FaultKind = "no-replacement" // a group cannot or may not replace lost machines, and its machines fail
-	FaultKillSwitch    FaultKind = "kill-switch"    // the policy is deleted, emptied, stopped, or contradicted by the cluster's tag
-	FaultBacklog       FaultKind = "backlog"        // a cluster is first seen, or its ledger recreated, with machines that already failed
-	FaultHangingPods   FaultKind = "hanging-pods"   // a container runtime is dead, and its pods stay in Terminating
-	FaultForeignTags   FaultKind = "foreign-tags"   // machines of another cluster carry this one's tags
-	FaultBastion       FaultKind = "bastion"        // a machine from the nodes' launch template is not a node
-	FaultSmallZone     FaultKind = "small-zone"     // a small zone or group goes silent, or bare metal boots slowly
-	FaultOwnerIdle     FaultKind = "owner-idle"     // an owner that should repair a machine does not
-	FaultSilentServing FaultKind = "silent-serving" // a kubelet is dead, but its machine continues to serve
-	FaultOutageBetween FaultKind = "outage-between" // the network fails between an order and its act
-	FaultUnreadSibling FaultKind = "unread-sibling" // of two machines from a broken template, one's user data cannot be read
-	FaultVanishedNode  FaultKind = "vanished-node"  // the Node of a working machine disappears
-	FaultLoneCause     FaultKind = "lone-cause"     // a single machine fails because of its template, and the evidence is clear
-	FaultRefused       FaultKind = "refused"        // Karpenter terminates machines not registered after 15 minutes
-	FaultDiesYoung     FaultKind = "dies-young"     // new machines work for minutes, then fail
-	FaultUnlaunched    FaultKind = "unlaunched"     // a group needs one more machine, and its launches fail
-	FaultScheduled     FaultKind = "scheduled"      // EC2 schedules an interruption of a working machine
-	FaultAccelerator   FaultKind = "accelerator"    // the GPU of a Ready node failed, or only appears to
-	FaultStuck         FaultKind = "stuck"          // a working node is deleted, but its finalizer keeps it
-	FaultStopped       FaultKind = "stopped"        // a person stops or hibernates machines, and starts them again
-	FaultSetAside      FaultKind = "set-aside"      // Standby, warm pools, scale-in protection, an instance refresh
-	FaultLeft          FaultKind = "left"           // a volume or network interface outlives a failed machine
-)
-
 const (
 	// CertainHours is the length in hours of a run made for a situation.
 	CertainHours = 10
