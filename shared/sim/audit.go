@@ -174,6 +174,13 @@ func (u *auditor) broken(rule Rule, format string, args ...any) {
 	u.a.note(Event{Kind: EventViolated, Detail: string(v.Rule) + ": " + v.Detail})
 }
 
+// forbids records a violation of a rule if there is one.
+func (u *auditor) forbids(rule Rule, is bool, format string, args ...any) {
+	if is {
+		u.broken(rule, format, args...)
+	}
+}
+
 // destructive reports whether the act interrupts or removes something.
 func (what act) destructive() bool {
 	switch what {
@@ -197,9 +204,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	}
 	mode := u.policy(inv, c, group).mode
 	if what == actTag || what == actUntag {
-		if mode < mayNotify {
-			u.broken(RuleMode, "%s: %s of %s in mode %s", inv.name, what, id, mode)
-		}
+		u.forbids(RuleMode, mode < mayNotify, "%s: %s of %s in mode %s", inv.name, what, id, mode)
 		return
 	}
 	e := Event{Kind: EventAct, Cluster: c.name, Instance: id, Group: group, Action: string(what)}
@@ -211,15 +216,9 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 		u.givenBack(inv, id)
 		return // it undoes an act
 	}
-	if inv.v.fn != remediator {
-		u.broken(RuleRole, "%s: %s of %s", inv.name, what, id)
-	}
-	if mode < mayRemediate || !inv.v.policy.read {
-		u.broken(RuleMode, "%s: %s of %s in mode %s", inv.name, what, id, mode)
-	}
-	if !inv.seen.policy {
-		u.broken(RuleMode, "%s: %s of %s by a policy that was not read again", inv.name, what, id)
-	}
+	u.forbids(RuleRole, inv.v.fn != remediator, "%s: %s of %s", inv.name, what, id)
+	u.forbids(RuleMode, mode < mayRemediate || !inv.v.policy.read, "%s: %s of %s in mode %s", inv.name, what, id, mode)
+	u.forbids(RuleMode, !inv.seen.policy, "%s: %s of %s by a policy that was not read again", inv.name, what, id)
 	if what == actOutOfService {
 		if m != nil && m.state != terminated {
 			u.broken(RuleHealthy, "%s: node %s was marked as out of service, and its machine %s is %s", inv.name, e.Node, id, m.state)
@@ -251,15 +250,9 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 // whole checks that the observation before an act was complete.
 func (u *auditor) whole(inv *invocation, what act, id string) {
 	s := &inv.seen
-	if s.status != "ACTIVE" {
-		u.broken(RuleWhole, "%s: %s of %s while the cluster was last seen as %q", inv.name, what, id, s.status)
-	}
-	if !s.nodesWhole() {
-		u.broken(RuleWhole, "%s: %s of %s after a listing of nodes that was not whole", inv.name, what, id)
-	}
-	if l, ok := s.looked[id]; !ok || !l.ok {
-		u.broken(RuleWhole, "%s: %s of %s, which was not looked up again before", inv.name, what, id)
-	}
+	u.forbids(RuleWhole, s.status != "ACTIVE", "%s: %s of %s while the cluster was last seen as %q", inv.name, what, id, s.status)
+	u.forbids(RuleWhole, !s.nodesWhole(), "%s: %s of %s after a listing of nodes that was not whole", inv.name, what, id)
+	u.forbids(RuleWhole, !s.looked[id].ok, "%s: %s of %s, which was not looked up again before", inv.name, what, id)
 }
 
 // healthy checks an act against the last observation of its target.
@@ -287,15 +280,11 @@ func (u *auditor) intent(inv *invocation, what act, c *cluster, id string) ledge
 		return string(a.Instance) == id && a.Outcome == nil && (a.Do == acts[what] || what == actCordon && a.Do == acts[actEvict])
 	})
 	if i < 0 {
-		if !inv.begun.Before(u.verdicts.forgotten) {
-			u.broken(RuleIntent, "%s: %s of %s without an intent on record", inv.name, what, id)
-		}
+		u.forbids(RuleIntent, !inv.begun.Before(u.verdicts.forgotten), "%s: %s of %s without an intent on record", inv.name, what, id)
 		return ledger.Action{}
 	}
 	intent := state.Actions[i]
-	if !u.kept[[3]string{c.name, id, intent.ID}] {
-		u.broken(RuleEvidence, "%s: %s of %s, order %s, of which no evidence is kept", inv.name, what, id, intent.ID)
-	}
+	u.forbids(RuleEvidence, !u.kept[[3]string{c.name, id, intent.ID}], "%s: %s of %s, order %s, of which no evidence is kept", inv.name, what, id, intent.ID)
 	if i := inv.seen.looked[id].instance; i != nil && what != actDeleteNode && !slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return *t.Key == roll.TagOrder && *t.Value == intent.ID }) {
 		u.broken(RuleKept, "%s: %s of %s, which does not carry the tag of order %s: a person may have removed it", inv.name, what, id, intent.ID)
 	}
@@ -305,13 +294,11 @@ func (u *auditor) intent(inv *invocation, what act, c *cluster, id string) ledge
 // once checks that a termination or a reboot is not repeated.
 func (u *auditor) once(inv *invocation, what act, id, order string) {
 	key := order + " " + string(what)
-	if u.done[key]++; u.done[key] > 1 && order != "" {
-		u.broken(RuleOnce, "%s: %s of %s for the %d. time by order %s", inv.name, what, id, u.done[key], order)
-	}
+	u.done[key]++
+	u.forbids(RuleOnce, u.done[key] > 1 && order != "", "%s: %s of %s for the %d. time by order %s", inv.name, what, id, u.done[key], order)
 	if what == actReboot {
-		if last, ok := u.reboots[id]; ok && u.a.Now().Sub(last) < 24*time.Hour {
-			u.broken(RuleOnce, "%s: %s is rebooted again after %s", inv.name, id, u.a.Now().Sub(last))
-		}
+		last, ok := u.reboots[id]
+		u.forbids(RuleOnce, ok && u.a.Now().Sub(last) < 24*time.Hour, "%s: %s is rebooted again after %s", inv.name, id, u.a.Now().Sub(last))
 		u.reboots[id] = u.a.Now()
 	}
 	if order != "" {
@@ -335,9 +322,8 @@ func (u *auditor) effect(inv *invocation, what act, c *cluster, id string) {
 		}
 	}
 	u.effects[c.name] = append(recent, effect{now, id, what})
-	if limit := u.policy(inv, c, "").count("limits.actionsPerHour"); len(used) > limit {
-		u.broken(RuleBudget, "%s: %s of %s is about the %d. instance of %s within an hour, limits.actionsPerHour is %d", inv.name, what, id, len(used), c.name, limit)
-	}
+	limit := u.policy(inv, c, "").count("limits.actionsPerHour")
+	u.forbids(RuleBudget, len(used) > limit, "%s: %s of %s is about the %d. instance of %s within an hour, limits.actionsPerHour is %d", inv.name, what, id, len(used), c.name, limit)
 }
 
 // ordered audits an order that is sent.
@@ -349,9 +335,8 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	}
 	c := u.a.byName[o.Cluster]
 	u.a.note(Event{Kind: EventOrder, Cluster: c.name, Instance: o.Instance, Node: o.Node, Group: o.Group, Finding: o.Kind, Action: o.Action, Detail: o.Why})
-	if mode := u.policy(inv, c, o.Group).mode; mode < mayRemediate {
-		u.broken(RuleMode, "%s: ordered to %s %s in mode %s", inv.name, o.Action, o.Instance, mode)
-	}
+	mode := u.policy(inv, c, o.Group).mode
+	u.forbids(RuleMode, mode < mayRemediate, "%s: ordered to %s %s in mode %s", inv.name, o.Action, o.Instance, mode)
 	if o.Action == string(actUncordon) {
 		u.givenBack(inv, o.Instance)
 	}
@@ -364,12 +349,8 @@ func (u *auditor) ordered(inv *invocation, body string) {
 		u.broken(RuleWhole, "%s: ordered to %s %s after a look at %s that was not whole", inv.name, o.Action, o.Instance, c.name)
 		return
 	}
-	if first := o.FirstSeen; first.IsZero() || o.At.Sub(first) < time.Minute {
-		u.broken(RuleTwice, "%s: ordered to %s %s at %s, first seen at %s", inv.name, o.Action, o.Instance, o.At.Format(time.TimeOnly), first.Format(time.TimeOnly))
-	}
-	if !inv.sawBefore(u, o) {
-		u.broken(RuleTwice, "%s: ordered to %s %s, which no earlier check found", inv.name, o.Action, o.Instance)
-	}
+	u.forbids(RuleTwice, o.FirstSeen.IsZero() || o.At.Sub(o.FirstSeen) < time.Minute, "%s: ordered to %s %s at %s, first seen at %s", inv.name, o.Action, o.Instance, o.At.Format(time.TimeOnly), o.FirstSeen.Format(time.TimeOnly))
+	u.forbids(RuleTwice, !inv.sawBefore(u, o), "%s: ordered to %s %s, which no earlier check found", inv.name, o.Action, o.Instance)
 	u.share(inv, c, o)
 	u.timely(inv, c, o)
 	u.zoned(inv, c, o)
@@ -388,9 +369,7 @@ func (u *auditor) share(inv *invocation, c *cluster, o order) {
 	counted := inv.seen.count(o.At.Add(-time.Minute), of, unsure)
 	for _, group := range []string{"", o.Group} {
 		sick, allowed := counted.sick[group], allowedSick(counted.of[group], u.policy(inv, c, group).count("limits.unhealthy"))
-		if group != "none" && sick > allowed {
-			u.broken(RuleShare, "%s: ordered to %s %s while %d of %d of %s are past their tolerance, %d may be", inv.name, o.Action, o.Instance, sick, counted.of[group], cmp.Or(group, c.name), allowed)
-		}
+		u.forbids(RuleShare, group != "none" && sick > allowed, "%s: ordered to %s %s while %d of %d of %s are past their tolerance, %d may be", inv.name, o.Action, o.Instance, sick, counted.of[group], cmp.Or(group, c.name), allowed)
 	}
 }
 
@@ -527,9 +506,8 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 		if d.Kind == "Cluster" && inv.seen.described == "" && !u.recorded(c.name, latest(c.retagged, u.verdicts.forgotten)).Before(inv.begun) {
 			of.clusterTag = "" // no check has read it
 		}
-		if mode := u.selected(inv, of).mode; mode < mayNotify && d.Ordered == "" {
-			u.broken(RuleMode, "%s: published %q in mode %s", inv.name, subject, mode)
-		}
+		mode := u.selected(inv, of).mode
+		u.forbids(RuleMode, mode < mayNotify && d.Ordered == "", "%s: published %q in mode %s", inv.name, subject, mode)
 	}
 	u.tells(d)
 	u.toldOfCluster(inv, d)
@@ -576,9 +554,7 @@ func (u *auditor) recovered(inv *invocation, d noticed) {
 		}
 		r := m.node.ready()
 		within := u.policyOf(inv, m).duration("conditions.Ready="+string(status)) + 2*lag // ill again, and not reported again
-		if r.Status == status && u.a.Now().Sub(r.LastTransitionTime.Time) > within {
-			u.broken(RuleEnd, "%s: %s is told to have recovered, and its node is %s since %s", inv.name, m.id, d.Kind, r.LastTransitionTime.Format(time.TimeOnly))
-		}
+		u.forbids(RuleEnd, r.Status == status && u.a.Now().Sub(r.LastTransitionTime.Time) > within, "%s: %s is told to have recovered, and its node is %s since %s", inv.name, m.id, d.Kind, r.LastTransitionTime.Format(time.TimeOnly))
 	}
 }
 
@@ -740,9 +716,7 @@ func (a ailment) replaceable() bool {
 func (u *auditor) told() {
 	for order, o := range u.acted {
 		if u.a.Now().Sub(o.at) > 20*time.Minute {
-			if o.inv.clean() {
-				u.broken(RuleReport, "%s: the outcome of order %s (%s) is not told", o.inv.name, order, o.what)
-			}
+			u.forbids(RuleReport, o.inv.clean(), "%s: the outcome of order %s (%s) is not told", o.inv.name, order, o.what)
 			delete(u.acted, order)
 		}
 	}
@@ -762,9 +736,7 @@ func (u *auditor) end() {
 					continue // in mode observe nothing is written, not even that the finding is over
 				}
 				for _, t := range m.tags {
-					if strings.HasPrefix(t.key, "rollcall:") {
-						u.broken(RuleTidy, "%s is well and carries %s=%s", m.id, t.key, t.value)
-					}
+					u.forbids(RuleTidy, strings.HasPrefix(t.key, "rollcall:"), "%s is well and carries %s=%s", m.id, t.key, t.value)
 				}
 			}
 		}
@@ -776,8 +748,6 @@ func (u *auditor) end() {
 	}
 	u.unended()
 	for _, s := range u.a.schedules() {
-		if u.a.Now().Sub(s.due) > 5*time.Minute {
-			u.broken(RuleSchedule, "the schedule %s of %s was due at %s", s.name, s.cluster, s.due.Format(time.TimeOnly))
-		}
+		u.forbids(RuleSchedule, u.a.Now().Sub(s.due) > 5*time.Minute, "the schedule %s of %s was due at %s", s.name, s.cluster, s.due.Format(time.TimeOnly))
 	}
 }

@@ -37,9 +37,8 @@ func (u *auditor) affordable(inv *invocation, c *cluster, o order) {
 			used[e.instance] = true
 		}
 	}
-	if limit := u.policy(inv, c, "").count("limits.actionsPerHour"); len(used) > limit {
-		u.broken(RuleBudget, "%s: ordered to %s %s, the %d. instance of %s within an hour, limits.actionsPerHour is %d", inv.name, o.Action, o.Instance, len(used), c.name, limit)
-	}
+	limit := u.policy(inv, c, "").count("limits.actionsPerHour")
+	u.forbids(RuleBudget, len(used) > limit, "%s: ordered to %s %s, the %d. instance of %s within an hour, limits.actionsPerHour is %d", inv.name, o.Action, o.Instance, len(used), c.name, limit)
 }
 
 // triedLong checks that an act that failed is not tried again at once. That the permission check does
@@ -107,9 +106,8 @@ func (u *auditor) cooled(inv *invocation, c *cluster, o order) {
 	if !ok || last.inv == inv || !last.inv.known(inv) || last.inv.overtaken || last.inv.begun.Before(u.verdicts.forgotten) || u.zoneDown(inv, c, o.At) != "" {
 		return
 	}
-	if since := inv.begun.Sub(last.inv.begun); since < u.policy(inv, c, "").duration("limits.stormCooldown")-writtenLate {
-		u.broken(RuleZone, "%s: ordered to %s %s %s after %s read %s as down", inv.name, o.Action, o.Instance, since.Round(time.Second), last.inv.name, last.zone)
-	}
+	since := inv.begun.Sub(last.inv.begun)
+	u.forbids(RuleZone, since < u.policy(inv, c, "").duration("limits.stormCooldown")-writtenLate, "%s: ordered to %s %s %s after %s read %s as down", inv.name, o.Action, o.Instance, since.Round(time.Second), last.inv.name, last.zone)
 }
 
 // frozenTogether checks that nothing is ordered for the silence of a machine that works, and whose
@@ -133,9 +131,7 @@ func (u *auditor) frozenTogether(inv *invocation, c *cluster, o order) {
 			nodes++ // it may count as a node that never joined
 		}
 	}
-	if silent >= 3 && silent*100 >= u.policy(inv, c, "").count("limits.massSilence")*nodes {
-		u.broken(RuleFrozen, "%s: ordered to %s %s, which works, and is not heard since %s like %d of %d nodes", inv.name, o.Action, m.id, m.frozen.Format(time.TimeOnly), silent, nodes)
-	}
+	u.forbids(RuleFrozen, silent >= 3 && silent*100 >= u.policy(inv, c, "").count("limits.massSilence")*nodes, "%s: ordered to %s %s, which works, and is not heard since %s like %d of %d nodes", inv.name, o.Action, m.id, m.frozen.Format(time.TimeOnly), silent, nodes)
 }
 
 // The rules of a single act: its machine is not protected, the earlier steps of its ladder are done, and
@@ -152,9 +148,7 @@ func (u *auditor) protects(inv *invocation, what act, m *machine) {
 		roll.Later(n.sealed, n.ready().LastTransitionTime.Time).Before(inv.begun.Add(-time.Second)) {
 		u.broken(RuleKept, "%s: %s of %s, whose silent node %s a person cordoned at %s", inv.name, what, m.id, n.name, n.sealed.Format(time.TimeOnly))
 	}
-	if what != actDeleteNode && m.protected && m.protectedAt.Before(inv.begun.Add(-time.Second)) {
-		u.broken(RuleKept, "%s: %s of %s, whose termination protection is on since %s", inv.name, what, m.id, m.protectedAt.Format(time.TimeOnly))
-	}
+	u.forbids(RuleKept, what != actDeleteNode && m.protected && m.protectedAt.Before(inv.begun.Add(-time.Second)), "%s: %s of %s, whose termination protection is on since %s", inv.name, what, m.id, m.protectedAt.Format(time.TimeOnly))
 }
 
 // afterOwner checks an act on what an Auto Scaling group replaces by itself, or on what its owner should
@@ -243,9 +237,7 @@ func (u *auditor) inTurn(inv *invocation, what act, m *machine) {
 // a person holds.
 func (u *auditor) givenBack(inv *invocation, id string) {
 	for _, n := range inv.seen.nodesOf(id) {
-		if n.Spec.Unschedulable && !readyNode(n) {
-			u.broken(RuleTidy, "%s: node %s of %s takes pods again, and was last seen not ready", inv.name, n.Name, id)
-		}
+		u.forbids(RuleTidy, n.Spec.Unschedulable && !readyNode(n), "%s: node %s of %s takes pods again, and was last seen not ready", inv.name, n.Name, id)
 	}
 	if l := inv.seen.looked[id]; l.instance != nil {
 		if i := slices.IndexFunc(l.instance.Tags, func(t types.Tag) bool { return *t.Key == roll.TagHold && keepsAsIs(*t.Value, u.a.Now()) }); i >= 0 {

@@ -148,9 +148,8 @@ func (u *auditor) inTime(inv *invocation, cluster string) {
 		if json.Unmarshal([]byte(m.body), &asked) != nil {
 			continue
 		}
-		if late := inv.begun.Sub(asked.Due); late > lateFor+ahead {
-			u.broken(RuleChecked, "%s: %s is checked %s after it was due", inv.name, cluster, late.Round(time.Second))
-		}
+		late := inv.begun.Sub(asked.Due)
+		u.forbids(RuleChecked, late > lateFor+ahead, "%s: %s is checked %s after it was due", inv.name, cluster, late.Round(time.Second))
 	}
 }
 
@@ -190,7 +189,6 @@ func (u *auditor) excuses(batch []message) {
 
 // buried audits a message that becomes a dead letter.
 func (u *auditor) buried(q *queue, l *letter) {
-	if n := u.excused[l.id]; n < l.receives {
-		u.broken(RuleLetters, "a message of %s is a dead letter: it was received %d times, and a fault was met %d times: %s", q.name, l.receives, n, l.body)
-	}
+	n := u.excused[l.id]
+	u.forbids(RuleLetters, n < l.receives, "a message of %s is a dead letter: it was received %d times, and a fault was met %d times: %s", q.name, l.receives, n, l.body)
 }

@@ -109,9 +109,7 @@ func (u *auditor) interrupted() {
 		for _, h := range day {
 			sum += h.time
 		}
-		if sum > harmful && sum-lost <= harmful {
-			u.broken(RuleHarm, "pods of %s that worked were interrupted for %s within a day, the last %d by the %s of %s at %s", c.name, sum, i.pods, i.what, i.m.id, i.at.Format(time.TimeOnly))
-		}
+		u.forbids(RuleHarm, sum > harmful && sum-lost <= harmful, "pods of %s that worked were interrupted for %s within a day, the last %d by the %s of %s at %s", c.name, sum, i.pods, i.what, i.m.id, i.at.Format(time.TimeOnly))
 		return !c.exists() || now.Sub(i.at) >= restarts && slices.ContainsFunc(c.machines, func(m *machine) bool {
 			return (m != i.m || i.what == actReboot) && m.node != nil && !m.node.cordoned && u.a.serving(m)
 		})

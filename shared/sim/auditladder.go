@@ -42,9 +42,7 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 		if ladder, ok := pol.ladders[kind+"/"+intent.Cause]; ok && why != "" {
 			why = u.leavesOut(inv, pol, ladder, kind, do, m)
 		}
-		if why != "" {
-			u.broken(RuleLadder, "%s: %s of %s for %s (%s): %s", inv.name, what, m.id, kind, state(m), why)
-		}
+		u.forbids(RuleLadder, why != "", "%s: %s of %s for %s (%s): %s", inv.name, what, m.id, kind, state(m), why)
 	}
 	// Against failing status checks another instance helps; the ladder of Impaired decides for itself.
 	if what == actReboot && kind == string(roll.Unknown) && m.failsCheck() && u.a.Now().Sub(m.since) > 2*lag && !inv.missed {

@@ -30,9 +30,7 @@ func (u *auditor) others(inv *invocation, what string, m *machine) {
 	if m.ail == well && !m.frozen.IsZero() && m.frozen.Before(inv.begun) && now.Sub(m.frozen) < min(frozenMost, u.policy(inv, m.c, m.g.groupName()).duration("conditions.Ready=Unknown")) {
 		u.broken(RuleFrozen, "%s: %s of %s, which works, and is not heard since %s for an upgrade", inv.name, what, m.id, m.frozen.Format(time.TimeOnly))
 	}
-	if m.g.beside != "" && m.g.beside != besideWindows {
-		u.broken(RuleBeside, "%s: %s of %s, which is of %s", inv.name, what, m.id, m.g.beside)
-	}
+	u.forbids(RuleBeside, m.g.beside != "" && m.g.beside != besideWindows, "%s: %s of %s, which is of %s", inv.name, what, m.id, m.g.beside)
 	if h := m.holds; h.keeps(now) && h.from.Before(inv.begun.Add(-u.shownWithin(inv))) {
 		u.broken(RuleKept, "%s: %s of %s, which a person holds since %s", inv.name, what, m.id, h.from.Format(time.TimeOnly))
 	}

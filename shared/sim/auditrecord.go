@@ -106,9 +106,8 @@ func (u *auditor) tellsOf(inv *invocation, d noticed) {
 	if orders {
 		return
 	}
-	if o.counted = u.today(o.counted); len(o.counted) > noticesADay+len(o.members) {
-		u.broken(RuleNoise, "%s: incident %s of %s in %s, with %d instances, has its %d. notice within a day", inv.name, d.Incident.ID, d.Kind, d.Group, len(o.members), len(o.counted))
-	}
+	o.counted = u.today(o.counted)
+	u.forbids(RuleNoise, len(o.counted) > noticesADay+len(o.members), "%s: incident %s of %s in %s, with %d instances, has its %d. notice within a day", inv.name, d.Incident.ID, d.Kind, d.Group, len(o.members), len(o.counted))
 }
 
 // today returns the times within the last 24 hours, and now.
@@ -147,9 +146,7 @@ func (u *auditor) toldFirst(inv *invocation, what act, c *cluster, group string,
 	if what == actTerminate || what == actReboot {
 		u.records.ended[intent.ID] = true
 	}
-	if !u.records.announced[intent.ID] && u.policy(inv, c, group).tells(string(intent.Kind)) {
-		u.broken(RuleFirst, "%s: %s of %s, order %s, of which nobody was told before", inv.name, what, intent.Instance, intent.ID)
-	}
+	u.forbids(RuleFirst, !u.records.announced[intent.ID] && u.policy(inv, c, group).tells(string(intent.Kind)), "%s: %s of %s, order %s, of which nobody was told before", inv.name, what, intent.Instance, intent.ID)
 }
 
 // onRecord compares the recorded terminations and reboots with what happened to their machines. If an
@@ -168,9 +165,7 @@ func (u *auditor) onRecord(c *cluster) {
 		if m := u.a.machines[string(a.Instance)]; a.Do == acts[actTerminate] && done && m != nil && m.state == running {
 			u.broken(RuleRecord, "the termination of %s, order %s, is on record as done (%s), and it runs", m.id, id, a.Outcome.Detail)
 		}
-		if !done && u.records.ended[id] {
-			u.broken(RuleRecord, "the %s of %s, order %s, took effect, and is on record as failed (%s)", a.Do, a.Instance, id, a.Outcome.Detail)
-		}
+		u.forbids(RuleRecord, !done && u.records.ended[id], "the %s of %s, order %s, took effect, and is on record as failed (%s)", a.Do, a.Instance, id, a.Outcome.Detail)
 	}
 }
 
@@ -231,12 +226,8 @@ func (u *auditor) tookOver(inv *invocation, n *node) {
 // evicted checks that no pod is evicted that must not be: one with an annotation against it, or one of
 // a DaemonSet, which its controller starts again on the same node.
 func (u *auditor) evicted(inv *invocation, n *node, p *pod) {
-	if p.daemon {
-		u.broken(RuleKept, "%s: pod %s/%s of node %s is evicted, which is of a DaemonSet", inv.name, p.namespace, p.name, n.name)
-	}
-	if p.keep != "" {
-		u.broken(RuleKept, "%s: pod %s/%s of node %s is evicted, which has %s", inv.name, p.namespace, p.name, n.name, p.keep)
-	}
+	u.forbids(RuleKept, p.daemon, "%s: pod %s/%s of node %s is evicted, which is of a DaemonSet", inv.name, p.namespace, p.name, n.name)
+	u.forbids(RuleKept, p.keep != "", "%s: pod %s/%s of node %s is evicted, which has %s", inv.name, p.namespace, p.name, n.name, p.keep)
 }
 
 // complete checks that evidence has everything that could be read of a machine when it was stored. It
@@ -265,9 +256,7 @@ func (u *auditor) complete(inv *invocation, key archive.Key, files map[string][]
 	case m.ail == silent && m.node != nil && !in("leases.json", m.node.name):
 		lacks = "its lease"
 	}
-	if lacks != "" {
-		u.broken(RuleEvidence, "%s: what is kept of %s (%s), order %s, lacks %s", inv.name, m.id, state(m), key.Stage, lacks)
-	}
+	u.forbids(RuleEvidence, lacks != "", "%s: what is kept of %s (%s), order %s, lacks %s", inv.name, m.id, state(m), key.Stage, lacks)
 }
 
 // The rules of what a notice must say, and must not say again, of acts that are held.
@@ -287,9 +276,7 @@ func (u *auditor) heldAgain(inv *invocation, d noticed, o *openIncident) {
 			again = false
 		}
 	}
-	if again && !o.acts && reason != "" {
-		u.broken(RuleNoise, "%s: incident %s of %s in %s is told again for %s, which an earlier notice of it gave", inv.name, d.Incident.ID, d.Kind, d.Group, reason)
-	}
+	u.forbids(RuleNoise, again && !o.acts && reason != "", "%s: incident %s of %s in %s is told again for %s, which an earlier notice of it gave", inv.name, d.Incident.ID, d.Kind, d.Group, reason)
 	for _, i := range d.Instances {
 		if i.Held != "" {
 			o.reasons[i.Held] = inv.said(i.Held)
@@ -382,9 +369,8 @@ func (u *auditor) over(inv *invocation, d noticed) {
 			if m := u.a.machines[e.Instance]; e.How != "recovered" || m == nil || m.anew() || last.inv == nil || !last.inv.known(inv) || last.inv.overtaken {
 				continue
 			}
-			if gone := u.a.Now().Sub(last.at); gone < overAfter-ahead {
-				u.broken(RuleEnd, "%s: %s of %s is told to be over, and %s found it %s ago", inv.name, d.Kind, e.Instance, last.inv.name, gone.Round(time.Second))
-			}
+			gone := u.a.Now().Sub(last.at)
+			u.forbids(RuleEnd, gone < overAfter-ahead, "%s: %s of %s is told to be over, and %s found it %s ago", inv.name, d.Kind, e.Instance, last.inv.name, gone.Round(time.Second))
 		}
 	case roll.Unregistered, roll.Uninitialized:
 		due := u.policy(inv, c, d.Group).duration("registration.deadline") - ahead
@@ -409,7 +395,5 @@ func (u *auditor) ends(inv *invocation, key about) {
 	case kind == roll.Scheduled:
 		lasts = m.event != nil && m.event.over.IsZero()
 	}
-	if lasts {
-		u.broken(RuleEnd, "%s: %s of %s is over for it, and EC2 did not say so", inv.name, key.kind, m.id)
-	}
+	u.forbids(RuleEnd, lasts, "%s: %s of %s is over for it, and EC2 did not say so", inv.name, key.kind, key.instance)
 }

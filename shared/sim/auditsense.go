@@ -50,9 +50,8 @@ func (u *auditor) owned(inv *invocation, what act, m *machine) {
 	now, g := u.a.Now(), m.g
 	switch {
 	case g.owner == karpenter && m.node == nil:
-		if age := now.Sub(m.launched); age < registrationTTL && what != actDeleteClaim {
-			u.broken(RuleOwner, "%s: %s of %s, launched %s ago, which Karpenter would end if it does not register", inv.name, what, m.id, age)
-		}
+		age := now.Sub(m.launched)
+		u.forbids(RuleOwner, age < registrationTTL && what != actDeleteClaim, "%s: %s of %s, launched %s ago, which Karpenter would end if it does not register", inv.name, what, m.id, age)
 	case m.ail != silent && m.ail != notReady || m.node == nil || m.event != nil: // an event has its own ladder
 	case g.owner == karpenter:
 		since := m.node.ready().LastTransitionTime.Time
@@ -62,9 +61,8 @@ func (u *auditor) owned(inv *invocation, what act, m *machine) {
 		if m.since.Before(since) {
 			since = m.since
 		}
-		if ill := now.Sub(since); ill < repairAfter {
-			u.broken(RuleOwner, "%s: %s of %s, %s for %s, which Karpenter may be about to repair", inv.name, what, m.id, m.ail, ill.Round(time.Second))
-		}
+		ill := now.Sub(since)
+		u.forbids(RuleOwner, ill < repairAfter, "%s: %s of %s, %s for %s, which Karpenter may be about to repair", inv.name, what, m.id, m.ail, ill.Round(time.Second))
 	case g.owner == nodeGroup && g.repair && g.spec.Repair && now.Sub(m.since) < repairAfter:
 		u.broken(RuleOwner, "%s: %s of %s, of a node group that repairs its nodes", inv.name, what, m.id)
 	}
@@ -73,9 +71,7 @@ func (u *auditor) owned(inv *invocation, what act, m *machine) {
 // deletedAgain audits the deletion of a NodeClaim that is being deleted: it changes nothing, and so is
 // no act to order, to report and to count. Another deletion may come first by a moment.
 func (u *auditor) deletedAgain(inv *invocation, cl *claim) {
-	if u.a.Now().Sub(cl.deleting) > time.Minute {
-		u.broken(RuleVain, "%s: deletion of NodeClaim %s, which is being deleted since %s", inv.name, cl.name, cl.deleting.Format(time.TimeOnly))
-	}
+	u.forbids(RuleVain, u.a.Now().Sub(cl.deleting) > time.Minute, "%s: deletion of NodeClaim %s, which is being deleted since %s", inv.name, cl.name, cl.deleting.Format(time.TimeOnly))
 }
 
 // paced checks that the group has recovered from the last replacement.
@@ -83,9 +79,7 @@ func (u *auditor) paced(inv *invocation, what act, m *machine) {
 	u.madeGood(m.g)
 	proceeds := u.policy(inv, m.c, m.g.groupName()).values["limits.withoutReplacement"] == "proceed"
 	for _, l := range u.verdicts.losses[m.g] {
-		if l.instance != m.id && !l.good && !proceeds {
-			u.broken(RulePace, "%s: %s of %s while %s has not brought a replacement for %s, ended at %s", inv.name, what, m.id, m.g.groupName(), l.instance, l.at.Format(time.TimeOnly))
-		}
+		u.forbids(RulePace, l.instance != m.id && !l.good && !proceeds, "%s: %s of %s while %s has not brought a replacement for %s, ended at %s", inv.name, what, m.id, m.g.groupName(), l.instance, l.at.Format(time.TimeOnly))
 	}
 	u.verdicts.losses[m.g] = append(u.verdicts.losses[m.g], &loss{at: u.lost(m), instance: m.id, desired: m.g.desired})
 }
@@ -144,12 +138,10 @@ func (u *auditor) zoned(inv *invocation, c *cluster, o order) {
 	if zone == "" {
 		return
 	}
-	if from, _ := c.shift(); c.shifted == zone && from.Before(inv.begun) {
-		u.broken(RuleZone, "%s: ordered to %s %s, which is in %s, away from which %s is shifted since %s", inv.name, o.Action, o.Instance, zone, c.name, from.Format(time.TimeOnly))
-	}
-	if nodes, silent, down := inv.seen.isDown(zone, o.At, pol); down {
-		u.broken(RuleZone, "%s: ordered to %s %s while %d of %d nodes in %s are not ready", inv.name, o.Action, o.Instance, silent, nodes, zone)
-	}
+	from, _ := c.shift()
+	u.forbids(RuleZone, c.shifted == zone && from.Before(inv.begun), "%s: ordered to %s %s, which is in %s, away from which %s is shifted since %s", inv.name, o.Action, o.Instance, zone, c.name, from.Format(time.TimeOnly))
+	nodes, silent, down := inv.seen.isDown(zone, o.At, pol)
+	u.forbids(RuleZone, down, "%s: ordered to %s %s while %d of %d nodes in %s are not ready", inv.name, o.Action, o.Instance, silent, nodes, zone)
 }
 
 // zone returns the zone in which an instance was last seen.
@@ -199,9 +191,7 @@ func (u *auditor) tells(d noticed) {
 // other notice of it.
 func (u *auditor) refers(inv *invocation, subject string, d noticed) {
 	if d.Incident == nil {
-		if d.Ordered == "" {
-			u.broken(RuleReport, "%s: %q is of no incident", inv.name, subject)
-		}
+		u.forbids(RuleReport, d.Ordered == "", "%s: %q is of no incident", inv.name, subject)
 		return
 	}
 	before, known := u.sense.incidents[d.Incident.ID]
@@ -255,9 +245,7 @@ func (u *auditor) leftovers(c *cluster) {
 		if m.claim != nil && !m.claim.deleting.IsZero() {
 			continue // it is being removed
 		}
-		if u.policyNow(c, m.g).mode == mayRemediate {
-			u.broken(RuleTidy, "%s is well, and node %s still cordoned by order %s", m.id, n.name, n.annotations[roll.AnnotationCordoned])
-		}
+		u.forbids(RuleTidy, u.policyNow(c, m.g).mode == mayRemediate, "%s is well, and node %s still cordoned by order %s", m.id, n.name, n.annotations[roll.AnnotationCordoned])
 	}
 	for key, f := range u.a.dep.state(c.name).Findings {
 		if deleted, known := c.deletedAt(string(key.Instance)); known && !deleted.IsZero() {

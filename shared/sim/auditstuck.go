@@ -207,14 +207,10 @@ func (u *auditor) unlaunched(inv *invocation, d noticed) {
 			continue // its launches failed before, for another reason
 		}
 		unread := d.Cause == "" && inv.missed // a call that would have told failed
-		if d.Cause != l.cause && !l.mixed && !unread {
-			u.broken(RuleUnlaunched, "%s: launches of %s fail for %q, told as %q", inv.name, d.Group, l.cause, d.Cause)
-		}
+		u.forbids(RuleUnlaunched, d.Cause != l.cause && !l.mixed && !unread, "%s: launches of %s fail for %q, told as %q", inv.name, d.Group, l.cause, d.Cause)
 		if slices.Contains(d.News, "opened") {
 			for _, before := range l.opened {
-				if u.bars(before, inv) && !u.verdicts.forgotten.After(before.inv.begun) {
-					u.broken(RuleUnlaunched, "%s: that launches of %s fail is told a second time, first by %s", inv.name, d.Group, before.inv.name)
-				}
+				u.forbids(RuleUnlaunched, u.bars(before, inv) && !u.verdicts.forgotten.After(before.inv.begun), "%s: that launches of %s fail is told a second time, first by %s", inv.name, d.Group, before.inv.name)
 			}
 			l.opened = append(l.opened, inv.said(d.Kind))
 		}

@@ -23,9 +23,8 @@ const (
 // tolerable checks that the trouble of a machine has lasted for as long as the policy tolerates, from
 // when it began.
 func (u *auditor) tolerable(inv *invocation, what string, m *machine) {
-	if since, tolerated, known := u.tolerated(inv, m); known && u.a.Now().Add(ahead).Before(since.Add(tolerated)) {
-		u.broken(RuleTolerance, "%s: %s of %s, %s since %s, and the policy tolerates that for %s", inv.name, what, m.id, state(m), since.Format(time.TimeOnly), tolerated)
-	}
+	since, tolerated, known := u.tolerated(inv, m)
+	u.forbids(RuleTolerance, known && u.a.Now().Add(ahead).Before(since.Add(tolerated)), "%s: %s of %s, %s since %s, and the policy tolerates that for %s", inv.name, what, m.id, state(m), since.Format(time.TimeOnly), tolerated)
 }
 
 // tolerated returns since when a machine is in trouble, and for how long the policy tolerates that. It
@@ -140,21 +139,15 @@ func (u *auditor) fresh(inv *invocation, what act, id, order string) {
 	if what == actEvict {
 		bound += evicting
 	}
-	if read := inv.seen.nodes.at; now.Sub(read) > bound {
-		u.broken(RuleFresh, "%s: %s of %s %s after its node was read", inv.name, what, id, now.Sub(read).Round(time.Second))
-	}
-	if read := inv.seen.looked[id].at; now.Sub(read) > bound {
-		u.broken(RuleFresh, "%s: %s of %s %s after EC2 was asked about it", inv.name, what, id, now.Sub(read).Round(time.Second))
-	}
-	if read := inv.seen.nodes.at; read.Before(inv.diagnosed) {
-		u.broken(RuleFresh, "%s: %s of %s, whose node was read before the diagnosis and not after it", inv.name, what, id)
-	}
-	if v := inv.v; v != nil && !v.policy.at.IsZero() && v.policy.at.Before(inv.seen.nodes.at) {
+	node, instance := inv.seen.nodes.at, inv.seen.looked[id].at
+	u.forbids(RuleFresh, now.Sub(node) > bound, "%s: %s of %s %s after its node was read", inv.name, what, id, now.Sub(node).Round(time.Second))
+	u.forbids(RuleFresh, now.Sub(instance) > bound, "%s: %s of %s %s after EC2 was asked about it", inv.name, what, id, now.Sub(instance).Round(time.Second))
+	u.forbids(RuleFresh, node.Before(inv.diagnosed), "%s: %s of %s, whose node was read before the diagnosis and not after it", inv.name, what, id)
+	if v := inv.v; v != nil && !v.policy.at.IsZero() && v.policy.at.Before(node) {
 		u.broken(RuleFresh, "%s: %s of %s by the policy of %s, which was read before its node", inv.name, what, id, v.policy.at.Format(time.TimeOnly))
 	}
-	if expired, ok := u.times.expires[order]; ok && now.Sub(expired) > bound+ahead {
-		u.broken(RuleFresh, "%s: %s of %s by order %s, which expired at %s", inv.name, what, id, order, expired.Format(time.TimeOnly))
-	}
+	expired, ok := u.times.expires[order]
+	u.forbids(RuleFresh, ok && now.Sub(expired) > bound+ahead, "%s: %s of %s by order %s, which expired at %s", inv.name, what, id, order, expired.Format(time.TimeOnly))
 }
 
 const (

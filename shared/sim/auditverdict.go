@@ -146,9 +146,7 @@ func (u *auditor) judged(inv *invocation, what act, c *cluster, m *machine, n *n
 	if m == nil && n != nil {
 		m = n.machine
 	}
-	if inv.v.policy.stops {
-		u.broken(RuleStopped, "%s: %s, and the policy that it read says that nothing is to be done, or is gone", inv.name, what)
-	}
+	u.forbids(RuleStopped, inv.v.policy.stops, "%s: %s, and the policy that it read says that nothing is to be done, or is gone", inv.name, what)
 	if n != nil && n.guest != "" {
 		u.broken(RuleBeside, "%s: %s of node %s, which is of %s", inv.name, what, n.name, n.guest)
 		return
@@ -172,17 +170,14 @@ func (u *auditor) judged(inv *invocation, what act, c *cluster, m *machine, n *n
 	u.backlog(inv, string(what), m)
 	u.vain(inv, what, m)
 	u.young(inv, what, m)
-	if why, out := c.out(m.zone, inv.begun.Add(-15*time.Second)); out {
-		u.broken(RuleZone, "%s: %s of %s, and %s", inv.name, what, m.id, why)
-	}
+	why, out := c.out(m.zone, inv.begun.Add(-15*time.Second))
+	u.forbids(RuleZone, out, "%s: %s of %s, and %s", inv.name, what, m.id, why)
 }
 
 // justly audits an order.
 func (u *auditor) justly(inv *invocation, c *cluster, o order) {
 	m := u.a.machines[o.Instance]
-	if inv.v.policy.stops {
-		u.broken(RuleStopped, "%s: ordered to %s %s, and the policy that it read says that nothing is to be done, or is gone", inv.name, o.Action, o.Instance)
-	}
+	u.forbids(RuleStopped, inv.v.policy.stops, "%s: ordered to %s %s, and the policy that it read says that nothing is to be done, or is gone", inv.name, o.Action, o.Instance)
 	if m == nil {
 		return
 	}
@@ -197,9 +192,8 @@ func (u *auditor) justly(inv *invocation, c *cluster, o order) {
 	u.backlog(inv, "order to "+o.Action, m)
 	u.foundBeforehand(inv, o, m)
 	u.tolerable(inv, "order to "+o.Action, m)
-	if why, out := c.out(m.zone, inv.begun.Add(-15*time.Second)); out {
-		u.broken(RuleZone, "%s: ordered to %s %s, and %s", inv.name, o.Action, m.id, why)
-	}
+	why, out := c.out(m.zone, inv.begun.Add(-15*time.Second))
+	u.forbids(RuleZone, out, "%s: ordered to %s %s, and %s", inv.name, o.Action, m.id, why)
 }
 
 // working checks that a machine that works, and was in order once, is not interrupted: its node was last
@@ -208,32 +202,25 @@ func (u *auditor) working(inv *invocation, what string, m *machine) {
 	if m.ail != well || m.state != running || !m.reporting || m.booting || m.settledAt.IsZero() || !m.settledAt.Before(inv.begun) || m.anew() {
 		return
 	}
-	if !m.vanished.IsZero() {
-		if m.vanished.Before(inv.begun.Add(-time.Minute)) {
-			u.broken(RuleHealthy, "%s: %s of %s, which works: its Node is not listed since %s, and its lease is renewed", inv.name, what, m.id, m.vanished.Format(time.TimeOnly))
-		}
+	switch {
+	case !m.vanished.IsZero():
+		u.forbids(RuleHealthy, m.vanished.Before(inv.begun.Add(-time.Minute)), "%s: %s of %s, which works: its Node is not listed since %s, and its lease is renewed", inv.name, what, m.id, m.vanished.Format(time.TimeOnly))
 		return
-	}
-	if !m.unnamed.IsZero() {
-		if m.unnamed.Before(inv.begun.Add(-time.Minute)) {
-			u.broken(RuleHealthy, "%s: %s of %s, which works: its Node does not carry its id, since %s", inv.name, what, m.id, m.unnamed.Format(time.TimeOnly))
-		}
+	case !m.unnamed.IsZero():
+		u.forbids(RuleHealthy, m.unnamed.Before(inv.begun.Add(-time.Minute)), "%s: %s of %s, which works: its Node does not carry its id, since %s", inv.name, what, m.id, m.unnamed.Format(time.TimeOnly))
 		return
 	}
 	for _, n := range inv.seen.nodesOf(m.id) {
 		// Rollcall is not at fault for what the agent still reports.
-		if readyNode(n) && !failedAccelerator(n) && !u.moving(inv, act(what), m) {
-			u.broken(RuleHealthy, "%s: %s of %s, which works, and was in order since %s; its node was last seen Ready", inv.name, what, m.id, m.settledAt.Format(time.DateTime))
-		}
+		u.forbids(RuleHealthy, readyNode(n) && !failedAccelerator(n) && !u.moving(inv, act(what), m), "%s: %s of %s, which works, and was in order since %s; its node was last seen Ready", inv.name, what, m.id, m.settledAt.Format(time.DateTime))
 	}
 }
 
 // boots checks that a rebooted machine has come up, or had enough time to boot. How long a machine may
 // take from its launch is the policy's to say: the rule tolerance asks.
 func (u *auditor) boots(inv *invocation, what act, m *machine) {
-	if last, ok := u.reboots[m.id]; ok && m.booting && (what == actTerminate || what == actDeleteClaim) {
-		u.broken(RuleBooting, "%s: %s of %s, a %s that boots since Rollcall rebooted it at %s", inv.name, what, m.id, m.g.kind.Type, last.Format(time.TimeOnly))
-	}
+	last, ok := u.reboots[m.id]
+	u.forbids(RuleBooting, ok && m.booting && (what == actTerminate || what == actDeleteClaim), "%s: %s of %s, a %s that boots since Rollcall rebooted it at %s", inv.name, what, m.id, m.g.kind.Type, last.Format(time.TimeOnly))
 }
 
 // serves checks that a machine is not terminated or rebooted while it runs a pod that must not be
@@ -243,9 +230,7 @@ func (u *auditor) serves(inv *invocation, what act, m *machine) {
 		return
 	}
 	for _, p := range m.node.pods {
-		if p.keep != "" {
-			u.broken(RuleServing, "%s: %s of %s, which is silent, and serves from pod %s (%s)", inv.name, what, m.id, p.name, p.keep)
-		}
+		u.forbids(RuleServing, p.keep != "", "%s: %s of %s, which is silent, and serves from pod %s (%s)", inv.name, what, m.id, p.name, p.keep)
 	}
 }
 
@@ -277,9 +262,7 @@ func (u *auditor) backlog(inv *invocation, what string, m *machine) {
 	if m.anew() {
 		since = latest(since, m.node.created) // no check could tell in what state it was before
 	}
-	if since.Before(first) {
-		u.broken(RuleBacklog, "%s: %s of %s, %s since %s; the first complete check of %s began at %s", inv.name, what, m.id, m.ail, m.since.Format(time.TimeOnly), m.c.name, first.Format(time.TimeOnly))
-	}
+	u.forbids(RuleBacklog, since.Before(first), "%s: %s of %s, %s since %s; the first complete check of %s began at %s", inv.name, what, m.id, m.ail, m.since.Format(time.TimeOnly), m.c.name, first.Format(time.TimeOnly))
 }
 
 // heldByMode remembers what a check of a cluster holds only for the mode, if its trouble began in that
@@ -336,9 +319,7 @@ func (u *auditor) vain(inv *invocation, what act, m *machine) {
 	first := !u.verdicts.tried[of]
 	u.verdicts.tried[of] = true
 	tries := first && u.policy(inv, m.c, g.groupName()).values["limits.causeOutside"] == "tryOnce"
-	if g.plain && m.template.version == g.template.version && !tries && !u.a.weather.stormy(inv.begun) {
-		u.broken(RuleVain, "%s: %s of %s, which fails for its template, as its user data shows", inv.name, what, m.id)
-	}
+	u.forbids(RuleVain, g.plain && m.template.version == g.template.version && !tries && !u.a.weather.stormy(inv.begun), "%s: %s of %s, which fails for its template, as its user data shows", inv.name, what, m.id)
 	for _, other := range m.c.groups {
 		if other.unread == "" || other != g && (other.role != g.role || !other.unmapped) {
 			continue
@@ -607,7 +588,6 @@ func (u *auditor) young(inv *invocation, what act, m *machine) {
 		return // it replaces none of those
 	}
 	m.g.diedYoung++
-	if limit := u.policy(inv, m.c, m.g.groupName()).count("limits.replacements"); m.g.diedYoung > limit {
-		u.broken(RuleVain, "%s: %s of %s is the %d. in %s, where nothing works for more than %s; limits.replacements is %d", inv.name, what, m.id, m.g.diedYoung, m.g.groupName(), m.g.youth, limit)
-	}
+	limit := u.policy(inv, m.c, m.g.groupName()).count("limits.replacements")
+	u.forbids(RuleVain, m.g.diedYoung > limit, "%s: %s of %s is the %d. in %s, where nothing works for more than %s; limits.replacements is %d", inv.name, what, m.id, m.g.diedYoung, m.g.groupName(), m.g.youth, limit)
 }
