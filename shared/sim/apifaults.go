@@ -77,14 +77,13 @@ func (w *weather) kills(now time.Time, name string) bool {
 
 // The faults that a call may meet.
 const (
-	faultNone     = ""
-	faultThrottle = "throttled"
-	faultServer   = "server error"
-	faultHang     = "hangs"
-	faultLost     = "answer lost"
-	faultDenied   = "denied"
-	// faultUnconnected: nobody answers the attempt to connect.
-	faultUnconnected = "not connected"
+	faultNone        = ""
+	faultThrottle    = "throttled"
+	faultServer      = "server error"
+	faultHang        = "hangs"
+	faultLost        = "answer lost"
+	faultDenied      = "denied"
+	faultUnconnected = "not connected" // nobody answers the attempt to connect
 )
 
 // over returns the fault that a function's call meets at a time.

@@ -92,13 +92,12 @@ type auditor struct {
 	kept    map[[3]string]bool // evidence, by cluster, instance and order
 	checks  map[string]looked
 	// held maps what is held to the reason that the history reported last.
-	held     map[string]map[about]string // by cluster
-	since    map[about]time.Time         // when the hold for a passing reason began
-	said     map[saidKey]saying
-	outcomes map[string]saying // notices of outcomes, by order and outcome
-	acted    map[string]owed   // outcomes that must still be reported, by order
-	// firstSeen holds what the checks of a cluster found.
-	firstSeen map[string]map[about]foundThen
+	held      map[string]map[about]string // by cluster
+	since     map[about]time.Time         // when the hold for a passing reason began
+	said      map[saidKey]saying
+	outcomes  map[string]saying              // notices of outcomes, by order and outcome
+	acted     map[string]owed                // outcomes that must still be reported, by order
+	firstSeen map[string]map[about]foundThen // what the checks of a cluster found
 	// queue is how many machines were ill at once since the last time that none was. They are cured one
 	// after the other.
 	queue     map[*cluster]int
@@ -113,8 +112,7 @@ type auditor struct {
 	inVain    map[*node]time.Time     // when a node began to be cordoned without a cause
 	excused   map[string]int          // how many receives of a message met a fault
 	taken     map[[2]string]time.Time // when an act was last done, by machine and act
-	// sightless is by cluster name.
-	sightless map[string]*sightless
+	sightless map[string]*sightless   // by cluster name
 }
 
 // effect is an act that took effect.

@@ -13,10 +13,8 @@ import (
 )
 
 const (
-	// triedAgain is how long after its failure an act is not ordered again.
-	triedAgain = 15 * time.Minute
-	// writtenLate is how old the time of a trouble of the cluster may be in the ledger.
-	writtenLate = 2 * time.Minute
+	triedAgain  = 15 * time.Minute // how long after its failure an act is not ordered again
+	writtenLate = 2 * time.Minute  // how old the time of a trouble of the cluster may be in the ledger
 )
 
 // timely checks that an order does not come too early, by what its check and those before it read.

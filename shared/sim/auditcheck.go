@@ -114,10 +114,8 @@ func (u *auditor) toldOfCluster(inv *invocation, d noticed) {
 }
 
 const (
-	// lateFor is how late a check may be carried out: a later one covers its cluster.
-	lateFor = 15 * time.Minute
-	// sweepsGone is how often the sweep asks for clusters that EKS does not list.
-	sweepsGone = time.Hour
+	lateFor    = 15 * time.Minute // how late a check may be carried out: a later one covers its cluster
+	sweepsGone = time.Hour        // how often the sweep asks for clusters that EKS does not list
 )
 
 // swept records a cluster that a sweep read, or asked a check of.

@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// harmful is for how long the pods of a cluster may be interrupted within a day.
-	harmful = 20 * time.Minute
+	harmful = 20 * time.Minute // for how long the pods of a cluster may be interrupted within a day
 	// restarts is the minimum time until a pod runs elsewhere: it stops, is bound, its image is pulled,
 	// and it becomes ready.
 	restarts = 2 * time.Minute

@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// removedWithin is how long Karpenter has to remove a NodeClaim.
-	removedWithin = time.Hour
+	removedWithin = time.Hour // how long Karpenter has to remove a NodeClaim
 	// frozenMost is how long an upgrade in place may keep a kubelet silent. By default a node may be
 	// Unknown for longer; a policy that tolerates less accepts the act.
 	frozenMost = 15 * time.Minute

@@ -13,21 +13,16 @@ import (
 
 // records is what the auditor remembers for these rules.
 type records struct {
-	announced map[string]bool  // orders that a notice reported
-	reasons   map[saidKey]bool // reasons for holds that a notice reported, in the place of the instance
-	ended     map[string]bool  // orders that terminated or rebooted a machine
-	open      map[string]*openIncident
-	closed    map[string]saying // the last notice of the end of an incident
-	// later is the incident that last reported a machine or other subject.
-	later map[string]string
-	// recovered is when a notice last reported that an incident of a machine or subject is over.
-	recovered map[string]time.Time
-	// terminated is when a notice reported that a machine was terminated.
-	terminated map[string]time.Time
-	// lasting is since when something is held for a reason that does not pass, by cluster.
-	lasting map[string]map[withheld]time.Time
-	// found is the complete check that last found something.
-	found map[about]sighting
+	announced  map[string]bool  // orders that a notice reported
+	reasons    map[saidKey]bool // reasons for holds that a notice reported, in the place of the instance
+	ended      map[string]bool  // orders that terminated or rebooted a machine
+	open       map[string]*openIncident
+	closed     map[string]saying                 // the last notice of the end of an incident
+	later      map[string]string                 // the incident that last reported a machine or other subject
+	recovered  map[string]time.Time              // when a notice last reported that an incident of a machine or subject is over
+	terminated map[string]time.Time              // when a notice reported that a machine was terminated
+	lasting    map[string]map[withheld]time.Time // since when something is held for a reason that does not pass, by cluster
+	found      map[about]sighting                // the complete check that last found something
 }
 
 // openIncident is an incident whose end is not yet reported.

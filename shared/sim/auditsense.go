@@ -21,12 +21,11 @@ type sense struct {
 	worked   map[string]bool     // machines whose nodes were Ready once, by id
 	// brought is when the youngest machine of each group that worked was launched, or drawn from its warm
 	// pool. A machine itself is forgotten an hour after its termination.
-	brought map[*group]time.Time
-	shown   map[string]bool  // machines that a complete check saw Ready, and could record
-	told    map[saidKey]bool // what a notice reported; without an instance if the notice was truncated
-	// incidents are the opened incidents, with the invocation that opened each.
-	incidents map[string]saying
-	down      map[string]down // by cluster
+	brought   map[*group]time.Time
+	shown     map[string]bool   // machines that a complete check saw Ready, and could record
+	told      map[saidKey]bool  // what a notice reported; without an instance if the notice was truncated
+	incidents map[string]saying // the opened incidents, with the invocation that opened each
+	down      map[string]down   // by cluster
 }
 
 // sensible audits an act on a machine at the moment at which it takes effect.

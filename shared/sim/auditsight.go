@@ -262,13 +262,12 @@ func (inv *invocation) sawNodes(page []corev1.Node, first, last, ok bool) {
 
 // policySight is what an execution environment knows of the policy.
 type policySight struct {
-	text string // as it was read last
-	read bool   // that read succeeded
-	at   time.Time
-	good string // the last valid one
-	had  bool
-	// stops is set if the document that was read last stops Rollcall, or is gone.
-	stops bool
+	text  string // as it was read last
+	read  bool   // that read succeeded
+	at    time.Time
+	good  string // the last valid one
+	had   bool
+	stops bool // set if the document that was read last stops Rollcall, or is gone
 }
 
 // sawPolicy records the policy document that was read from the parameter. ok is false if it could not be

@@ -16,8 +16,7 @@ const (
 	// these has its own bound.
 	freshFor = 10 * time.Second
 	oldest   = time.Minute
-	// evicting is how long one delivery may continue to evict pods.
-	evicting = 2 * time.Minute
+	evicting = 2 * time.Minute // how long one delivery may continue to evict pods
 )
 
 // tolerable checks that the trouble of a machine has lasted for as long as the policy tolerates, from
@@ -151,12 +150,9 @@ func (u *auditor) fresh(inv *invocation, what act, id, order string) {
 }
 
 const (
-	// dueWithin is how long after the minute in which something is due its check must have its plan.
-	dueWithin = 75 * time.Second
-	// calmFor is how long before that the account must have been calm.
-	calmFor = 15 * time.Minute
-	// arranged is how long before the end of a tolerance a check must begin to schedule another for it.
-	arranged = 2 * time.Minute
+	dueWithin = 75 * time.Second // how long after the minute in which something is due its check must have its plan
+	calmFor   = 15 * time.Minute // how long before that the account must have been calm
+	arranged  = 2 * time.Minute  // how long before the end of a tolerance a check must begin to schedule another for it
 )
 
 // dues checks every minute that the ends of tolerances have their checks.

@@ -23,11 +23,9 @@ const (
 	lag = 10 * time.Minute
 	// turn is how long an instance may keep others of its group waiting, for its ladder and its
 	// replacement.
-	turn = 3 * time.Hour
-	// ownersTurn is how long after the trouble began an owner may still be about to act.
-	ownersTurn = 75 * time.Minute
-	// unwatched is how long a node must have no record before it counts as newly found.
-	unwatched = 6 * time.Minute
+	turn       = 3 * time.Hour
+	ownersTurn = 75 * time.Minute // how long after the trouble began an owner may still be about to act
+	unwatched  = 6 * time.Minute  // how long a node must have no record before it counts as newly found
 )
 
 // truths is what the auditor remembers for RuleTruth.

@@ -17,31 +17,21 @@ import (
 
 // verdicts is what the auditor remembers for the rules of verdicts.
 type verdicts struct {
-	// first is when the first complete check of a cluster began.
-	first map[string]time.Time
-	// whole is when the complete checks of a cluster began, by cluster.
-	whole map[string][]time.Time
-	// clean is when those began of which no call failed, but for the latest, which may still run.
-	clean  map[string][]time.Time
-	latest map[string]*invocation
-	// forgotten is when the ledger was recreated.
-	forgotten time.Time
+	first     map[string]time.Time   // when the first complete check of a cluster began
+	whole     map[string][]time.Time // when the complete checks of a cluster began, by cluster
+	clean     map[string][]time.Time // when those began of which no call failed, but for the latest, which may still run
+	latest    map[string]*invocation
+	forgotten time.Time // when the ledger was recreated
 	losses    map[*group][]*loss
 	// tried has the launch templates that keep machines from working and of which Rollcall has
 	// terminated a machine.
-	tried map[launchedFrom]bool
-	// lowered is when the mode allowed no acts in a group.
-	lowered map[*group][]span
-	// meanwhile has what was found only then, by the first check that held an act for the mode.
-	meanwhile map[about]meanwhile
-	// unusable is when the policy was last one that does not validate, which turns nothing off.
-	unusable time.Time
-	// quiet is when the mode last allowed no notices for a group.
-	quiet map[*group]time.Time
-	// blind is when the cluster last could not be judged.
-	blind map[*cluster]time.Time
-	// alone is since when nothing prevents the cure of a machine.
-	alone map[*machine]time.Time
+	tried     map[launchedFrom]bool
+	lowered   map[*group][]span      // when the mode allowed no acts in a group
+	meanwhile map[about]meanwhile    // what was found only then, by the first check that held an act for the mode
+	unusable  time.Time              // when the policy was last one that does not validate, which turns nothing off
+	quiet     map[*group]time.Time   // when the mode last allowed no notices for a group
+	blind     map[*cluster]time.Time // when the cluster last could not be judged
+	alone     map[*machine]time.Time // since when nothing prevents the cure of a machine
 }
 
 // meanwhile is a trouble that began and was found while the mode allowed no acts.

@@ -30,14 +30,12 @@ type env struct {
 	a    *account
 	fn   functionName
 	d    dice
-	skew time.Duration // how far its clock is ahead
-	inv  *invocation   // nil between invocations
-	// run calls the function's handler, which the deployment builds when the environment starts.
-	run func(inv *invocation, message []message) []string
+	skew time.Duration                                     // how far its clock is ahead
+	inv  *invocation                                       // nil between invocations
+	run  func(inv *invocation, message []message) []string // calls the function's handler, which the deployment builds when the environment starts
 	// kube are its clients of clusters, by name. It has one request of one of them at a time.
-	kube map[string]*kube.Client
-	// policy is what it has read of the policy, for the auditor.
-	policy policySight
+	kube   map[string]*kube.Client
+	policy policySight // what it has read of the policy, for the auditor
 }
 
 // now returns the time by the environment's clock.
@@ -54,12 +52,11 @@ type invocation struct {
 	calls int
 	// diesAt is the number of the call at which the function is killed, 0 for never. after: that
 	// call still takes effect.
-	diesAt int
-	after  bool
-	failed bool // a call that writes failed, or its answer was lost
-	missed bool // any call failed
-	// overtaken: another invocation had written the same items, and it did not write its own afterwards.
-	overtaken bool
+	diesAt    int
+	after     bool
+	failed    bool  // a call that writes failed, or its answer was lost
+	missed    bool  // any call failed
+	overtaken bool  // another invocation had written the same items, and it did not write its own afterwards
 	slow      bool  // any call hung, or was retried
 	seen      sight // what it has read, for the auditor
 	batch     []message
@@ -73,10 +70,8 @@ type invocation struct {
 const (
 	quickest = 4 * time.Millisecond
 	slowest  = 60 * time.Millisecond
-	// hangs is how long a call waits for an answer that never comes.
-	hangs = 30 * time.Second
-	// connects is how long a client tries to connect to an API server: see the package kube.
-	connects = 5 * time.Second
+	hangs    = 30 * time.Second // how long a call waits for an answer that never comes
+	connects = 5 * time.Second  // how long a client tries to connect to an API server: see the package kube
 )
 
 // call makes one call of an invocation. It takes time in which other things happen, and may fail

@@ -46,11 +46,10 @@ const (
 // deployment is one stack of template.yaml: its functions, queues, schedules and table. Its
 // settings equal the template's; a test compares them.
 type deployment struct {
-	a      *account
-	guards Guards
-	// permitted is the mode with which the stack was deployed.
-	permitted policy.Mode
-	policy    string // the document in its parameter; "" if there is no parameter
+	a         *account
+	guards    Guards
+	permitted policy.Mode // the mode with which the stack was deployed
+	policy    string      // the document in its parameter; "" if there is no parameter
 	table     *table
 	bucket    *bucket
 	schedules map[string]*schedule // the existing ones, by name

@@ -19,9 +19,8 @@ import (
 type item = dynamo.Item
 
 const (
-	tableName = stack + "-Ledger-1A2B3C4D5E6F"
-	// expiredFor is the maximum delay of TTL deletion: typically within two days.
-	expiredFor = 48 * time.Hour
+	tableName  = stack + "-Ledger-1A2B3C4D5E6F"
+	expiredFor = 48 * time.Hour // the maximum delay of TTL deletion: typically within two days
 )
 
 // table is the ledger's DynamoDB table, which outlives every invocation.

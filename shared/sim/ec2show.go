@@ -17,8 +17,7 @@ const (
 	// staleLeast and staleMost bound the delay during a fault of EC2.
 	staleLeast = time.Minute
 	staleMost  = 5 * time.Minute
-	// remembered is about how long EC2 returns a terminated instance.
-	remembered = time.Hour
+	remembered = time.Hour // about how long EC2 returns a terminated instance
 )
 
 // lag returns the delay until a change of a cluster's instance is shown. It uses the fault's own

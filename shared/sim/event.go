@@ -69,11 +69,9 @@ func (e Event) String() string {
 type Situation struct {
 	// Fault is the latest unfinished fault of the group, its cluster or the account; "" if there
 	// is none.
-	Fault FaultKind `json:"fault,omitempty"`
-	// Finding is the kind of the finding.
-	Finding string `json:"finding"`
-	// Decision is the action that was ordered, or the reason why one was held.
-	Decision string `json:"decision"`
+	Fault    FaultKind `json:"fault,omitempty"`
+	Finding  string    `json:"finding"`  // the kind of the finding
+	Decision string    `json:"decision"` // the action that was ordered, or the reason why one was held
 }
 
 // latestFault returns the latest unfinished fault of the group, its cluster or the account.

@@ -76,15 +76,12 @@ type schedule struct {
 	due     time.Time
 	input   string
 	group   string // of the message
-	// missed: its time had passed when it was created, so it never fires.
-	missed bool
+	missed  bool   // its time had passed when it was created, so it never fires
 }
 
 const (
-	// minuteful is the maximum delay of a schedule within its minute.
-	minuteful = 59 * time.Second
-	// vanishes is the maximum time that a fired schedule still exists.
-	vanishes = 5 * time.Second
+	minuteful = 59 * time.Second // the maximum delay of a schedule within its minute
+	vanishes  = 5 * time.Second  // the maximum time that a fired schedule still exists
 )
 
 var scheduleName = regexp.MustCompile(`^[0-9a-zA-Z._-]{1,64}$`)

@@ -57,10 +57,9 @@ type leftover struct {
 	state   leftState
 	changed time.Time // when it last entered its state
 	ended   time.Time // when its machine was terminated, zero while the machine exists
-	// acted: Rollcall terminated its machine, or knew it as an orphan before.
-	acted bool
-	since time.Time // when nothing prevented its report any more
-	told  bool
+	acted   bool      // Rollcall terminated its machine, or knew it as an orphan before
+	since   time.Time // when nothing prevented its report any more
+	told    bool
 }
 
 // leftState is the state of a leftover.

@@ -12,11 +12,9 @@ type faultType struct {
 	weight int // how often it is drawn, relative to the other kinds
 	// draw chooses the details of a fault. If it is nil, the fields from values to count do.
 	draw   func(*Fault, drawing)
-	values []string // the forms of the fault
-	// fits reports whether a form can arise in a group; nil means in every group.
-	fits func(g GroupSpec, value string) bool
-	// shape is the cluster of a run made for this fault.
-	shape []GroupSpec
+	values []string                             // the forms of the fault
+	fits   func(g GroupSpec, value string) bool // reports whether a form can arise in a group; nil means in every group
+	shape  []GroupSpec                          // the cluster of a run made for this fault
 	// need is the minimum time between its start and the end of the storm. least and most bound
 	// its duration; 0 lasts until everything is healed.
 	need, least, most time.Duration

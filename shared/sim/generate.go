@@ -16,11 +16,9 @@ type Options struct {
 	Faults int
 	// Policy is the account's policy; "" draws one. It is YAML with each section on a line of its
 	// own.
-	Policy string
-	// Certain are additional faults, each in a cluster that suits it.
-	Certain []FaultKind
-	// Values are the forms of these faults, in the same order; "" or a missing one is drawn.
-	Values []string
+	Policy  string
+	Certain []FaultKind // additional faults, each in a cluster that suits it
+	Values  []string    // the forms of these faults, in the same order; "" or a missing one is drawn
 }
 
 // LeastHours is the minimum length of a run in hours: it must suffice to cure faults and to forget

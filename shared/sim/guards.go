@@ -19,27 +19,20 @@ import (
 // Guards replace parts of the functions with wrong versions, to test that the auditor notices.
 // Each receives the real part and returns its replacement. The zero value replaces nothing.
 type Guards struct {
-	// Plan makes the plan of a check, and the plan that is made again before an act.
-	Plan func(func(plan.Input) plan.Plan) func(plan.Input) plan.Plan
+	Plan func(func(plan.Input) plan.Plan) func(plan.Input) plan.Plan // makes the plan of a check, and the plan that is made again before an act
 	// Observer reads a cluster for a check. Targets reads one instance before an act.
 	Observer func(Observer) Observer
 	Targets  func(Targets) Targets
-	// Ledger is the ledger of checks and acts.
-	Ledger func(ledger.Ledger) ledger.Ledger
-	// Table is the DynamoDB table of the ledger.
-	Table func(Table) Table
-	Tags  func(Tags) Tags
-	// Notices publishes the notices of checks and of the outcome of acts.
-	Notices func(Notices) Notices
+	Ledger   func(ledger.Ledger) ledger.Ledger // the ledger of checks and acts
+	Table    func(Table) Table                 // the DynamoDB table of the ledger
+	Tags     func(Tags) Tags
+	Notices  func(Notices) Notices // publishes the notices of checks and of the outcome of acts
 	// Check and Act find the causes. The results they return also store the evidence.
-	Check func(run.Why) run.Why
-	Act   func(remediate.Why) remediate.Why
-	// Store stores the evidence.
-	Store func(view.Store) view.Store
-	// Policy reads the policy before an act.
-	Policy func(remediate.PolicySource) remediate.PolicySource
-	// Permitted returns the highest mode that the functions may use.
-	Permitted func(policy.Mode) policy.Mode
+	Check     func(run.Why) run.Why
+	Act       func(remediate.Why) remediate.Why
+	Store     func(view.Store) view.Store                         // stores the evidence
+	Policy    func(remediate.PolicySource) remediate.PolicySource // reads the policy before an act
+	Permitted func(policy.Mode) policy.Mode                       // returns the highest mode that the functions may use
 }
 
 // Observer reads a cluster.

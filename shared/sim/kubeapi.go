@@ -47,9 +47,8 @@ type kubeAPI struct {
 	name string // of the cluster
 	// nodes and items are the latest listings, of nodes as objects and of other kinds as JSON. A
 	// client never has two in progress.
-	nodes listing[corev1.Node]
-	// reduced are the nodes that are left of their listing, as the product reads them.
-	reduced []*kube.NodeObject
+	nodes   listing[corev1.Node]
+	reduced []*kube.NodeObject // the nodes that are left of their listing, as the product reads them
 	items   listing[*kube.Item]
 }
 

@@ -45,12 +45,9 @@ type place struct {
 }
 
 const (
-	// skewed is the maximum clock difference.
-	skewed = 2 * time.Second
-	// killedAnyway is the share of invocations that are killed without a fault.
-	killedAnyway = 0.002
-	// killedWithin is the number of calls within which an invocation is killed.
-	killedWithin = 40
+	skewed       = 2 * time.Second // the maximum clock difference
+	killedAnyway = 0.002           // the share of invocations that are killed without a fault
+	killedWithin = 40              // the number of calls within which an invocation is killed
 )
 
 // invoke runs the function once. It passes the outcome to done: ok is false if the function was
@@ -143,8 +140,7 @@ func (f *function) fate(d dice) (diesAt int, after bool) {
 const (
 	asyncRetries = 1
 	asyncAge     = 5 * time.Minute
-	// asyncPause is how long Lambda waits before a retry.
-	asyncPause = time.Minute
+	asyncPause   = time.Minute // how long Lambda waits before a retry
 )
 
 // async is an event that invokes a function without a queue.

@@ -16,9 +16,8 @@ const (
 	registrationTTL = 15 * time.Minute
 	// repairAfter is when Karpenter and EKS replace a node that is not ready, if their node repair
 	// is on.
-	repairAfter = 30 * time.Minute
-	// replaceImpaired is about how long an Auto Scaling group tolerates a failing status check.
-	replaceImpaired = 4 * time.Minute
+	repairAfter     = 30 * time.Minute
+	replaceImpaired = 4 * time.Minute // about how long an Auto Scaling group tolerates a failing status check
 )
 
 // reconcile makes the owner soon launch the machines that its group is missing and terminate

@@ -17,11 +17,9 @@ import (
 // Result is the outcome of a run.
 type Result struct {
 	Violations []Violation // a run stops at the first
-	// Digest is a hash of all reported events: the same run has the same digest.
-	Digest string
-	// NodeHours is the sum of the nodes' lifetimes, in hours.
-	NodeHours float64
-	Counts    map[EventKind]int
+	Digest     string      // a hash of all reported events: the same run has the same digest
+	NodeHours  float64     // the sum of the nodes' lifetimes, in hours
+	Counts     map[EventKind]int
 	// Situations counts how often each decision was made in the run.
 	Situations map[Situation]int
 	Cost       Cost
@@ -42,9 +40,8 @@ type Watch struct {
 	// Record, if not nil, is called with the inputs of each check that found something.
 	Record func(replay.Recorded) error
 	// Metrics, if not nil, receives the metrics that the functions write.
-	Metrics io.Writer
-	// Detailed writes each metric by all its dimensions.
-	Detailed bool
+	Metrics  io.Writer
+	Detailed bool // writes each metric by all its dimensions
 	// Log, if not nil, receives the functions' log records.
 	Log slog.Handler
 	// Guards replace safety mechanisms with wrong versions, to test the rules themselves.
@@ -189,8 +186,7 @@ type Cost struct {
 	// Machines and Wasted are in US dollars: for all machines, and for those that were unhealthy
 	// or left over.
 	Machines, Wasted float64
-	// SickHours is how many hours machines ran unhealthy.
-	SickHours float64
+	SickHours        float64 // how many hours machines ran unhealthy
 }
 
 // Usage is how much Rollcall itself used of the account.

@@ -11,17 +11,13 @@ type Scenario struct {
 	Storm, Calm, Healed time.Duration
 	Clusters            []ClusterSpec
 	Faults              []Fault
-	// Policy is the policy document in the Parameter Store parameter, YAML; "" is none.
-	Policy string
-	// Permitted is the highest mode that the deployment permits: observe, notify or remediate.
-	Permitted string
-	// Sweep is the interval of the sweep.
-	Sweep time.Duration
+	Policy              string        // the policy document in the Parameter Store parameter, YAML; "" is none
+	Permitted           string        // the highest mode that the deployment permits: observe, notify or remediate
+	Sweep               time.Duration // the interval of the sweep
 	// Quiet leaves out killed functions, duplicate messages and clock differences, as on most
 	// days.
-	Quiet bool
-	// HostLogs reports whether the deployment reads the logs of hosts.
-	HostLogs bool
+	Quiet    bool
+	HostLogs bool // reports whether the deployment reads the logs of hosts
 }
 
 // ClusterSpec describes a cluster of a scenario.

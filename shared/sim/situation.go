@@ -7,10 +7,8 @@ import (
 )
 
 const (
-	// CertainHours is the length in hours of a run made for a situation.
-	CertainHours = 10
-	// besides is how many random faults such a run has in addition to the certain ones.
-	besides = 2
+	CertainHours = 10 // the length in hours of a run made for a situation
+	besides      = 2  // how many random faults such a run has in addition to the certain ones
 )
 
 // certainly changes the scenario so that the given faults occur for certain: Rollcall may act, and
@@ -67,18 +65,14 @@ type groupPlight struct {
 	issues            []string // codes of its health issues
 	// youth is how long its new machines work, zero if permanently. diedYoung counts the ones that
 	// Rollcall terminated.
-	youth     time.Duration
-	diedYoung int
-	// youngSince is when the first of those was replaced.
-	youngSince time.Time
-	// troubled is when halted, status or issues took effect.
-	troubled time.Time
-	slow     bool // its new nodes need minutes until they are Ready
-	idle     bool // its owner repairs nothing, although it normally would
-	// unread is the result of reading the user data of one machine from a broken template.
-	unread string
-	// plain: the user data of its machines shows why they fail.
-	plain bool
+	youth      time.Duration
+	diedYoung  int
+	youngSince time.Time // when the first of those was replaced
+	troubled   time.Time // when halted, status or issues took effect
+	slow       bool      // its new nodes need minutes until they are Ready
+	idle       bool      // its owner repairs nothing, although it normally would
+	unread     string    // the result of reading the user data of one machine from a broken template
+	plain      bool      // the user data of its machines shows why they fail
 	// stray: its machines carry the cluster's tag but are not its nodes. launchedWith are their
 	// tags in place of the owner's.
 	stray        bool
@@ -86,10 +80,8 @@ type groupPlight struct {
 	// known is the name of the other Auto Scaling group that has these machines as members, if
 	// any.
 	known string
-	// pool holds the instances of its warm pool, which are not members of the group.
-	pool []*machine
-	// heirs are the machines whose addresses the next machines get.
-	heirs []*machine
+	pool  []*machine // the instances of its warm pool, which are not members of the group
+	heirs []*machine // the machines whose addresses the next machines get
 	// nameless is how many of the next Nodes have no usable provider ID. namelessBy is the fault.
 	nameless   int
 	namelessBy *Fault
@@ -117,33 +109,25 @@ func (g *group) atEase() {
 
 // machinePlight is the part of a machine's state that situations change.
 type machinePlight struct {
-	// elsewhere says what the machine is if it is not a node of its cluster, "" if it is one.
-	elsewhere string
+	elsewhere string // says what the machine is if it is not a node of its cluster, "" if it is one
 	// lost is its Node if that disappeared while its kubelet works. vanished is when that
 	// happened, or when lists began to omit the Node.
-	lost      *node
-	vanished  time.Time
-	settledAt time.Time // since when it is healthy; zero if it never was
-	disowned  bool      // a person took off the tag that shows its cluster
-	// hangs: its container runtime is dead, and its pods never stop.
-	hangs bool
-	// serving: its kubelet is dead, and its workload must not be terminated.
-	serving bool
-	// unacted: its owner should repair it but does not.
-	unacted bool
-	unread  string // the result of reading its user data; see groupPlight
-	mutedAt time.Time
-	// checkFails names the status checks that fail while it is impaired; "" means the instance's.
-	checkFails string
-	// event is the event that EC2 scheduled for it, also a past one; nil if none.
-	event *scheduledEvent
+	lost       *node
+	vanished   time.Time
+	settledAt  time.Time // since when it is healthy; zero if it never was
+	disowned   bool      // a person took off the tag that shows its cluster
+	hangs      bool      // its container runtime is dead, and its pods never stop
+	serving    bool      // its kubelet is dead, and its workload must not be terminated
+	unacted    bool      // its owner should repair it but does not
+	unread     string    // the result of reading its user data; see groupPlight
+	mutedAt    time.Time
+	checkFails string          // names the status checks that fail while it is impaired; "" means the instance's
+	event      *scheduledEvent // the event that EC2 scheduled for it, also a past one; nil if none
 	// gpu is the fault of its GPU, "" if none. gpuFailed is when it began.
 	gpu       string
 	gpuFailed time.Time
-	// leaves is the resource that will outlive it, nil if none.
-	leaves *leftover
-	// deletedBy is the ID of the fault by which its Node was deleted, nil if it was not.
-	deletedBy *int
+	leaves    *leftover // the resource that will outlive it, nil if none
+	deletedBy *int      // the ID of the fault by which its Node was deleted, nil if it was not
 	// restedAt is when a person stopped it, zero once it runs again. started is when it was last
 	// started again. hibernates: its memory is kept. asleep is the Node it had when it was
 	// stopped.
@@ -155,10 +139,8 @@ type machinePlight struct {
 	// started it to take it from its warm pool; zero for one that ran there, which shows no such time.
 	aside                       string
 	asideSince, leftRest, drawn time.Time
-	// dormant says why its kubelet does not start without a fault; "" if it does start.
-	dormant string
-	// shielded is since when it is protected from scale-in, zero if it is not.
-	shielded time.Time
+	dormant                     string    // says why its kubelet does not start without a fault; "" if it does start
+	shielded                    time.Time // since when it is protected from scale-in, zero if it is not
 	// disrupting: Karpenter is about to replace it. disrupted is when Karpenter began to remove
 	// it.
 	disrupting bool
@@ -166,13 +148,12 @@ type machinePlight struct {
 	frozen     time.Time // since when an upgrade keeps it silent, zero if none does
 	// bequeaths is the fault by which the next machine gets its address. keepsNode: its Node
 	// stays. heirOf is the machine whose address it got.
-	bequeaths *Fault
-	keepsNode bool
-	heirOf    *machine
-	unnamed   time.Time // since when its Node lacks its instance ID, zero if it has it
-	holds     *hold     // a person's dated hold; nil if none
-	// relapse is the fault that makes it fail repeatedly, nil if none.
-	relapse     *Fault
+	bequeaths   *Fault
+	keepsNode   bool
+	heirOf      *machine
+	unnamed     time.Time // since when its Node lacks its instance ID, zero if it has it
+	holds       *hold     // a person's dated hold; nil if none
+	relapse     *Fault    // the fault that makes it fail repeatedly, nil if none
 	relapseDice dice
 	awaited     bool // only the ordinary conditions delay its cure
 }

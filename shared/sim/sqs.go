@@ -27,14 +27,13 @@ type queue struct {
 	window      time.Duration // how long a batch is collected
 	consumers   int           // maximum concurrent invocations
 
-	letters []*letter // not yet deleted, in the order in which they were sent
-	dead    []message
-	sent    map[string]accepted // by deduplication ID
-	alike   map[dice]int        // how often the same message was sent, which distinguishes equal ones
-	running int
-	polled  time.Time // time of the next poll; zero if none is scheduled
-	// heldUntil is when messages that are sent now are delivered.
-	heldUntil time.Time
+	letters   []*letter // not yet deleted, in the order in which they were sent
+	dead      []message
+	sent      map[string]accepted // by deduplication ID
+	alike     map[dice]int        // how often the same message was sent, which distinguishes equal ones
+	running   int
+	polled    time.Time // time of the next poll; zero if none is scheduled
+	heldUntil time.Time // when messages that are sent now are delivered
 }
 
 // letter is a message in the queue.
@@ -52,17 +51,15 @@ type accepted struct {
 }
 
 const (
-	// deduplicates is how long a FIFO queue remembers a deduplication ID.
-	deduplicates = 5 * time.Minute
+	deduplicates = 5 * time.Minute // how long a FIFO queue remembers a deduplication ID
 	// Maximum delays while messages are unreliable: secondWithin of the second delivery,
 	// firstWithin of the first.
 	secondWithin = 20 * time.Minute
 	firstWithin  = 10 * time.Minute
 	// lateLeast and lateMost bound the delay of messages with the form messagesLate.
-	lateLeast = 16 * time.Minute
-	lateMost  = 25 * time.Minute
-	// besideWithin is the maximum delay between two concurrent deliveries.
-	besideWithin = time.Second
+	lateLeast    = 16 * time.Minute
+	lateMost     = 25 * time.Minute
+	besideWithin = time.Second // the maximum delay between two concurrent deliveries
 	// overtakenBy is how far messages of a standard queue may overtake each other during such a
 	// fault.
 	overtakenBy = 30 * time.Second

@@ -28,13 +28,12 @@ var zones = []string{"eu-west-1a", "eu-west-1b", "eu-west-1c"}
 // account is the simulated AWS account of one run.
 type account struct {
 	*engine
-	d        dice
-	sc       Scenario
-	clusters []*cluster
-	byName   map[string]*cluster
-	machines map[string]*machine // by instance ID; removed when EC2 forgets a terminated instance
-	// reported holds the machines that may have failing status checks or a scheduled event.
-	reported  []*machine
+	d         dice
+	sc        Scenario
+	clusters  []*cluster
+	byName    map[string]*cluster
+	machines  map[string]*machine // by instance ID; removed when EC2 forgets a terminated instance
+	reported  []*machine          // the machines that may have failing status checks or a scheduled event
 	items     memo.Memo[memo.Key, *kube.Item]
 	weather   *weather
 	tell      func(Event)     // reports an event to the history; never nil
@@ -75,9 +74,8 @@ type cluster struct {
 	mapped   []string // the roles that aws-auth maps to nodes
 	ghosts   bool     // the Nodes of terminated machines are not removed
 	barred   bool     // its API server denies Rollcall's requests: access was not granted yet
-	// shifted is the zone that ARC's zonal shift moves traffic away from, "" if none.
-	shifted string
-	version int // resourceVersion of the last change to any object
+	shifted  string   // the zone that ARC's zonal shift moves traffic away from, "" if none
+	version  int      // resourceVersion of the last change to any object
 
 	listed  []types.Instance   // the instances that EC2 lists; nil after a change
 	objects []corev1.Node      // the nodes that its API server lists; nil after a change
@@ -98,24 +96,21 @@ const (
 // group launches machines from one template: a NodePool, a managed node group, an Auto Scaling
 // group, or standalone machines without an owner.
 type group struct {
-	c        *cluster
-	d        dice
-	name     string
-	owner    ownerKind
-	kind     machineKind
-	spec     GroupSpec // as the scenario has it; only a type if a fault made the group
-	desired  int
-	role     string // of the instance profile, which has the same name
-	template template
-	spare    *template // the template to restore when the fault is over
-	members  []*machine
-	launches int
-	// repair: the owner itself replaces nodes that are not ready for 30 minutes.
-	repair bool
-	// suspended: launches are suspended.
-	suspended bool
-	// dry: until this time there is no capacity for a launch.
-	dry        time.Time
+	c          *cluster
+	d          dice
+	name       string
+	owner      ownerKind
+	kind       machineKind
+	spec       GroupSpec // as the scenario has it; only a type if a fault made the group
+	desired    int
+	role       string // of the instance profile, which has the same name
+	template   template
+	spare      *template // the template to restore when the fault is over
+	members    []*machine
+	launches   int
+	repair     bool               // the owner itself replaces nodes that are not ready for 30 minutes
+	suspended  bool               // launches are suspended
+	dry        time.Time          // until this time there is no capacity for a launch
 	unmapped   bool               // its role was removed from aws-auth
 	unlucky    int                // how many of the next launches are faulty
 	ill        ailment            // the fault of those launches
@@ -140,11 +135,10 @@ type launchTags struct {
 
 // machineKind describes an instance type.
 type machineKind struct {
-	Type  string  // of the instance
-	Arch  string  // amd64 or arm64
-	Price float64 // US dollars an hour, on demand
-	// Boots is the additional boot time.
-	Boots time.Duration
+	Type  string        // of the instance
+	Arch  string        // amd64 or arm64
+	Price float64       // US dollars an hour, on demand
+	Boots time.Duration // the additional boot time
 }
 
 // template is a version of a launch template or of an EC2NodeClass, with its effect on launched
@@ -156,16 +150,11 @@ type template struct {
 	amiName  string
 	amiOwner string // an account ID, or amazon
 	userData string
-	// taints are the startup taints with which its nodes register, as key=value:Effect.
-	taints []string
-	// declared are the startup taints that the NodePool declares.
-	declared []string
-	// breaks is the fault of every machine launched from it.
-	breaks ailment
-	// refused: its nodes register without Karpenter's taint, so Karpenter does not register them.
-	refused bool
-	// console is the console output of a failing boot.
-	console string
+	taints   []string // the startup taints with which its nodes register, as key=value:Effect
+	declared []string // the startup taints that the NodePool declares
+	breaks   ailment  // the fault of every machine launched from it
+	refused  bool     // its nodes register without Karpenter's taint, so Karpenter does not register them
+	console  string   // the console output of a failing boot
 }
 
 // ailment is the fault of a machine.
@@ -218,18 +207,17 @@ type machine struct {
 	shown         *types.Instance
 	machinePlight // the machine's state from situations
 
-	d        dice
-	id       string
-	dnsName  string // private
-	address  string // private
-	zone     string
-	launched time.Time
-	template template
-	ended    time.Time // when it stopped running for good
-	taken    bool      // EC2 reclaimed it
-	tags     []tag
-	// brokenOff is why EC2 terminated it at launch, nil if it did not.
-	brokenOff *types.StateReason
+	d         dice
+	id        string
+	dnsName   string // private
+	address   string // private
+	zone      string
+	launched  time.Time
+	template  template
+	ended     time.Time // when it stopped running for good
+	taken     bool      // EC2 reclaimed it
+	tags      []tag
+	brokenOff *types.StateReason // why EC2 terminated it at launch, nil if it did not
 
 	since   time.Time // start of the ailment
 	cured   time.Time // end of the last one
@@ -244,10 +232,9 @@ type machine struct {
 	renewed   time.Time
 	pressure  time.Time // start of its memory shortage; zero if none
 
-	shownTags []tag // as the permission check and EC2's answers use them
-	shownAt   time.Duration
-	// tagsBefore are the tags before tagsChanged, which DescribeTags shows a while longer.
-	tagsBefore  []tag
+	shownTags   []tag // as the permission check and EC2's answers use them
+	shownAt     time.Duration
+	tagsBefore  []tag // the tags before tagsChanged, which DescribeTags shows a while longer
 	tagsChanged time.Duration
 
 	protectedAt time.Time

@@ -36,8 +36,7 @@ const (
 	transactionLimit = 4 << 20
 	pageLimit        = 1 << 20
 	tokenKept        = 10 * time.Minute
-	// StaleFor is the maximum age of an eventually consistent read.
-	StaleFor = time.Second
+	StaleFor         = time.Second // the maximum age of an eventually consistent read
 )
 
 // ErrUnsimulated is returned for a request that DynamoDB may support but this table does not.
@@ -54,11 +53,10 @@ type Clock struct {
 // of transactions.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
 type Table struct {
-	name  string
-	clock Clock
-	// late returns the delay after an item's expiry until TTL deletes it.
-	late       func(pk, sk string) time.Duration
-	missing    bool // the table was deleted
+	name       string
+	clock      Clock
+	late       func(pk, sk string) time.Duration // returns the delay after an item's expiry until TTL deletes it
+	missing    bool                              // the table was deleted
 	partitions map[string]*partition
 	tokens     map[string]time.Duration // of completed transactions, with their times
 	changes    int
