@@ -272,21 +272,11 @@ func (q *kubeQuery) target() schema.GroupResource {
 
 func (q *kubeQuery) notFound() error { return apierrors.NewNotFound(q.target(), q.name) }
 
-// otherUID returns the error of a change that is meant for an object with another UID.
-func (q *kubeQuery) otherUID(wanted, has string) error {
-	return apierrors.NewConflict(q.target(), q.name, verbatim("Precondition failed: UID in precondition: %s, UID in object meta: %s", wanted, has))
-}
-
 // verbatim returns an error in the API server's own words.
 func verbatim(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
 // errUnserved is the answer for a path that the API server does not serve: it has no Status.
 var errUnserved = errors.New("404 page not found")
-
-// errExpired returns the error for a continue token that the API server forgot.
-func errExpired() error {
-	return apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.")
-}
 
 // unresolved returns the error of a request to the endpoint of a deleted or unknown cluster.
 func unresolved(c *cluster, name string) error {

@@ -350,7 +350,11 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	u.forbids(RuleTwice, o.FirstSeen.IsZero() || o.At.Sub(o.FirstSeen) < time.Minute, "%s: ordered to %s %s at %s, first seen at %s", inv.name, o.Action, o.Instance, o.At.Format(time.TimeOnly), o.FirstSeen.Format(time.TimeOnly))
 	u.forbids(RuleTwice, !inv.sawBefore(u, o), "%s: ordered to %s %s, which no earlier check found", inv.name, o.Action, o.Instance)
 	u.share(inv, c, o)
-	u.timely(inv, c, o)
+	u.affordable(inv, c, o)
+	u.triedLong(inv, c, o)
+	u.seenAnew(inv, o)
+	u.cooled(inv, c, o)
+	u.frozenTogether(inv, c, o)
 	u.zoned(inv, c, o)
 	u.justly(inv, c, o)
 }

@@ -17,15 +17,6 @@ const (
 	writtenLate = 2 * time.Minute  // how old the time of a trouble of the cluster may be in the ledger
 )
 
-// timely checks that an order does not come too early, by what its check and those before it read.
-func (u *auditor) timely(inv *invocation, c *cluster, o order) {
-	u.affordable(inv, c, o)
-	u.triedLong(inv, c, o)
-	u.seenAnew(inv, o)
-	u.cooled(inv, c, o)
-	u.frozenTogether(inv, c, o)
-}
-
 // affordable checks that the acts of the last hour, as far as the check could know of them, leave room
 // for an order: it would be refused, and ordered again and again.
 func (u *auditor) affordable(inv *invocation, c *cluster, o order) {

@@ -213,11 +213,6 @@ func (u *auditor) elsewhere(id string, o *openIncident) bool {
 	return true
 }
 
-// tookOver handles that another's cordon was marked as Rollcall's.
-func (u *auditor) tookOver(inv *invocation, n *node) {
-	u.broken(RuleKept, "%s: the cordon of node %s, which a person made, is marked as Rollcall's, or lifted", inv.name, n.name)
-}
-
 // evicted checks that no pod is evicted that must not be: one with an annotation against it, or one of
 // a DaemonSet, which its controller starts again on the same node.
 func (u *auditor) evicted(inv *invocation, n *node, p *pod) {

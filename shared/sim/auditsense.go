@@ -67,12 +67,6 @@ func (u *auditor) owned(inv *invocation, what act, m *machine) {
 	}
 }
 
-// deletedAgain audits the deletion of a NodeClaim that is being deleted: it changes nothing, and so is
-// no act to order, to report and to count. Another deletion may come first by a moment.
-func (u *auditor) deletedAgain(inv *invocation, cl *claim) {
-	u.forbids(RuleVain, u.a.Now().Sub(cl.deleting) > time.Minute, "%s: deletion of NodeClaim %s, which is being deleted since %s", inv.name, cl.name, cl.deleting.Format(time.TimeOnly))
-}
-
 // paced checks that the group has recovered from the last replacement.
 func (u *auditor) paced(inv *invocation, what act, m *machine) {
 	u.madeGood(m.g)
@@ -120,15 +114,6 @@ func (u *auditor) repeats(inv *invocation, what act, m *machine, limit int) {
 // brought reports whether a machine of the group that was launched since a time worked.
 func (u *auditor) brought(g *group, since time.Time) bool {
 	return u.sense.brought[g].After(since)
-}
-
-// sawReady records which machines' nodes a complete check read as Ready.
-func (u *auditor) sawReady(inv *invocation) {
-	for n := range inv.seen.eachNode() {
-		if id := instanceOf(n); !u.sense.shown[id] && readyNode(n) {
-			u.sense.shown[id] = true
-		}
-	}
 }
 
 // zoned checks that an order is not about a node of a zone that is down.

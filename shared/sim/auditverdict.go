@@ -123,7 +123,11 @@ func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 	u.zonesDown(inv, cluster)
 	if last := u.verdicts.latest[cluster]; last != nil && !last.ended.IsZero() && last.clean() {
 		u.verdicts.clean[cluster] = append(u.verdicts.clean[cluster], last.begun)
-		u.sawReady(last) // and could record it
+		for n := range last.seen.eachNode() { // and could record it
+			if id := instanceOf(n); !u.sense.shown[id] && readyNode(n) {
+				u.sense.shown[id] = true
+			}
+		}
 	}
 	u.verdicts.latest[cluster] = inv
 }

@@ -67,9 +67,10 @@ func (a *account) scalingTagged(keys []string) (out []types.AutoScalingGroup) {
 
 func (g *group) scaling() types.AutoScalingGroup {
 	c := g.c
+	inStandby := count(g.members, func(m *machine) bool { return m.aside == standby }) // which the desired capacity leaves out
 	out := types.AutoScalingGroup{
 		AutoScalingGroupName: aws.String(g.asgName()), AutoScalingGroupARN: aws.String(g.asgARN()), CreatedTime: aws.Time(c.created),
-		MinSize: aws.Int32(0), DesiredCapacity: aws.Int32(int32(g.desired - g.inStandby())), MaxSize: aws.Int32(int32(2*g.desired + 1)),
+		MinSize: aws.Int32(0), DesiredCapacity: aws.Int32(int32(g.desired - inStandby)), MaxSize: aws.Int32(int32(2*g.desired + 1)),
 		HealthCheckType: aws.String("EC2"), HealthCheckGracePeriod: aws.Int32(15), DefaultCooldown: aws.Int32(300),
 		AvailabilityZones: zones, VPCZoneIdentifier: aws.String(strings.Join(c.subnets(), ",")), LaunchTemplate: g.template.specification(),
 	}

@@ -21,7 +21,6 @@ const (
 	EventOrder    EventKind = "order"    // Rollcall ordered an act
 	EventAct      EventKind = "act"      // Rollcall acted, or failed to act
 	EventKilled   EventKind = "killed"   // a function was killed
-	EventCheck    EventKind = "check"    // a check completed
 	EventViolated EventKind = "violated" // an invariant was broken
 	EventArose    EventKind = "arose"    // the situation of a fault began; Stage is the fault
 )

@@ -178,12 +178,6 @@ func (g *group) refresh(f Fault, d dice) {
 // instances.
 func (m *machine) inPool() bool { return strings.HasPrefix(m.aside, warmed) }
 
-// inStandby returns how many of the group's instances are in Standby, which the desired capacity
-// leaves out.
-func (g *group) inStandby() int {
-	return count(g.members, func(m *machine) bool { return m.aside == standby })
-}
-
 // setAtEase puts the machine back into service.
 func (m *machine) setAtEase() {
 	if m.aside != "" {

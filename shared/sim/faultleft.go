@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
@@ -162,15 +161,7 @@ func (c *cluster) listLeft(to *kubeList) {
 		if l.machine.c != c || !l.wanted() || l.state == leftGone {
 			continue
 		}
-		to.object(corev1.PersistentVolume{
-			TypeMeta:   metav1.TypeMeta{Kind: "PersistentVolume", APIVersion: "v1"},
-			ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + l.id[4:], CreationTimestamp: stamped(l.machine.launched)},
-			Spec: corev1.PersistentVolumeSpec{
-				PersistentVolumeSource:        corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: l.id}},
-				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete, StorageClassName: "gp3",
-				ClaimRef: &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "shop", Name: "data-" + l.id[4:]},
-			},
-			Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
-		})
+		source := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: l.id}}
+		to.object(boundVolume("pvc-"+l.id[4:], l.machine.launched, source, "gp3", "data-"+l.id[4:]))
 	}
 }

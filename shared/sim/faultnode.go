@@ -34,10 +34,11 @@ var taintReturns = faultType{
 		for _, n := range []*node{m.node, m.lost} { // including a Node that disappeared and will return
 			switch {
 			case n == nil || m.settledAt.IsZero():
-			case f.Value == markLost:
-				n.giveMark(m)
-			default:
+			case f.Value != markLost:
 				n.untaint(parseTaint(f.Value).Key)
+			case m.claim != nil && !m.claim.initialized.IsZero():
+				n.labels["karpenter.sh/initialized"] = "true"
+				n.version = m.c.changed()
 			}
 		}
 	}),
@@ -51,14 +52,6 @@ func (m *machine) loseMark(f Fault) {
 	delete(m.node.labels, "karpenter.sh/initialized")
 	m.node.version = m.c.changed()
 	m.arose(f, fmt.Sprintf("%s: %s, in order since %s", f.Value, m.node.name, m.settledAt.Format(time.DateTime)))
-}
-
-// giveMark restores it.
-func (n *node) giveMark(m *machine) {
-	if m.claim != nil && !m.claim.initialized.IsZero() {
-		n.labels["karpenter.sh/initialized"] = "true"
-		n.version = m.c.changed()
-	}
 }
 
 // The ways in which the Node of a working machine is not visible.

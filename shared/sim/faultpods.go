@@ -241,17 +241,22 @@ func (q *kubeQuery) listVolumes(to *kubeList) {
 // volume returns the local volume of a pod, of a storage class without a provisioner.
 // https://kubernetes.io/docs/concepts/storage/volumes/#local
 func (n *node) volume(p *pod) corev1.PersistentVolume {
+	v := boundVolume(p.volume(), n.created, corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/mnt/disks/0"}}, "local-storage", p.volumeClaim())
+	v.Spec.Capacity, v.Spec.AccessModes = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("100Gi")}, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	v.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{n.labels[corev1.LabelHostname]}}},
+	}}}}
+	return v
+}
+
+// boundVolume returns a PersistentVolume that is bound to a claim of the workload.
+func boundVolume(name string, created time.Time, source corev1.PersistentVolumeSource, class, claim string) corev1.PersistentVolume {
 	return corev1.PersistentVolume{
 		TypeMeta:   metav1.TypeMeta{Kind: "PersistentVolume", APIVersion: "v1"},
-		ObjectMeta: metav1.ObjectMeta{Name: p.volume(), CreationTimestamp: stamped(n.created)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: stamped(created)},
 		Spec: corev1.PersistentVolumeSpec{
-			Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("100Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/mnt/disks/0"}},
-			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete, StorageClassName: "local-storage",
-			ClaimRef: &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: p.namespace, Name: p.volumeClaim()},
-			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{n.labels[corev1.LabelHostname]}}},
-			}}}},
+			PersistentVolumeSource: source, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete, StorageClassName: class,
+			ClaimRef: &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "shop", Name: claim},
 		},
 		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
 	}

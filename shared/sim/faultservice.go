@@ -124,9 +124,6 @@ func (u *auditor) givenUp(inv *invocation) {
 	}
 }
 
-// throttledFor returns how long Lambda waits before its n-th try to invoke a throttled function.
-func throttledFor(n int) time.Duration { return time.Duration(n+1) * 20 * time.Second }
-
 // memoryWithin is the number of calls within which a function runs out of memory: the listings
 // come first.
 const memoryWithin = 12

@@ -76,7 +76,7 @@ func (l *listing[T]) page(limit int) ([]T, string) {
 func (l *listing[T]) resume(q *kubeQuery, token string) error {
 	if l.of != q.c || l.next != token || q.api.v.a.weather.compacted(q.c.a.Now(), q.c.name, q.d) {
 		*l = listing[T]{}
-		return errExpired()
+		return apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.")
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (q *kubeQuery) patchNode() (any, error) {
 		}
 	}
 	if mark, marks := patch.Metadata.Annotations[roll.AnnotationCordoned]; n.cordoned && n.annotations[roll.AnnotationCordoned] == "" && (!cordoned || marks && mark != nil) {
-		q.api.v.a.audit.tookOver(q.api.v.inv, n)
+		q.api.v.a.audit.broken(RuleKept, "%s: the cordon of node %s, which a person made, is marked as Rollcall's, or lifted", q.api.v.inv.name, n.name)
 	}
 	if cordoned != n.cordoned {
 		what := actUncordon
@@ -122,7 +122,7 @@ func (q *kubeQuery) meant(uid string) error {
 
 func (q *kubeQuery) preconditions(o *metav1.DeleteOptions, uid string) error {
 	if o != nil && o.Preconditions != nil && o.Preconditions.UID != nil && string(*o.Preconditions.UID) != uid {
-		return q.otherUID(string(*o.Preconditions.UID), uid)
+		return apierrors.NewConflict(q.target(), q.name, verbatim("Precondition failed: UID in precondition: %s, UID in object meta: %s", *o.Preconditions.UID, uid))
 	}
 	return nil
 }
@@ -164,7 +164,9 @@ func (q *kubeQuery) deleteClaim() (any, error) {
 		return nil, err
 	}
 	if !cl.deleting.IsZero() {
-		q.api.v.a.audit.deletedAgain(q.api.v.inv, cl)
+		// It changes nothing, and so is no act to order, to report and to count. Another deletion may come first by a moment.
+		a, again := q.c.a, q.c.a.Now().Sub(cl.deleting) > time.Minute
+		a.audit.forbids(RuleVain, again, "%s: deletion of NodeClaim %s, which is being deleted since %s", q.api.v.inv.name, cl.name, cl.deleting.Format(time.TimeOnly))
 		return done(), nil
 	}
 	var n *node

@@ -14,15 +14,26 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Karpenter's objects, with the fields that are read.
+// karpenterObject is an object of Karpenter's, with the fields that are read. All kinds share the status of
+// NodeClaims.
 // https://github.com/kubernetes-sigs/karpenter/tree/main/pkg/apis/crds
+type karpenterObject[S any] struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        metav1.ObjectMeta `json:"metadata"`
+	Spec            S                 `json:"spec"`
+	Status          struct {
+		Conditions []metav1.Condition `json:"conditions"`
+		ImageID    string             `json:"imageID,omitempty"`
+		NodeName   string             `json:"nodeName,omitempty"`
+		ProviderID string             `json:"providerID,omitempty"`
+	} `json:"status"`
+}
+
 type (
-	nodeClaim struct {
-		metav1.TypeMeta `json:",inline"`
-		Metadata        metav1.ObjectMeta `json:"metadata"`
-		Spec            claimSpec         `json:"spec"`
-		Status          claimStatus       `json:"status"`
-	}
+	nodeClaim = karpenterObject[claimSpec]
+	nodePool  = karpenterObject[poolSpec]
+	nodeClass = karpenterObject[nodeClassSpec]
+
 	claimSpec struct {
 		NodeClassRef  nodeClassRef   `json:"nodeClassRef"`
 		Requirements  []requirement  `json:"requirements"`
@@ -39,31 +50,10 @@ type (
 		Operator string   `json:"operator"`
 		Values   []string `json:"values"`
 	}
-	claimStatus struct {
-		Conditions []metav1.Condition `json:"conditions"`
-		ImageID    string             `json:"imageID,omitempty"`
-		NodeName   string             `json:"nodeName,omitempty"`
-		ProviderID string             `json:"providerID,omitempty"`
-	}
-	nodePool struct {
-		metav1.TypeMeta `json:",inline"`
-		Metadata        metav1.ObjectMeta `json:"metadata"`
-		Spec            struct {
-			Template struct {
-				Spec claimSpec `json:"spec"`
-			} `json:"template"`
-		} `json:"spec"`
-		Status struct {
-			Conditions []metav1.Condition `json:"conditions"`
-		} `json:"status"`
-	}
-	nodeClass struct {
-		metav1.TypeMeta `json:",inline"`
-		Metadata        metav1.ObjectMeta `json:"metadata"`
-		Spec            nodeClassSpec     `json:"spec"`
-		Status          struct {
-			Conditions []metav1.Condition `json:"conditions"`
-		} `json:"status"`
+	poolSpec struct {
+		Template struct {
+			Spec claimSpec `json:"spec"`
+		} `json:"template"`
 	}
 	nodeClassSpec struct {
 		AMIFamily        string    `json:"amiFamily,omitempty"`

@@ -344,7 +344,7 @@ func (q *kubeQuery) listPods(to *kubeList) {
 	node, one := fields.ParseSelectorOrDie(q.selectors.FieldSelector).RequiresExactMatch("spec.nodeName")
 	for n, p := range q.c.pods(q.namespace) {
 		if (!one || n.name == node) && like.Matches(labels.Set(p.labels())) {
-			to.add(n.podJSON(p))
+			to.add(p.made.of(podState{n.ready().Status, p.leaving}, func() any { return n.pod(p) }))
 		}
 	}
 }
@@ -367,11 +367,6 @@ func (p *pod) labels() map[string]string {
 
 // graceSeconds is a pod's termination grace period.
 const graceSeconds = 30
-
-// podJSON returns the Pod as JSON, encoded again only when it changed.
-func (n *node) podJSON(p *pod) (*kube.Item, error) {
-	return p.made.of(podState{n.ready().Status, p.leaving}, func() any { return n.pod(p) })
-}
 
 // podState holds everything that can change in a Pod.
 type podState struct {

@@ -196,7 +196,7 @@ func (q *queue) deliver() {
 func (q *queue) try(got []*letter, batch []message, d dice, n int) {
 	now := q.a.Now()
 	if q.a.befalls(FaultNotInvoked, "", d.of("throttled").nth(n), string(q.fn.name)+" is throttled") {
-		if wait := throttledFor(n); now.Add(wait).Before(got[0].visible) {
+		if wait := time.Duration(n+1) * 20 * time.Second; now.Add(wait).Before(got[0].visible) {
 			q.a.in(wait, func() { q.try(got, batch, d, n+1) })
 			return
 		}
