@@ -144,8 +144,7 @@ func errTimeout(name string) error {
 	return fmt.Errorf("%s: no answer: %w", name, context.DeadlineExceeded)
 }
 
-// principal is the ARN of the functions' assumed role.
-const principal = "arn:aws:sts::" + accountID + ":assumed-role/rollcall/function"
+const principal = "arn:aws:sts::" + accountID + ":assumed-role/rollcall/function" // the ARN of the functions' assumed role
 
 // refusal is a service's error code and its HTTP status.
 type refusal struct {
@@ -275,8 +274,7 @@ func (q *kubeQuery) notFound() error { return apierrors.NewNotFound(q.target(), 
 // verbatim returns an error in the API server's own words.
 func verbatim(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
-// errUnserved is the answer for a path that the API server does not serve: it has no Status.
-var errUnserved = errors.New("404 page not found")
+var errUnserved = errors.New("404 page not found") // the answer for a path that the API server does not serve: it has no Status
 
 // unresolved returns the error of a request to the endpoint of a deleted or unknown cluster.
 func unresolved(c *cluster, name string) error {

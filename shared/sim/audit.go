@@ -157,8 +157,8 @@ func newAuditor(a *account) *auditor {
 		taken: map[[2]string]time.Time{}, sightless: map[string]*sightless{}, harms: harms{of: map[*cluster][]harmed{}},
 		sense:     sense{replaced: map[*group][]effect{}, worked: map[string]bool{}, brought: map[*group]time.Time{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}, down: map[string]down{}},
 		verdicts:  verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, clean: map[string][]time.Time{}, latest: map[string]*invocation{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, meanwhile: map[about]meanwhile{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}},
-		records:   records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, closed: map[string]saying{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}, lasting: map[string]map[withheld]time.Time{}, found: map[about]sighting{}},
-		truths:    truths{last: map[[2]string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]sighting{}, doubted: map[string]map[withheld]bool{}},
+		records:   records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, closed: map[string]saying{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}, lasting: map[string]map[withheld]time.Time{}, found: map[about]*invocation{}},
+		truths:    truths{last: map[[2]string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]*invocation{}, doubted: map[string]map[withheld]bool{}},
 		times:     times{of: map[*node]absence{}, expires: map[string]time.Time{}},
 		approvals: approvals{asked: map[string]request{}, given: map[string]time.Time{}},
 		policies:  newPolicies(),
@@ -249,7 +249,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 func (u *auditor) whole(inv *invocation, what act, id string) {
 	s := &inv.seen
 	u.forbids(RuleWhole, s.status != "ACTIVE", "%s: %s of %s while the cluster was last seen as %q", inv.name, what, id, s.status)
-	u.forbids(RuleWhole, !s.nodesWhole(), "%s: %s of %s after a listing of nodes that was not whole", inv.name, what, id)
+	u.forbids(RuleWhole, !s.nodes.whole(), "%s: %s of %s after a listing of nodes that was not whole", inv.name, what, id)
 	u.forbids(RuleWhole, !s.looked[id].ok, "%s: %s of %s, which was not looked up again before", inv.name, what, id)
 }
 
@@ -343,7 +343,7 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	}
 	u.times.expires[o.ID] = o.Expires
 	s := &inv.seen
-	if s.status != "ACTIVE" || !s.nodesWhole() || !s.instancesWhole() {
+	if s.status != "ACTIVE" || !s.nodes.whole() || !s.instances.whole() {
 		u.broken(RuleWhole, "%s: ordered to %s %s after a look at %s that was not whole", inv.name, o.Action, o.Instance, c.name)
 		return
 	}
@@ -402,9 +402,9 @@ func (u *auditor) planned(inv *invocation, c checkup) {
 	}
 	u.checkedWhole(inv, c.cluster)
 	u.sightings(c, inv.begun, inv.seen.nodes.at)
-	u.truths.sighted(c, sighting{u.a.Now(), inv})
+	u.truths.sighted(c, inv)
 	for _, key := range c.found {
-		u.records.found[key] = sighting{inv.seen.nodes.at, inv}
+		u.records.found[key] = inv
 	}
 	if of := u.a.byName[c.cluster]; of != nil {
 		u.holdsTold(of, c)

@@ -57,8 +57,7 @@ func (u *auditor) seenAnew(inv *invocation, o order) {
 	}
 }
 
-// slackOfClocks is more than the difference between the clocks of a cluster and of a function.
-const slackOfClocks = 5 * time.Second
+const slackOfClocks = 5 * time.Second // more than the difference between the clocks of a cluster and of a function
 
 // down is the last complete check of a cluster that read a zone as down.
 type down struct {
@@ -158,8 +157,7 @@ func (u *auditor) afterOwner(inv *invocation, what act, m *machine, intent ledge
 	}
 }
 
-// impairedFor is how long an Auto Scaling group has to replace an impaired instance.
-const impairedFor = 30 * time.Minute
+const impairedFor = 30 * time.Minute // how long an Auto Scaling group has to replace an impaired instance
 
 // drained checks that a machine whose kubelet answers is not terminated while it has pods that its
 // ladder drains first, unless the policy forces that.
@@ -244,15 +242,14 @@ func (u *auditor) readWhole(inv *invocation, c checkup) {
 	}
 	switch {
 	case !c.whole:
-	case !s.nodesWhole() || !s.instancesWhole():
+	case !s.nodes.whole() || !s.instances.whole():
 		u.broken(RuleWhole, "%s: the look at %s counts as complete, and a page of its nodes or instances is missing", inv.name, c.cluster)
 	case c.nodes != listed:
 		u.broken(RuleWhole, "%s: the look at %s found %d nodes, and %d were listed", inv.name, c.cluster, c.nodes, listed)
 	}
 }
 
-// cordonOutlives is how long a cordon may outlive its cause.
-const cordonOutlives = time.Hour
+const cordonOutlives = time.Hour // how long a cordon may outlive its cause
 
 // cordons checks every minute how long nodes are cordoned without a cause.
 func (u *auditor) cordons(c *cluster) {

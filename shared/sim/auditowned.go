@@ -59,8 +59,7 @@ func (u *auditor) atRest(inv *invocation, what, subject string, m *machine) {
 	}
 }
 
-// karpenterMoves is how long Karpenter has to move what EC2 is going to interrupt.
-const karpenterMoves = 10 * time.Minute
+const karpenterMoves = 10 * time.Minute // how long Karpenter has to move what EC2 is going to interrupt
 
 // moving audits an act on a machine that works and for which EC2 scheduled an event. It reports whether
 // there is such an event.
@@ -87,8 +86,7 @@ func (u *auditor) moving(inv *invocation, what act, m *machine) bool {
 	return true
 }
 
-// repairAccelerated is how long AWS waits before it repairs an accelerator.
-const repairAccelerated = 10 * time.Minute
+const repairAccelerated = 10 * time.Minute // how long AWS waits before it repairs an accelerator
 
 // repairing audits an act on a machine whose node was last seen with a failed accelerator. It reports
 // whether it was.

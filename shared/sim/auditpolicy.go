@@ -519,8 +519,7 @@ func suggests(platform, instanceType string) string {
 	return ""
 }
 
-// acceleratedType matches the families of https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html.
-var acceleratedType = regexp.MustCompile(`^(p|g|gr|inf|trn|dl|f|vt)[0-9]`)
+var acceleratedType = regexp.MustCompile(`^(p|g|gr|inf|trn|dl|f|vt)[0-9]`) // matches the families of https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html
 
 // standing reports whether a policy is missing or empty, and whether it stops Rollcall, whatever else it
 // says. Any value of stop but false does, even in a document with a fault. So does a policy that is gone.

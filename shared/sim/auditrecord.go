@@ -22,7 +22,7 @@ type records struct {
 	recovered  map[string]time.Time              // when a notice last reported that an incident of a machine or subject is over
 	terminated map[string]time.Time              // when a notice reported that a machine was terminated
 	lasting    map[string]map[withheld]time.Time // since when something is held for a reason that does not pass, by cluster
-	found      map[about]sighting                // the complete check that last found something
+	found      map[about]*invocation             // the complete check that last found something
 }
 
 // openIncident is an incident whose end is not yet reported.
@@ -356,11 +356,11 @@ func (u *auditor) over(inv *invocation, d noticed) {
 	case roll.Unknown, roll.NotReady:
 		for _, e := range d.Ended {
 			last := u.records.found[about{e.Instance, d.Kind}]
-			if m := u.a.machines[e.Instance]; e.How != "recovered" || m == nil || m.anew() || last.inv == nil || !last.inv.known(inv) || last.inv.overtaken {
+			if m := u.a.machines[e.Instance]; e.How != "recovered" || m == nil || m.anew() || last == nil || !last.known(inv) || last.overtaken {
 				continue
 			}
-			gone := u.a.Now().Sub(last.at)
-			u.forbids(RuleEnd, gone < overAfter-ahead, "%s: %s of %s is told to be over, and %s found it %s ago", inv.name, d.Kind, e.Instance, last.inv.name, gone.Round(time.Second))
+			gone := u.a.Now().Sub(last.seen.nodes.at)
+			u.forbids(RuleEnd, gone < overAfter-ahead, "%s: %s of %s is told to be over, and %s found it %s ago", inv.name, d.Kind, e.Instance, last.name, gone.Round(time.Second))
 		}
 	case roll.Unregistered, roll.Uninitialized:
 		due := u.policy(inv, c, d.Group).duration("registration.deadline") - ahead

@@ -77,9 +77,6 @@ type lookup struct {
 	at       time.Time
 }
 
-func (s *sight) nodesWhole() bool     { return s.nodes.whole() }
-func (s *sight) instancesWhole() bool { return s.instances.whole() }
-
 // each iterates over the last listing.
 func (l *seenPages[T]) each() iter.Seq[*T] {
 	return func(yield func(*T) bool) {

@@ -86,11 +86,9 @@ func (u *auditor) toldOfKept(c *cluster, cl *claim) {
 	}
 }
 
-// leftAfter is how long after the termination of its machine a resource counts as left.
-const leftAfter = 3 * time.Hour
+const leftAfter = 3 * time.Hour // how long after the termination of its machine a resource counts as left
 
-// leftSlack is how long a check's knowledge may be out of date: it reads, diagnoses and reports.
-const leftSlack = 5 * time.Minute
+const leftSlack = 5 * time.Minute // how long a check's knowledge may be out of date: it reads, diagnoses and reports
 
 // leftover returns the leftover that a subject names, or nil if no fault made it.
 func (a *account) leftover(subject string) *leftover {
@@ -150,8 +148,7 @@ func (u *auditor) toldOfLeft(l *leftover) {
 	}
 }
 
-// lackTold is how long after its first failed launch a group is reported at the latest.
-const lackTold = 75 * time.Minute
+const lackTold = 75 * time.Minute // how long after its first failed launch a group is reported at the latest
 
 // lacks checks every minute that a group whose launches fail is reported in time.
 func (u *auditor) lacks(g *group) {

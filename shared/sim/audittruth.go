@@ -30,16 +30,10 @@ const (
 
 // truths is what the auditor remembers for RuleTruth.
 type truths struct {
-	last    map[[2]string]time.Time         // when something was last true, by condition and subject
-	trouble map[string]time.Time            // when the cluster as a whole was last in trouble
-	seen    map[string]map[about][]sighting // by cluster
-	doubted map[string]map[withheld]bool    // false reasons of the last check, by cluster
-}
-
-// sighting is a check that found something.
-type sighting struct {
-	at  time.Time
-	inv *invocation
+	last    map[[2]string]time.Time            // when something was last true, by condition and subject
+	trouble map[string]time.Time               // when the cluster as a whole was last in trouble
+	seen    map[string]map[about][]*invocation // the latest checks that found something, by cluster
+	doubted map[string]map[withheld]bool       // false reasons of the last check, by cluster
 }
 
 // excuse is a held act, with everything that the auditor knows of it.
@@ -130,8 +124,8 @@ func (t *truths) remember(a *account) {
 }
 
 // sighted records what a complete check found, with the earlier checks that found it too.
-func (t *truths) sighted(c checkup, by sighting) {
-	now := map[about][]sighting{}
+func (t *truths) sighted(c checkup, by *invocation) {
+	now := map[about][]*invocation{}
 	before := t.seen[c.cluster]
 	for _, key := range c.found {
 		now[key] = append(before[key][:len(before[key]):len(before[key])], by)
@@ -291,10 +285,10 @@ var ofCluster = map[string]func(excuse) string{
 		return unless(e.inv.seen.status != "ACTIVE" || e.inv.seen.described != "ACTIVE" || e.lately("not active", e.c.name), "it is ACTIVE")
 	},
 	"ClusterUnreachable": func(e excuse) string {
-		return unless(e.inv.missed || !e.inv.seen.nodesWhole() || e.lately("barred", e.c.name), "its API server answered everything")
+		return unless(e.inv.missed || !e.inv.seen.nodes.whole() || e.lately("barred", e.c.name), "its API server answered everything")
 	},
 	"SnapshotIncomplete": func(e excuse) string {
-		return unless(e.inv.missed || !e.inv.seen.nodesWhole() || !e.inv.seen.instancesWhole(), "all was read")
+		return unless(e.inv.missed || !e.inv.seen.nodes.whole() || !e.inv.seen.instances.whole(), "all was read")
 	},
 	"NodeWithoutProviderID": func(e excuse) string {
 		for n := range e.inv.seen.eachNode() {
@@ -469,10 +463,10 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"NotSeenTwice": func(e excuse) bool {
 		for _, s := range e.u.truths.seen[e.c.name][e.about] { // by a check that could record it
-			if k := roll.Kind(e.kind); (k == roll.ConditionFailed || k == roll.Ghost) && e.turned().Add(skewed+time.Second).After(s.inv.begun) {
+			if k := roll.Kind(e.kind); (k == roll.ConditionFailed || k == roll.Ghost) && e.turned().Add(skewed+time.Second).After(s.begun) {
 				continue // a condition may be from before a silence, and a Ready Ghost is contradicted
 			}
-			if s.inv.clean() && !s.inv.overtaken && !s.inv.ended.IsZero() && e.inv.begun.Sub(s.inv.ended) > time.Minute+2*skewed && e.troubled().Before(s.inv.begun) {
+			if s.clean() && !s.overtaken && !s.ended.IsZero() && e.inv.begun.Sub(s.ended) > time.Minute+2*skewed && e.troubled().Before(s.begun) {
 				return false
 			}
 		}

@@ -29,11 +29,9 @@ func (a *account) newCluster(s ClusterSpec) *cluster {
 	return c
 }
 
-// nodeGroups are the Kubernetes groups of a node's role.
-var nodeGroups = []string{"system:bootstrappers", "system:nodes"}
+var nodeGroups = []string{"system:bootstrappers", "system:nodes"} // the Kubernetes groups of a node's role
 
-// nodeUser is the user name of a node in aws-auth.
-const nodeUser = "system:node:{{EC2PrivateDNSName}}"
+const nodeUser = "system:node:{{EC2PrivateDNSName}}" // the user name of a node in aws-auth
 
 // mapRoles maps the roles of all groups to nodes, as intended.
 func (c *cluster) mapRoles() {

@@ -31,31 +31,18 @@ func Day() Scenario {
 			}},
 		},
 		Faults: []Fault{
-			// Instances run short of memory, then stop reporting. A reboot cures one but not the
-			// other.
 			{ID: 1, Kind: FaultPressure, At: at(1, 10), Cluster: "payments", Group: "memory", Count: 1, Bare: true, Says: "an instance of the memory group runs short of memory"},
 			{ID: 2, Kind: FaultPressure, At: at(3, 20), Cluster: "payments", Group: "memory", Count: 1, Value: lasting, Says: "another one runs short of memory, and a reboot will not cure it"},
-			// A custom AMI whose startup taint has one pair of quotes too many.
 			{ID: 3, Kind: FaultTaint, At: at(4, 40), For: at(3, 0), Cluster: "orders", Group: "golden", Count: 2, Says: "a new golden AMI, whose startup taint has one pair of quotes too many"},
-			// Kubelets restart, Cilium's taint is not declared, and a node is launched twice.
 			{ID: 4, Kind: FaultCilium, At: at(6, 5), For: at(2, 0), Cluster: "search", Group: "cilium", Count: 1, Says: "a Cilium taint that the node pool does not declare, and kubelets that restart"},
-			// An arm64 pool that does not register.
 			{ID: 5, Kind: FaultArchitect, At: at(8, 30), For: at(2, 20), Cluster: "search", Group: "arm", Count: 2, Says: "the pool switches to arm64, and its user data fetches an amd64 program"},
-			// aws-auth maps the controller's role instead of the nodes'.
 			{ID: 6, Kind: FaultRole, At: at(10, 15), For: at(1, 50), Cluster: "payments", Group: "batch", Count: 2, Bare: true, Says: "aws-auth maps the controller's role, not the nodes'"},
-			// A node that reports it is not ready: cordoned, drained, replaced.
 			{ID: 7, Kind: FaultNotReady, At: at(11, 30), Cluster: "orders", Group: "system", Count: 1, Says: "a kubelet reports that it is not ready"},
-			// One instance that never joins, and is replaced.
 			{ID: 8, Kind: FaultNoJoin, At: at(12, 20), Cluster: "payments", Group: "api", Count: 1, Says: "one new instance never joins"},
-			// A zone loses its network for 40 minutes: nothing is terminated.
 			{ID: 9, Kind: FaultZone, At: at(13, 0), For: 40 * time.Minute, Zone: zones[1], Says: "a zone loses its network"},
-			// A new launch template whose instances do not join.
 			{ID: 10, Kind: FaultTemplate, At: at(15, 10), For: at(2, 30), Cluster: "payments", Group: "api", Count: 2, Says: "a new launch template that nodeadm cannot read"},
-			// EC2 throttles for half an hour: what is unreadable is not judged.
 			{ID: 11, Kind: FaultThrottle, At: at(16, 0), For: 30 * time.Minute, Share: 0.7, Says: "EC2 throttles"},
-			// A cluster is deleted, and its instances remain.
 			{ID: 12, Kind: FaultDeleted, At: at(17, 30), Cluster: "sandbox", Says: "the cluster is deleted, its instances are left running"},
-			// One node stops reporting on a quiet evening.
 			{ID: 13, Kind: FaultSilence, At: at(18, 40), Cluster: "orders", Group: "default", Count: 1, Says: "a kubelet falls silent"},
 		},
 	}

@@ -100,11 +100,9 @@ func (d *deployment) state(cluster string) ledger.State {
 	return d.table.state(roll.ClusterID{Account: accountID, Region: region, Name: cluster})
 }
 
-// sweepsReserved is the maximum number of concurrent sweeps.
-const sweepsReserved = 1
+const sweepsReserved = 1 // the maximum number of concurrent sweeps
 
-// sweepJitter is the maximum delay of the sweep's schedule.
-const sweepJitter = 20 * time.Second
+const sweepJitter = 20 * time.Second // the maximum delay of the sweep's schedule
 
 // start begins the sweeps, which continue for the whole run.
 func (d *deployment) start() { d.sweepAfter(d.a.Now()) }

@@ -22,8 +22,6 @@
 //
 // # What is not simulated
 //
-// Contexts keep real time, so the functions' own time limits on parts of their work are not
-// reached. A call that hangs returns its timeout after the simulated time, and a function's timeout
-// is simulated. AWS wire formats are left out. A call includes the SDK's retries: it returns what
-// the client returns after them, and takes as long.
+// AWS wire formats are left out. A call includes the SDK's retries: it returns what the client
+// returns after them, and takes as long.
 package sim

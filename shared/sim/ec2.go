@@ -48,8 +48,7 @@ func (e ec2API) DescribeInstances(ctx context.Context, in *ec2.DescribeInstances
 	return nil, nil
 }
 
-// filterValues is the maximum number of values of one filter.
-const filterValues = 200
+const filterValues = 200 // the maximum number of values of one filter
 
 // list returns a page of the instances that carry a cluster's tag.
 func (e ec2API) list(ctx context.Context, call, cluster string, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
@@ -177,8 +176,7 @@ func (a *account) allKnown(ids []string) ([]*machine, error) {
 	return picked(ids, a.known, notInstances)
 }
 
-// statusIDs is the maximum number of IDs of DescribeInstanceStatus.
-const statusIDs = 100
+const statusIDs = 100 // the maximum number of IDs of DescribeInstanceStatus
 
 // DescribeInstanceStatus returns the status of instances by ID. Without IDs, it lists the status
 // of the region's running instances, optionally by a filter.
@@ -212,8 +210,7 @@ func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out 
 	return nil
 }
 
-// statusFilters are the filters by a status, besides event.code.
-var statusFilters = []string{"instance-status.status", "system-status.status", "attached-ebs-status.status", "application-status.status"}
+var statusFilters = []string{"instance-status.status", "system-status.status", "attached-ebs-status.status", "application-status.status"} // the filters by a status, besides event.code
 
 // statusBy returns what the machine has under a status filter. Volumes and applications always pass
 // their checks.
@@ -317,8 +314,7 @@ func (m *machine) failsCheck() bool {
 	return m.ail == impaired && m.state == running && m.runs()
 }
 
-// checking is how long the first status checks take.
-const checking = 2 * time.Minute
+const checking = 2 * time.Minute // how long the first status checks take
 
 // The parts of EC2's answers that all instances share. They are read-only.
 var (

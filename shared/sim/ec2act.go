@@ -12,8 +12,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// rollcall is the name under which Rollcall's terminations and reboots are recorded.
-const rollcall = "Rollcall"
+const rollcall = "Rollcall" // the name under which Rollcall's terminations and reboots are recorded
 
 // TerminateInstances terminates instances. It changes nothing for one that is already shutting
 // down or terminated.
@@ -78,8 +77,7 @@ func (a *account) leashed(call string, ids []string) ([]*machine, error) {
 	return machines, err
 }
 
-// tagValue is the maximum length of a tag's value, in characters.
-const tagValue = 256
+const tagValue = 256 // the maximum length of a tag's value, in characters
 
 // CreateTags writes tags of instances. The stack may write only Rollcall's tags.
 func (e ec2API) CreateTags(ctx context.Context, in *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {

@@ -47,8 +47,7 @@ func (e ec2API) DescribeImages(in *ec2.DescribeImagesInput, out *ec2.DescribeIma
 // amazon.
 const ownerEKS = "123456789012"
 
-// published matches the date in the name of an AMI.
-var published = regexp.MustCompile(`\b(?:v)?(20\d{6})\b`)
+var published = regexp.MustCompile(`\b(?:v)?(20\d{6})\b`) // matches the date in the name of an AMI
 
 func (a *account) image(id string) (image types.Image, ok bool) {
 	for g, t := range a.templates() {

@@ -26,11 +26,9 @@ func (c *cluster) securityGroup() string     { return c.ec2ID("sg", "cluster") }
 func (c *cluster) securityGroupName() string {
 	return "eks-cluster-sg-" + c.name + "-" + shortID(c.d, 8)
 }
-func (c *cluster) natGateway() string      { return c.ec2ID("nat", "nat") }
-func (c *cluster) internetGateway() string { return c.ec2ID("igw", "igw") }
-func (c *cluster) networkACL() string      { return c.ec2ID("acl", "acl") }
-func (c *cluster) dhcpOptions() string     { return c.ec2ID("dopt", "dopt") }
-func (c *cluster) cidr() string            { return fmt.Sprintf("10.%d.0.0/16", 10+c.index()) }
+func (c *cluster) natGateway() string  { return c.ec2ID("nat", "nat") }
+func (c *cluster) dhcpOptions() string { return c.ec2ID("dopt", "dopt") }
+func (c *cluster) cidr() string        { return fmt.Sprintf("10.%d.0.0/16", 10+c.index()) }
 func (c *cluster) cidrOf(quarter int) string {
 	return fmt.Sprintf("10.%d.%d.0/18", 10+c.index(), 64*quarter)
 }
@@ -125,7 +123,7 @@ func (c *cluster) routeTables() []types.RouteTable {
 	local := types.Route{DestinationCidrBlock: aws.String(c.cidr()), GatewayId: aws.String("local"), State: types.RouteStateActive, Origin: types.RouteOriginCreateRouteTable}
 	out := types.Route{DestinationCidrBlock: aws.String("0.0.0.0/0"), State: types.RouteStateActive, Origin: types.RouteOriginCreateRoute}
 	toNAT, toInternet := out, out
-	toNAT.NatGatewayId, toInternet.GatewayId = aws.String(c.natGateway()), aws.String(c.internetGateway())
+	toNAT.NatGatewayId, toInternet.GatewayId = aws.String(c.natGateway()), aws.String(c.ec2ID("igw", "igw"))
 	return []types.RouteTable{
 		{
 			RouteTableId: main, VpcId: vpc, OwnerId: aws.String(accountID), Routes: []types.Route{local, toNAT},
@@ -150,7 +148,7 @@ func (e ec2API) DescribeNetworkAcls(in *ec2.DescribeNetworkAclsInput, out *ec2.D
 
 // describeACL returns the default ACL, which allows everything.
 func (c *cluster) describeACL() types.NetworkAcl {
-	acl := types.NetworkAcl{NetworkAclId: aws.String(c.networkACL()), VpcId: aws.String(c.vpc()), IsDefault: aws.Bool(true), OwnerId: aws.String(accountID)}
+	acl := types.NetworkAcl{NetworkAclId: aws.String(c.ec2ID("acl", "acl")), VpcId: aws.String(c.vpc()), IsDefault: aws.Bool(true), OwnerId: aws.String(accountID)}
 	rule := func(number int32, egress bool, action types.RuleAction) types.NetworkAclEntry {
 		return types.NetworkAclEntry{CidrBlock: aws.String("0.0.0.0/0"), Egress: aws.Bool(egress), Protocol: aws.String("-1"), RuleAction: action, RuleNumber: aws.Int32(number)}
 	}

@@ -18,8 +18,7 @@ import (
 // eksAPI is EKS.
 type eksAPI struct{ v *env }
 
-// kubernetesVersion is the version of every cluster.
-const kubernetesVersion = "1.33"
+const kubernetesVersion = "1.33" // the version of every cluster
 
 // clustersOnPage is the default page size of ListClusters. Some accounts have pages of one cluster, so
 // that a few clusters need several.

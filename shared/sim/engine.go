@@ -207,8 +207,7 @@ func (c *virtual) Err() error {
 	return c.Context.Err()
 }
 
-// endless is the deadline of a context without one.
-const endless = time.Duration(1<<63 - 1)
+const endless = time.Duration(1<<63 - 1) // the deadline of a context without one
 
 type virtualKey struct{}
 

@@ -17,8 +17,7 @@ import (
 	"rollcall/shared/lambdas/trigger"
 )
 
-// ruled is the maximum time from EC2 through the rule to the queue.
-const ruled = 3 * time.Second
+const ruled = 3 * time.Second // the maximum time from EC2 through the rule to the queue
 
 // stateChanged sends the event of the state that a machine has just entered, as the template's
 // rule matches it: every state but pending.
@@ -44,8 +43,7 @@ func ec2Event(id, detailType, where, instance, said string, at time.Time) string
 		id, detailType, trigger.EC2Source, accountID, at.UTC().Format(time.RFC3339), region, where, instance, instance, said)
 }
 
-// spotWarning is how long before reclaiming a Spot Instance EC2 warns.
-const spotWarning = 2 * time.Minute
+const spotWarning = 2 * time.Minute // how long before reclaiming a Spot Instance EC2 warns
 
 // interrupted sends the event that EC2 will reclaim the machine.
 func (a *account) interrupted(m *machine) {

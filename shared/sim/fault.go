@@ -61,8 +61,7 @@ func (f Fault) String() string {
 	return b.String()
 }
 
-// lasting is the value of a fault that no reboot cures.
-const lasting = "lasting"
+const lasting = "lasting" // the value of a fault that no reboot cures
 
 // targets returns the groups that a fault affects.
 func (a *account) targets(f Fault) []*group {

@@ -23,8 +23,7 @@ var gpuSays = map[string][2]string{
 	gpuPerson:   {"DCGMError", "failed to connect to the DCGM host engine"},
 }
 
-// accelerated is the condition type that only the agent writes.
-const accelerated = corev1.NodeConditionType("AcceleratedHardwareReady")
+const accelerated = corev1.NodeConditionType("AcceleratedHardwareReady") // the condition type that only the agent writes
 
 // accelerators: the node monitoring agent reports that the GPU of a Ready node, or an application
 // on it, failed. Policies can opt in to the repairs that AWS recommends.
@@ -83,5 +82,4 @@ func (m *machine) gpuStarts() {
 	})
 }
 
-// repairsAccelerators is the policy line that opts in to accelerator repairs.
-const repairsAccelerators = "repair: {accelerators: true}\n"
+const repairsAccelerators = "repair: {accelerators: true}\n" // the policy line that opts in to accelerator repairs

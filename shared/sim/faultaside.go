@@ -265,8 +265,7 @@ func (m *machine) stop(hibernates bool) {
 	})
 }
 
-// startedAgain is the detail of the event that a stopped machine has booted.
-const startedAgain = "is started again"
+const startedAgain = "is started again" // the detail of the event that a stopped machine has booted
 
 // restart starts a stopped machine again. LaunchTime is the time of the start. A hibernated
 // machine continues where it was: its kubelet does not register again.

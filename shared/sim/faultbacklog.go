@@ -74,8 +74,7 @@ func (m *machine) illLong(ail ailment) {
 	}
 }
 
-// anewAfter is how long the ledger's table is missing while it is recreated.
-const anewAfter = 40 * time.Second
+const anewAfter = 40 * time.Second // how long the ledger's table is missing while it is recreated
 
 // lose recreates the ledger, once nothing is in progress. Whoever does that removes Rollcall's
 // cordons and tags, which nothing else knows about now.

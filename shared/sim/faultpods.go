@@ -72,8 +72,7 @@ const (
 	keptSlow      = "slow"
 )
 
-// stopsSlowly is how long a pod of the form keptSlow takes to stop.
-const stopsSlowly = 10 * time.Minute
+const stopsSlowly = 10 * time.Minute // how long a pod of the form keptSlow takes to stop
 
 // grace returns the termination grace period of the pod.
 func (p *pod) grace() time.Duration {

@@ -16,8 +16,7 @@ const (
 	policyNotify  = "notify"  // its mode is notify, and the cluster's tag says remediate
 )
 
-// olderPolicy is an earlier document of the parameter.
-const olderPolicy = "apiVersion: rollcall/v1\nmode: notify\nlimits: {actionsPerHour: 1}\n"
+const olderPolicy = "apiVersion: rollcall/v1\nmode: notify\nlimits: {actionsPerHour: 1}\n" // an earlier document of the parameter
 
 // stopLine stops every act.
 const stopLine = "stop: true"

@@ -25,8 +25,7 @@ type Options struct {
 // what was cured.
 const LeastHours = 6
 
-// began is the start of every random scenario, a Monday.
-var began = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+var began = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC) // the start of every random scenario, a Monday
 
 // Random returns a random scenario: the same one for the same options.
 func Random(o Options) Scenario {

@@ -272,8 +272,7 @@ func (q *kubeQuery) locate(path string) {
 	}
 }
 
-// karpenterGroups are Karpenter's API groups.
-var karpenterGroups = []string{"karpenter.k8s.aws", "karpenter.sh"}
+var karpenterGroups = []string{"karpenter.k8s.aws", "karpenter.sh"} // Karpenter's API groups
 
 // hasKarpenter reports whether Karpenter is installed in the cluster.
 func (c *cluster) hasKarpenter() bool {

@@ -92,7 +92,7 @@ func TestNodesOfASimulatedClusterAreListed(t *testing.T) {
 		if b.Ready.Status != roll.ConditionUnknown || b.Group != "nodegroup/core" || b.StartupTaint != "ebs.csi.aws.com/agent-not-ready:NoExecute" || b.DeletedAt.IsZero() || !b.Created.Equal(other.node.created) {
 			t.Errorf("%+v", b)
 		}
-		expect.That(t, v.inv.calls == 1 && v.inv.seen.nodesWhole() && len(v.inv.seen.nodesOf(m.id)) == 1, "%d calls, seen %+v", v.inv.calls, v.inv.seen.nodes)
+		expect.That(t, v.inv.calls == 1 && v.inv.seen.nodes.whole() && len(v.inv.seen.nodesOf(m.id)) == 1, "%d calls, seen %+v", v.inv.calls, v.inv.seen.nodes)
 	})
 }
 
@@ -118,7 +118,7 @@ func TestAListingOfNodesIsAsItWasWhenItBegan(t *testing.T) {
 			t.Fatalf("%d nodes by %d names, %d restarts, %d calls, %v", len(nodes), len(names), restarts, v.inv.calls, err)
 		}
 		expect.That(t, len(nodes) != len(c.nodes) && len(reasons) <= 2, "%d nodes of one moment? reasons %v", len(nodes), reasons)
-		expect.That(t, v.inv.seen.nodesWhole() && len(v.inv.seen.nodes.pages) == 3, "seen %d pages", len(v.inv.seen.nodes.pages))
+		expect.That(t, v.inv.seen.nodes.whole() && len(v.inv.seen.nodes.pages) == 3, "seen %d pages", len(v.inv.seen.nodes.pages))
 	})
 }
 
@@ -238,7 +238,7 @@ func TestASlowAPIServerTakesItsTime(t *testing.T) {
 		expect.That(t, errors.Is(err, context.DeadlineExceeded), "got %v", err)
 		took := c.a.Now().Sub(before)
 		expect.That(t, took >= hangs, "after %s", took)
-		expect.That(t, !v.inv.seen.nodesWhole(), "the listing counts as whole")
+		expect.That(t, !v.inv.seen.nodes.whole(), "the listing counts as whole")
 	})
 }
 

@@ -210,8 +210,7 @@ func (q *kubeQuery) evict() (any, error) {
 	return done(), nil
 }
 
-// budgetHealthy is both the desired and the current number of healthy pods of a disruption budget.
-const budgetHealthy = 2
+const budgetHealthy = 2 // both the desired and the current number of healthy pods of a disruption budget
 
 // budgeted returns the API server's refusal to evict a pod.
 func budgeted(p *pod) error {

@@ -105,8 +105,7 @@ func (a *account) item(object any) (*kube.Item, error) {
 	return a.items.Get(memo.Of(data), func() *kube.Item { return kube.NewItem(data) }), nil
 }
 
-// kindNode is the kind of nodes, as errors name it.
-var kindNode = schema.GroupKind{Kind: "Node"}
+var kindNode = schema.GroupKind{Kind: "Node"} // the kind of nodes, as errors name it
 
 // apiGroups returns the API groups that the cluster serves.
 func (c *cluster) apiGroups() metav1.APIGroupList {
@@ -161,8 +160,7 @@ const (
 	runtimeVersion = "containerd://2.1.5"
 )
 
-// capacity is the part of a node's reported capacity that is read.
-var capacity = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(29, resource.DecimalSI)}
+var capacity = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(29, resource.DecimalSI)} // the part of a node's reported capacity that is read
 
 // providerID returns the machine's provider ID.
 func (m *machine) providerID() string { return "aws:///" + m.zone + "/" + m.id }
@@ -365,8 +363,7 @@ func (p *pod) labels() map[string]string {
 	return map[string]string{"app": p.controller()}
 }
 
-// graceSeconds is a pod's termination grace period.
-const graceSeconds = 30
+const graceSeconds = 30 // a pod's termination grace period
 
 // podState holds everything that can change in a Pod.
 type podState struct {
@@ -417,8 +414,7 @@ func (n *node) pod(p *pod) corev1.Pod {
 	return o
 }
 
-// eventsLive is how long EKS keeps events: the API server's default.
-const eventsLive = time.Hour
+const eventsLive = time.Hour // how long EKS keeps events: the API server's default
 
 // listEvents lists the events about the object that the field selector names. There are none about
 // pods.
@@ -502,8 +498,7 @@ func mapRoles(roles []string) string {
 	return b.String()
 }
 
-// labelPool is the label with which Karpenter names a node pool.
-const labelPool = "karpenter.sh/nodepool"
+const labelPool = "karpenter.sh/nodepool" // the label with which Karpenter names a node pool
 
 // listClaims lists the NodeClaims that the label selector selects by node pool.
 func (q *kubeQuery) listClaims(to *kubeList) {

@@ -74,8 +74,7 @@ func (n *node) tell(state string) {
 	n.c.a.note(Event{Kind: EventState, Cluster: n.c.name, Instance: n.machine.id, Node: n.name, Group: n.machine.g.groupName(), Stage: state})
 }
 
-// kubeletWrites are the conditions that a kubelet writes, Ready last.
-var kubeletWrites = []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeReady}
+var kubeletWrites = []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeReady} // the conditions that a kubelet writes, Ready last
 
 // pressures renews the kubelet's pressure conditions.
 func (n *node) pressures(memory bool) {
@@ -136,8 +135,7 @@ func parseTaint(s string) corev1.Taint {
 	return corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}
 }
 
-// eventsKept is the maximum number of events per object that a cluster keeps.
-const eventsKept = 12
+const eventsKept = 12 // the maximum number of events per object that a cluster keeps
 
 // happened records an Event about the node. A repeated Event increases its count, as in
 // Kubernetes.

@@ -138,8 +138,7 @@ func (p *policyWriter) ladders() {
 	}
 }
 
-// actingStep matches a step that acts.
-var actingStep = regexp.MustCompile(`\{do: (cordon|drain|reboot|terminate)`)
+var actingStep = regexp.MustCompile(`\{do: (cordon|drain|reboot|terminate)`) // matches a step that acts
 
 // sometimesAsking returns a ladder that sometimes asks for an approval before one of its acts.
 func sometimesAsking(d dice, ladder string) string {

@@ -20,8 +20,7 @@ type Result struct {
 	Digest     string      // a hash of all reported events: the same run has the same digest
 	NodeHours  float64     // the sum of the nodes' lifetimes, in hours
 	Counts     map[EventKind]int
-	// Situations counts how often each decision was made in the run.
-	Situations map[Situation]int
+	Situations map[Situation]int // how often each decision was made in the run
 	Cost       Cost
 	Harm       Harm
 	Usage      Usage
@@ -30,37 +29,29 @@ type Result struct {
 
 // Watch holds the callbacks that follow a run.
 type Watch struct {
-	// Tell, if not nil, is called with each event as it happens.
-	Tell func(Event)
+	Tell func(Event) // if not nil, called with each event as it happens
 	// Step, if not nil, is called after every simulated minute with the current state of the
 	// clusters.
 	Step func(at time.Time, clusters []Standing)
 	// Bus, if not nil, is called with each event put on the event bus and its resource ARNs.
-	Bus func(at time.Time, detailType, detail string, resources []string)
-	// Record, if not nil, is called with the inputs of each check that found something.
-	Record func(replay.Recorded) error
-	// Metrics, if not nil, receives the metrics that the functions write.
-	Metrics  io.Writer
-	Detailed bool // writes each metric by all its dimensions
-	// Log, if not nil, receives the functions' log records.
-	Log slog.Handler
-	// Guards replace safety mechanisms with wrong versions, to test the rules themselves.
-	Guards Guards
-	// GoOn continues the run after a violation.
-	GoOn bool
-	// Stop, if not nil, ends the run early when it returns true.
-	Stop func() bool
+	Bus      func(at time.Time, detailType, detail string, resources []string)
+	Record   func(replay.Recorded) error // if not nil, called with the inputs of each check that found something
+	Metrics  io.Writer                   // if not nil, receives the metrics that the functions write
+	Detailed bool                        // writes each metric by all its dimensions
+	Log      slog.Handler                // if not nil, receives the functions' log records
+	Guards   Guards                      // replace safety mechanisms with wrong versions, to test the rules themselves
+	GoOn     bool                        // continues the run after a violation
+	Stop     func() bool                 // if not nil, ends the run early when it returns true
 }
 
 // GCPercent is the value for debug.SetGCPercent during runs: a run allocates much memory for a
 // short time and keeps little.
 const GCPercent = 800
 
-// step is how far a run advances between two checks of the auditor.
-const step = time.Minute
-
-// calmEvery is how often the auditor checks a calm account.
-const calmEvery = 5 * time.Minute
+const (
+	step      = time.Minute     // how far a run advances between two checks of the auditor
+	calmEvery = 5 * time.Minute // how often the auditor checks a calm account
+)
 
 // Run runs a scenario. It returns an error if the scenario itself is invalid.
 func Run(sc Scenario, w Watch) (Result, error) {

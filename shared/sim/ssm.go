@@ -34,8 +34,7 @@ func (s ssmAPI) GetParameter(ctx context.Context, in *ssm.GetParameterInput, _ .
 	return &ssm.GetParameterOutput{Parameter: &types.Parameter{Name: in.Name, Value: aws.String(document)}}, nil
 }
 
-// hostLogsDocument is the name of the stack's document, if the scenario has host logs.
-const hostLogsDocument = "rollcall-HostLogsDocument-1A2B3C4D5E6F"
+const hostLogsDocument = "rollcall-HostLogsDocument-1A2B3C4D5E6F" // the name of the stack's document, if the scenario has host logs
 
 // agent is how a machine's SSM agent behaves, whatever its kubelet does.
 type agent string

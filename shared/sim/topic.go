@@ -22,8 +22,7 @@ func notice(message string) string {
 // snsAPI is SNS, as an environment calls it.
 type snsAPI struct{ v *env }
 
-// maxMessage is the maximum size of a message to a topic, in bytes.
-const maxMessage = 256 << 10
+const maxMessage = 256 << 10 // the maximum size of a message to a topic, in bytes
 
 // Publish publishes a message to the topic of notices.
 func (s snsAPI) Publish(ctx context.Context, in *sns.PublishInput, _ ...func(*sns.Options)) (*sns.PublishOutput, error) {

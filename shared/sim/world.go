@@ -22,8 +22,7 @@ const (
 	region    = "eu-west-1"
 )
 
-// zones are the region's Availability Zones, in the order in which groups fill them.
-var zones = []string{"eu-west-1a", "eu-west-1b", "eu-west-1c"}
+var zones = []string{"eu-west-1a", "eu-west-1b", "eu-west-1c"} // the region's Availability Zones, in the order in which groups fill them
 
 // account is the simulated AWS account of one run.
 type account struct {
