@@ -38,10 +38,8 @@ type spell struct {
 	form     string   // the fault's value: see alsoDenied and onlyMet
 }
 
-// lasts reports whether the spell lasts at a time.
 func (s *spell) lasts(now time.Time) bool { return !now.Before(s.from) && now.Before(s.to) }
 
-// stormy reports whether a spell lasts at a time.
 func (w *weather) stormy(now time.Time) bool {
 	return slices.ContainsFunc(w.spells, func(s spell) bool { return s.lasts(now) })
 }
@@ -51,7 +49,6 @@ func (w *weather) stormySince(since, now time.Time) bool {
 	return slices.ContainsFunc(w.spells, func(s spell) bool { return s.from.Before(now) && s.to.After(since) })
 }
 
-// has reports whether a spell of the kind and form lasts at a time.
 func (w *weather) has(what FaultKind, form string, now time.Time) bool {
 	return slices.ContainsFunc(w.spells, func(s spell) bool { return s.what == what && s.form == form && s.lasts(now) })
 }
@@ -131,7 +128,6 @@ const (
 
 var actsOnMachines = callsOf("ec2:TerminateInstances", "ec2:RebootInstances")
 
-// errOf returns the error of a call that meets a fault.
 func errOf(fault, name string) error {
 	if strings.HasPrefix(name, "kubernetes:") {
 		return kubernetesFault(fault)
@@ -172,7 +168,6 @@ var manners = map[string]manner{
 	"sts":             {refusal{"Throttling", 400}, refusal{"ServiceUnavailable", 503}, refusal{"AccessDenied", 403}},
 }
 
-// awsFault returns the error of an AWS call that meets the fault.
 func awsFault(what string, name string) error {
 	service, _, _ := strings.Cut(name, ":")
 	m, known := manners[service]

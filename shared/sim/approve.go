@@ -67,7 +67,6 @@ func (a *account) approveByTag(instance, order string) {
 	m.touch()
 }
 
-// newApprove returns the handler of the function approve.
 func (d *deployment) newApprove(v *env) func(*invocation, []message) []string {
 	h := &approve.Approver{Ambient: v.ambient(), Ledger: d.newLedger(v)}
 	return func(_ *invocation, batch []message) []string {

@@ -165,7 +165,6 @@ func newAuditor(a *account) *auditor {
 	}
 }
 
-// broken records a violation of a rule.
 func (u *auditor) broken(rule Rule, format string, args ...any) {
 	v := Violation{At: u.a.Now(), Rule: rule, Detail: fmt.Sprintf(format, args...)}
 	u.violations = append(u.violations, v)
@@ -324,7 +323,6 @@ func (u *auditor) effect(inv *invocation, what act, c *cluster, id string) {
 	u.forbids(RuleBudget, len(used) > limit, "%s: %s of %s is about the %d. instance of %s within an hour, limits.actionsPerHour is %d", inv.name, what, id, len(used), c.name, limit)
 }
 
-// ordered audits an order that is sent.
 func (u *auditor) ordered(inv *invocation, body string) {
 	o, err := readOrder(body)
 	if err != nil {
@@ -384,7 +382,6 @@ func allowedSick(n, percent int) int {
 	return max(share, min(2, n-1), 1)
 }
 
-// stored records that evidence was stored.
 func (u *auditor) stored(inv *invocation, key archive.Key, files map[string][]byte) {
 	u.complete(inv, key, files)
 	u.kept[[3]string{key.Cluster.Name, string(key.Instance), key.Stage}] = true
@@ -483,7 +480,6 @@ func (u *auditor) forgets(cluster string, key about) {
 	delete(u.held[cluster], key)
 }
 
-// published audits a notice.
 func (u *auditor) published(inv *invocation, subject, message string, attributes map[string]string) {
 	var parts struct{ Default, Email string }
 	var d noticed

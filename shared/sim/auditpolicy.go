@@ -562,7 +562,6 @@ func newPolicies() policies {
 	return policies{documents: map[string]document{}, terms: map[question]*terms{}}
 }
 
-// document reads a policy.
 func (p *policies) document(text string) document {
 	d, known := p.documents[text]
 	if !known {

@@ -57,7 +57,6 @@ type seenPages[T any] struct {
 	at          time.Time // of the last page
 }
 
-// page adds a page.
 func (l *seenPages[T]) page(at time.Time, page []T, first, last, ok bool) {
 	if first {
 		*l = seenPages[T]{begun: true}
@@ -77,7 +76,6 @@ type lookup struct {
 	at       time.Time
 }
 
-// each iterates over the last listing.
 func (l *seenPages[T]) each() iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		for _, page := range l.pages {
@@ -98,7 +96,6 @@ func (s *sight) eachInstance() iter.Seq[*types.Instance] {
 	}
 }
 
-// runs reports whether EC2 showed the instance as running.
 func runs(i *types.Instance) bool {
 	return i.State != nil && i.State.Name == types.InstanceStateNameRunning
 }
@@ -238,7 +235,6 @@ func (inv *invocation) sawInstance(id string, i *types.Instance, ok bool) {
 	}
 }
 
-// lists reports whether the listing has the instance.
 func (s *sight) lists(id string) bool {
 	if s.ids == nil {
 		s.ids = map[string]bool{}

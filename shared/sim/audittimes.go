@@ -62,7 +62,6 @@ func (m *machine) anew() bool {
 	return m.node != nil && !m.settledAt.IsZero() && m.settledAt.Before(m.node.created)
 }
 
-// latest returns the latest of several times.
 func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 // policyOf returns what applies to a machine, according to what an invocation read.

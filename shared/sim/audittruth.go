@@ -653,7 +653,6 @@ func (e excuse) others() bool {
 	})
 }
 
-// actions returns the recorded actions of the cluster.
 func (e excuse) actions(which func(ledger.Action) bool) []ledger.Action {
 	return slices.DeleteFunc(slices.Clone(e.u.a.dep.state(e.c.name).Actions), func(a ledger.Action) bool { return !which(a) })
 }

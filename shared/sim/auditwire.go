@@ -25,7 +25,6 @@ type order struct {
 	Why       string    `json:"why"`
 }
 
-// readOrder reads an order.
 func readOrder(body string) (order, error) {
 	var o order
 	if err := json.Unmarshal([]byte(body), &o); err != nil {

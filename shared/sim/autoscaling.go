@@ -48,21 +48,15 @@ func (s autoScalingAPI) DescribeAutoScalingGroups(in *autoscaling.DescribeAutoSc
 		}
 	}
 	for _, f := range in.Filters {
-		out.AutoScalingGroups = append(out.AutoScalingGroups, s.v.a.scalingTagged(f.Values)...)
-	}
-	return nil
-}
-
-// scalingTagged returns the Auto Scaling groups that have a cluster tag with one of the keys.
-func (a *account) scalingTagged(keys []string) (out []types.AutoScalingGroup) {
-	for _, c := range a.clusters {
-		for _, g := range c.groups {
-			if g.isScaled() && slices.Contains(keys, "kubernetes.io/cluster/"+c.name) {
-				out = append(out, g.scaling())
+		for _, c := range s.v.a.clusters {
+			for _, g := range c.groups {
+				if g.isScaled() && slices.Contains(f.Values, "kubernetes.io/cluster/"+c.name) {
+					out.AutoScalingGroups = append(out.AutoScalingGroups, g.scaling())
+				}
 			}
 		}
 	}
-	return out
+	return nil
 }
 
 func (g *group) scaling() types.AutoScalingGroup {
@@ -111,7 +105,6 @@ func (t *template) specification() *types.LaunchTemplateSpecification {
 	return &types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(t.id), Version: aws.String(strconv.Itoa(t.version))}
 }
 
-// lifecycle returns the machine's lifecycle state in its group.
 func (m *machine) lifecycle() types.LifecycleState {
 	switch {
 	case m.aside != "" && m.state != shuttingDown && m.state != terminated:

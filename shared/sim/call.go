@@ -38,7 +38,6 @@ type env struct {
 	policy policySight // what it has read of the policy, for the auditor
 }
 
-// now returns the time by the environment's clock.
 func (v *env) now() time.Time { return v.a.Now().Add(v.skew) }
 
 // invocation is one run of a function.
@@ -167,7 +166,6 @@ var diagnoses = callsOf("ec2:GetConsoleOutput", "iam:")
 // met reports whether the call conflicted with another writer of DynamoDB, which is not a failure.
 func met(err error) bool { return awserr.IsConditionFailed(err) || awserr.IsTransactionConflict(err) }
 
-// takes returns how long the call with these dice takes.
 func (v *env) takes(d dice) time.Duration { return d.of("time").between(quickest, slowest) }
 
 // hang waits for an answer that never comes, until its timeout or the context's end.

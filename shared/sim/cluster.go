@@ -48,7 +48,6 @@ func (c *cluster) maps(role string) bool {
 	return slices.Contains(c.mapped, role)
 }
 
-// endpoint returns the endpoint of the cluster's Kubernetes API.
 func (c *cluster) endpoint() string {
 	return fmt.Sprintf("https://%s.gr7.%s.eks.amazonaws.com", strings.ToUpper(shortID(c.d.of("endpoint"), 32)), region)
 }
@@ -58,7 +57,6 @@ func (c *cluster) authority() string {
 	return base64.StdEncoding.EncodeToString([]byte("certificate authority of " + c.name))
 }
 
-// group returns the group of a name, nil if there is none.
 func (c *cluster) group(name string) *group {
 	return find(c.groups, func(g *group) bool { return g.name == name })
 }

@@ -95,7 +95,6 @@ func (d *deployment) newQueue(q queue) *queue {
 	return &q
 }
 
-// state returns the ledger's state of a cluster.
 func (d *deployment) state(cluster string) ledger.State {
 	return d.table.state(roll.ClusterID{Account: accountID, Region: region, Name: cluster})
 }

@@ -6,7 +6,6 @@ import "time"
 // before.
 type dice uint64
 
-// newDice returns the dice of a run.
 func newDice(seed uint64) dice { return dice(mix(seed + 0x9e3779b97f4a7c15)) }
 
 // of returns the dice for a name.
@@ -31,7 +30,6 @@ func mix(z uint64) uint64 {
 // share returns a number in [0, 1).
 func (d dice) share() float64 { return float64(uint64(d)>>11) / (1 << 53) }
 
-// chance returns true with probability p.
 func (d dice) chance(p float64) bool { return d.share() < p }
 
 // below returns a number in [0, n), or 0 if n is not positive.
@@ -48,5 +46,4 @@ func (d dice) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(d.below(span))*time.Millisecond
 }
 
-// oneOf returns one of its arguments.
 func oneOf[T any](d dice, all ...T) T { return all[d.below(len(all))] }

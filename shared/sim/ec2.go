@@ -112,7 +112,6 @@ func goesOn(all []types.Instance, token *string) int {
 	return 0 // EC2 forgot that instance: repeating instances is better than omitting some
 }
 
-// reserved puts instances into a reservation.
 func reserved(instances []types.Instance) []types.Reservation {
 	if len(instances) == 0 {
 		return nil
@@ -191,8 +190,12 @@ func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out 
 		e.v.unsimulated(in)
 	}
 	if byID {
-		var err error
-		out.InstanceStatuses, err = e.v.a.statuses(in.InstanceIds, aws.ToBool(in.IncludeAllInstances))
+		machines, err := e.v.a.allKnown(in.InstanceIds)
+		for _, m := range machines {
+			if m.runs() || aws.ToBool(in.IncludeAllInstances) {
+				out.InstanceStatuses = append(out.InstanceStatuses, m.status())
+			}
+		}
 		return err
 	}
 	var all []*machine
@@ -229,7 +232,6 @@ func (m *machine) statusBy(filter string) string {
 	return ""
 }
 
-// valuesOf returns the values of filters, by name.
 func valuesOf(filters []types.Filter) map[string][]string {
 	out := map[string][]string{}
 	for _, f := range filters {
@@ -257,7 +259,6 @@ func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
 	return all[from:to:to], aws.String(strconv.Itoa(to))
 }
 
-// runs reports whether EC2 shows the machine as running.
 func (m *machine) runs() bool {
 	return m.shown != nil && runs(m.shown)
 }
@@ -295,18 +296,6 @@ func (a *account) report(m *machine) {
 	if !slices.Contains(a.reported, m) {
 		a.reported = append(a.reported, m)
 	}
-}
-
-// statuses returns the status of instances, of the running ones only unless all is true.
-func (a *account) statuses(ids []string, all bool) ([]types.InstanceStatus, error) {
-	machines, err := a.allKnown(ids)
-	var out []types.InstanceStatus
-	for _, m := range machines {
-		if all || m.runs() {
-			out = append(out, m.status())
-		}
-	}
-	return out, err
 }
 
 // failsCheck reports whether EC2 shows failing status checks for the machine.

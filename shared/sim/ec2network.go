@@ -34,7 +34,6 @@ func (c *cluster) cidrOf(quarter int) string {
 }
 func (c *cluster) routeTable(s string) string { return c.ec2ID("rtb", s) }
 
-// subnets returns the private subnets, in the order of the zones.
 func (c *cluster) subnets() []string {
 	var ids []string
 	for _, z := range zones {
@@ -83,7 +82,6 @@ func (e ec2API) filtered(in any, name string, filters []types.Filter, ids []stri
 	return filters[0].Values
 }
 
-// ofVPCs returns the clusters that have these VPCs.
 func (a *account) ofVPCs(ids []string) []*cluster {
 	return slices.DeleteFunc(slices.Clone(a.clusters), func(c *cluster) bool { return !slices.Contains(ids, c.vpc()) })
 }

@@ -199,25 +199,20 @@ type zonalShiftAPI struct{ v *env }
 func (s zonalShiftAPI) GetManagedResource(in *arczonalshift.GetManagedResourceInput, out *arczonalshift.GetManagedResourceOutput) error {
 	*out = arczonalshift.GetManagedResourceOutput{Arn: in.ResourceIdentifier, AppliedWeights: map[string]float32{}}
 	for _, c := range s.v.a.clusters {
-		if c.exists() && c.arn() == aws.ToString(in.ResourceIdentifier) {
-			out.Name = aws.String(c.name)
-			out.ZonalShifts = c.shifts()
-			return nil
+		if !c.exists() || c.arn() != aws.ToString(in.ResourceIdentifier) {
+			continue
 		}
-	}
-	return noSuch("ResourceNotFoundException", "%s is not a managed resource", aws.ToString(in.ResourceIdentifier))
-}
-
-// shifts returns the cluster's active zonal shifts, at most one.
-func (c *cluster) shifts() []arctypes.ZonalShiftInResource {
-	if c.shifted == "" {
+		out.Name = aws.String(c.name)
+		if c.shifted != "" {
+			from, to := c.shift()
+			out.ZonalShifts = []arctypes.ZonalShiftInResource{{
+				AppliedStatus: arctypes.AppliedStatusApplied, AwayFrom: aws.String(zoneID(c.shifted)), ResourceIdentifier: aws.String(c.arn()),
+				StartTime: aws.Time(from), ExpiryTime: aws.Time(to), Comment: aws.String("trouble in the zone"), ZonalShiftId: aws.String(uid(c.d.of("shift").of(from.String()))),
+			}}
+		}
 		return nil
 	}
-	from, to := c.shift()
-	return []arctypes.ZonalShiftInResource{{
-		AppliedStatus: arctypes.AppliedStatusApplied, AwayFrom: aws.String(zoneID(c.shifted)), ResourceIdentifier: aws.String(c.arn()),
-		StartTime: aws.Time(from), ExpiryTime: aws.Time(to), Comment: aws.String("trouble in the zone"), ZonalShiftId: aws.String(uid(c.d.of("shift").of(from.String()))),
-	}}
+	return noSuch("ResourceNotFoundException", "%s is not a managed resource", aws.ToString(in.ResourceIdentifier))
 }
 
 // shift returns when the active shift began and when it ends, from the scenario.

@@ -52,12 +52,10 @@ func (e *engine) Now() time.Time { return e.start.Add(e.now) }
 // The function must not wait.
 func (e *engine) at(t time.Time, run func()) { e.in(t.Sub(e.Now()), run) }
 
-// in schedules a function after a duration.
 func (e *engine) in(d time.Duration, run func()) {
 	e.push(event{at: e.now + max(d, 0), run: run})
 }
 
-// spawn starts a process after a duration.
 func (e *engine) spawn(d time.Duration, body func(*process)) {
 	p := &process{e: e, body: body, baton: make(chan struct{})}
 	e.push(event{at: e.now + max(d, 0), proc: p})
@@ -238,7 +236,6 @@ func ends(ctx context.Context) time.Duration {
 	return c.at
 }
 
-// context returns the context of an invocation.
 func (v *env) context() context.Context {
 	return deadline.WithClock(context.Background(), virtualClock{v.a.engine})
 }

@@ -45,12 +45,6 @@ func ec2Event(id, detailType, where, instance, said string, at time.Time) string
 
 const spotWarning = 2 * time.Minute // how long before reclaiming a Spot Instance EC2 warns
 
-// interrupted sends the event that EC2 will reclaim the machine.
-func (a *account) interrupted(m *machine) {
-	body := ec2Event(uid(m.d.of("interrupted")), trigger.SpotInterruptionDetailType, m.zone, m.id, `"instance-action":"terminate"`, a.Now())
-	a.arrives(body, m.d.of("announced").between(0, ruled), m.d.of("announced"))
-}
-
 // eventsAPI is EventBridge, as an environment calls it.
 type eventsAPI struct{ v *env }
 

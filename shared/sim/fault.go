@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/roll"
 )
 
@@ -63,7 +64,6 @@ func (f Fault) String() string {
 
 const lasting = "lasting" // the value of a fault that no reboot cures
 
-// targets returns the groups that a fault affects.
 func (a *account) targets(f Fault) []*group {
 	var out []*group
 	for _, c := range a.of(f) {
@@ -96,13 +96,11 @@ func (a *account) victims(f Fault) []*machine {
 	return out
 }
 
-// one returns the fault of one machine only.
 func (f Fault) one() Fault {
 	f.Count = 1
 	return f
 }
 
-// of returns the clusters that a fault affects.
 func (a *account) of(f Fault) []*cluster {
 	return slices.DeleteFunc(slices.Clone(a.clusters), func(c *cluster) bool { return f.Cluster != "" && c.name != f.Cluster || !c.exists() })
 }
@@ -147,7 +145,8 @@ func (g *group) undeclared(f Fault) {
 
 // takesBack reclaims a Spot Instance after EC2's interruption warning.
 func (a *account) takesBack(m *machine, f Fault) {
-	a.interrupted(m)
+	d := m.d.of("announced")
+	a.arrives(ec2Event(uid(m.d.of("interrupted")), trigger.SpotInterruptionDetailType, m.zone, m.id, `"instance-action":"terminate"`, a.Now()), d.between(0, ruled), d)
 	a.in(spotWarning, func() {
 		if m.taken = m.state == running; m.taken {
 			m.arose(f, "EC2 takes it, two minutes after its warning")
@@ -200,7 +199,6 @@ func (c *cluster) buryGhosts() {
 	}
 }
 
-// grow increases the group's desired size.
 func (g *group) grow(by int) {
 	g.desired += by
 	g.reconcile()
@@ -420,7 +418,6 @@ func (m *machine) tagHold(value string) bool {
 	return true
 }
 
-// untag removes a tag, as a person would.
 func (m *machine) untag(key string) {
 	m.tags = slices.DeleteFunc(slices.Clone(m.tags), func(t tag) bool { return t.key == key })
 	m.touch()
@@ -483,7 +480,6 @@ func (a *account) heal() {
 	}
 }
 
-// withMode returns the policy with another mode.
 func withMode(policy, mode string) string {
 	lines := strings.Split(policy, "\n")
 	for i, line := range lines {

@@ -117,7 +117,6 @@ func (g *group) fail(f Fault, message string) bool {
 	return true
 }
 
-// failed ends the launch failures of the fault.
 func (g *group) failed(f Fault) {
 	if g.failedBy == f.ID {
 		g.failing, g.failedBy = "", 0
@@ -134,7 +133,6 @@ func (g *group) halts() bool {
 	return slices.ContainsFunc(g.halted, func(p string) bool { return slices.Contains(replacing, p) })
 }
 
-// halt reports whether a process of the group is suspended.
 func (g *group) halt(process string) bool { return slices.Contains(g.halted, process) }
 
 // unwell reports whether EKS shows a problem of the managed node group.

@@ -166,7 +166,6 @@ var stuckNodes = faultType{
 	}),
 }
 
-// letGo makes Karpenter terminate the machine.
 func (m *machine) letGo() {
 	if m.state == running && m.node != nil && !m.node.deleting.IsZero() {
 		m.leave("karpenter: it was deleted")

@@ -74,7 +74,6 @@ const (
 
 const stopsSlowly = 10 * time.Minute // how long a pod of the form keptSlow takes to stop
 
-// grace returns the termination grace period of the pod.
 func (p *pod) grace() time.Duration {
 	if p.slow {
 		return stopsSlowly

@@ -115,7 +115,6 @@ var datedHold = faultType{
 // hold is a person's hold of a machine, until a time or, without one, until the tag is removed.
 type hold struct{ from, until time.Time }
 
-// keeps reports whether the hold applies at a time.
 func (h *hold) keeps(now time.Time) bool {
 	return h != nil && (h.until.IsZero() || now.Before(h.until))
 }

@@ -45,7 +45,6 @@ var generations = []struct {
 	die, kindDie string
 }{{FaultSilence, "", "kind"}, {FaultStopped, "newer", "newer kind"}, {FaultUndescribed, "newest", "newest kind"}, {FaultUnreachable, "private", "private kind"}}
 
-// indexOf returns where a kind of fault is among all.
 func indexOf(kind FaultKind) int {
 	return slices.IndexFunc(faultTypes, func(t faultType) bool { return t.kind == kind })
 }

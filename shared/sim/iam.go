@@ -49,7 +49,6 @@ func (a *account) role(name string) (role, bool) {
 	return role{name: name, trust: trusting(`"Service":"pods.eks.amazonaws.com"`, "sts:AssumeRole", "sts:TagSession")}, other
 }
 
-// trusting returns a trust policy.
 func trusting(principal string, actions ...string) string {
 	return fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{%s},"Action":["%s"]}]}`, principal, strings.Join(actions, `","`))
 }
@@ -110,7 +109,6 @@ const (
 	controllerMay    = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["ec2:RunInstances","ec2:CreateFleet","ec2:TerminateInstances","iam:PassRole"],"Resource":"*"}]}`
 )
 
-// inline returns the names of a role's inline policies.
 func (r role) inline() []string {
 	if len(r.policies) > 0 { // a node's
 		return []string{}

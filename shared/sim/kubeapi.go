@@ -124,7 +124,6 @@ func (q *kubeQuery) send(ctx context.Context, serve func() error) error {
 	return nil
 }
 
-// dice returns the dice of the request's call.
 func (q *kubeQuery) dice() dice {
 	inv := q.api.v.inv
 	return inv.d.of("kubernetes").nth(inv.calls)
@@ -251,7 +250,6 @@ func (k *kubeAPI) query(r *http.Request) (*kubeQuery, error) {
 	return q, nil
 }
 
-// locate parses a path.
 func (q *kubeQuery) locate(path string) {
 	rest := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -279,7 +277,6 @@ func (c *cluster) hasKarpenter() bool {
 	return slices.ContainsFunc(c.groups, func(g *group) bool { return g.owner == karpenter })
 }
 
-// path returns the group, version and resource of the request.
 func (q *kubeQuery) path() string {
 	what := strings.TrimPrefix(q.group+"/"+q.version+"/"+q.resource, "/")
 	if q.sub != "" {
@@ -288,7 +285,6 @@ func (q *kubeQuery) path() string {
 	return what
 }
 
-// served reports whether the cluster serves the group.
 func (q *kubeQuery) served() bool {
 	return !slices.Contains(karpenterGroups, q.group) || q.c.hasKarpenter()
 }
@@ -314,7 +310,6 @@ func (q *kubeQuery) serve() (any, error) {
 	return nil, errUnserved
 }
 
-// get returns the object that the request names.
 func (q *kubeQuery) get() (*kube.Item, error) {
 	one, ok := kubeObjects[q.path()]
 	if !ok || !q.served() {
@@ -330,7 +325,6 @@ func (q *kubeQuery) get() (*kube.Item, error) {
 	return q.c.a.item(object)
 }
 
-// page returns a page of the requested list.
 func (q *kubeQuery) page() (items []*kube.Item, next string, err error) {
 	list, ok := kubeLists[q.path()]
 	switch {

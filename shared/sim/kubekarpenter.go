@@ -112,7 +112,6 @@ func (cl *claim) json() (*kube.Item, error) {
 	return cl.made.of(s, func() any { return cl.object() })
 }
 
-// object returns the NodeClaim.
 func (cl *claim) object() nodeClaim {
 	g, m := cl.g, cl.machine
 	o := nodeClaim{
@@ -180,7 +179,6 @@ func (q *kubeQuery) pool() *group {
 	return nil
 }
 
-// metadata returns the metadata of an object of the group.
 func (g *group) metadata(kind string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: g.name, UID: types.UID(uid(g.d.of(kind))), ResourceVersion: strconv.Itoa(g.template.version), CreationTimestamp: stamped(g.c.created)}
 }

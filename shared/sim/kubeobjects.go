@@ -68,7 +68,6 @@ func (l *kubeList) add(item *kube.Item, err error) {
 	l.fail(err)
 }
 
-// object adds an object as JSON.
 func (l *kubeList) object(o any) { l.add(l.a.item(o)) }
 
 func (l *kubeList) fail(err error) {
@@ -162,7 +161,6 @@ const (
 
 var capacity = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(29, resource.DecimalSI)} // the part of a node's reported capacity that is read
 
-// providerID returns the machine's provider ID.
 func (m *machine) providerID() string { return "aws:///" + m.zone + "/" + m.id }
 
 // object returns the Node as the API server lists it.
@@ -452,7 +450,6 @@ func (q *kubeQuery) listDropped(to *kubeList, reason string) {
 	}
 }
 
-// event returns the i-th Event about an object.
 func (o occurrence) event(about corev1.ObjectReference, i int) corev1.Event {
 	at, by := stamped(o.at), o.reporter(about.Kind)
 	return corev1.Event{

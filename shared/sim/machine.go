@@ -108,7 +108,6 @@ func (g *group) launchTags(t template) []tag {
 	return out
 }
 
-// index returns the cluster's position in the account.
 func (c *cluster) index() int { return slices.Index(c.a.clusters, c) }
 
 // boot starts what runs on the machine.
@@ -459,7 +458,6 @@ func (m *machine) mute(off bool) {
 	m.c.a.in(m.d.of("unmute").between(time.Second, time.Minute), m.join)
 }
 
-// reboot restarts the machine.
 func (m *machine) reboot() {
 	if m.state != running {
 		return
@@ -514,7 +512,6 @@ func (m *machine) forgetNode() {
 	}
 }
 
-// tell records an event of the machine.
 func (m *machine) tell(kind EventKind, detail string) {
 	e := Event{Kind: kind, Cluster: m.c.name, Instance: m.id, Group: m.g.groupName(), Detail: detail}
 	if m.node != nil {
@@ -523,7 +520,6 @@ func (m *machine) tell(kind EventKind, detail string) {
 	m.c.a.note(e)
 }
 
-// uid returns a generated UUID.
 func uid(d dice) string {
 	s := shortID(d, 32)
 	return s[:8] + "-" + s[8:12] + "-4" + s[13:16] + "-8" + s[17:20] + "-" + s[20:32]

@@ -48,7 +48,6 @@ func (n *node) set(what corev1.NodeConditionType, status corev1.ConditionStatus,
 	return true
 }
 
-// turn changes the node's condition Ready.
 func (n *node) turn(status corev1.ConditionStatus, reason, message string) {
 	before := n.ready().Status
 	if n.set(corev1.NodeReady, status, reason, message) {
@@ -109,14 +108,12 @@ func (n *node) has(what corev1.NodeConditionType) bool {
 	return slices.ContainsFunc(n.conditions, func(c corev1.NodeCondition) bool { return c.Type == what })
 }
 
-// taint adds a taint.
 func (n *node) taint(t corev1.Taint) {
 	n.untaintIf(func(old corev1.Taint) bool { return old.Key == t.Key && old.Effect == t.Effect })
 	n.taints = append(n.taints[:len(n.taints):len(n.taints)], t)
 	n.version = n.c.changed()
 }
 
-// untaint removes the taints with a key.
 func (n *node) untaint(key string) {
 	n.untaintIf(func(t corev1.Taint) bool { return t.Key == key })
 }

@@ -254,7 +254,6 @@ func (c *cluster) claimDeleted(cl *claim) {
 	})
 }
 
-// dropClaim removes a NodeClaim.
 func (c *cluster) dropClaim(cl *claim) {
 	before := len(c.claims)
 	c.claims = slices.DeleteFunc(c.claims, func(other *claim) bool { return other == cl })
@@ -306,7 +305,6 @@ func (g *group) settled(zone string) {
 	m.settledAt = n.created.Add(20 * time.Second)
 }
 
-// newGroup creates a group of a cluster.
 func (c *cluster) newGroup(s GroupSpec) *group {
 	g := &group{
 		c: c, d: c.d.of("group").of(s.Name), name: s.Name, owner: ownerKind(s.Owner), kind: kindOf(s.Type), spec: GroupSpec{Type: s.Type}, patterns: map[string]types.Instance{}, desired: s.Desired, repair: s.Repair,
@@ -359,7 +357,6 @@ var machineKinds = map[string]machineKind{
 	"m6g.large":   {Arch: "arm64", Price: 0.077},
 }
 
-// kindOf returns the machine kind of an instance type.
 func kindOf(instanceType string) machineKind {
 	k, ok := machineKinds[instanceType]
 	if !ok {

@@ -120,7 +120,6 @@ func (a *account) standings() []Standing {
 	return out
 }
 
-// write adds an event to a digest.
 func write(h hash.Hash, e Event) {
 	_, _ = fmt.Fprintf(h, "%d|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s\n", e.At.UnixNano(), e.Kind, e.Cluster, e.Instance, e.Node, e.Group, e.Finding, e.Cause, e.Action, e.Reason, e.Stage, e.Subject, e.Text, e.Detail)
 }
@@ -162,7 +161,6 @@ func (a *account) begin() {
 	a.dep.start()
 }
 
-// nodeHours returns the node-hours of the existing nodes for a duration.
 func (a *account) nodeHours(d time.Duration) float64 {
 	n := 0
 	for _, c := range a.clusters {

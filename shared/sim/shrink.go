@@ -56,7 +56,6 @@ func Shrink(sc Scenario, w Watch, rule Rule, runs int, progress func(left int, f
 	return best, result
 }
 
-// clone returns a deep copy.
 func (sc Scenario) clone() Scenario {
 	sc.Faults = slices.Clone(sc.Faults)
 	sc.Clusters = slices.Clone(sc.Clusters)

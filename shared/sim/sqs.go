@@ -252,7 +252,6 @@ func (q *queue) buries(l *letter, now time.Time) bool {
 	return true
 }
 
-// url returns the queue's URL.
 func (q *queue) url() string {
 	return fmt.Sprintf("https://sqs.%s.amazonaws.com/%s/%s", region, accountID, q.name)
 }

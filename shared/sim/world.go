@@ -311,14 +311,10 @@ type occurrence struct {
 	count           int
 }
 
-func (c *cluster) String() string { return c.name }
-
-// arn returns the cluster's ARN.
 func (c *cluster) arn() string {
 	return fmt.Sprintf("arn:aws:eks:%s:%s:cluster/%s", region, accountID, c.name)
 }
 
-// exists reports whether the EKS cluster exists.
 func (c *cluster) exists() bool { return c.deleted.IsZero() }
 
 // changed records a change to an object of the cluster and returns the new resource version.
@@ -346,16 +342,13 @@ func count[T any](all []T, is func(T) bool) (n int) {
 	return n
 }
 
-// isIll reports whether the machine has an ailment.
 func (m *machine) isIll() bool { return m.ail != well }
 
-// hasTag reports whether the machine has the tag.
 func (m *machine) hasTag(key string) bool {
 	_, ok := get(m.tags, key)
 	return ok
 }
 
-// get returns the value of a tag, and whether the tag exists.
 func get(tags []tag, key string) (string, bool) {
 	for _, t := range tags {
 		if t.key == key {

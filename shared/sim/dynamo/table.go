@@ -159,7 +159,6 @@ func (p *partition) find(sk string) (int, bool) {
 	return sort.Find(len(p.records), func(i int) int { return strings.Compare(sk, p.records[i].sk) })
 }
 
-// record returns the record under a key, and creates it if there is none.
 func (t *Table) record(pk, sk string) *record {
 	p := t.partitions[pk]
 	if p == nil {
@@ -173,7 +172,6 @@ func (t *Table) record(pk, sk string) *record {
 	return p.records[i]
 }
 
-// under returns the record under a key, nil if there is none.
 func (t *Table) under(pk, sk string) *record {
 	if p := t.partitions[pk]; p != nil {
 		if i, ok := p.find(sk); ok {
