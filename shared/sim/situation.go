@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
+// The size of a run made for a situation.
 const (
-	CertainHours = 10 // the length in hours of a run made for a situation
-	besides      = 2  // how many random faults such a run has in addition to the certain ones
+	CertainHours = 10 // in hours
+	besides      = 2  // how many random faults it has in addition to the certain ones
 )
 
 // certainly changes the scenario so that the given faults occur for certain: Rollcall may act, and
