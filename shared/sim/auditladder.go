@@ -111,7 +111,7 @@ func (u *auditor) inapplicable(do string, m *machine) bool {
 	return m.ail == impaired || u.rebootTried(m)
 }
 
-// approvals is what the auditor remembers for this rule: what notices asked, and when people first
+// approvals is what the auditor remembers of approvals: what notices asked, and when people first
 // approved, by order.
 type approvals struct {
 	asked map[string]request

@@ -75,7 +75,7 @@ func (u *auditor) policyOf(inv *invocation, m *machine) *terms {
 	return u.selected(inv, of)
 }
 
-// times is what the auditor remembers for these rules.
+// times is what the auditor remembers of when something was, or is due.
 type times struct {
 	of      map[*node]absence
 	expires map[string]time.Time // when the latest order of an id expires

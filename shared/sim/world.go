@@ -159,7 +159,7 @@ type template struct {
 // ailment is the fault of a machine.
 type ailment string
 
-// The ailments. curedBy says what cures each.
+// The ailments.
 const (
 	well       ailment = ""
 	neverJoins ailment = "never-joins" // its kubelet never registers
