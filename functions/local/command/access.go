@@ -327,6 +327,17 @@ func (a access) only(ctx context.Context, env Environment, p *progress) (*accoun
 	return all[0], nil
 }
 
+// inOne is [access.within] for a command that reads one region.
+func (a access) inOne(ctx context.Context, env Environment, do func(context.Context, *progress, *account) error) error {
+	return a.within(ctx, env, func(ctx context.Context, p *progress) error {
+		one, err := a.only(ctx, env, p)
+		if err != nil {
+			return err
+		}
+		return do(ctx, p, one)
+	})
+}
+
 // account is the AWS account and region that the ambient credentials reach.
 type account struct {
 	region    string

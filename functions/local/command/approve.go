@@ -16,14 +16,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-type approveFlags struct {
-	access
-	stack  string
-	output form
-}
-
 func approveCommand(env Environment) *cobra.Command {
-	var f approveFlags
+	var f stackFlags
 	c := &cobra.Command{
 		Use:   "approve ORDER",
 		Short: "Approve the acts that a notice of a deployment asks for",
@@ -43,25 +37,14 @@ Exit codes: 0 the acts are approved; 1 nothing was written: the order is unknown
 over, it was approved or carried out before, or the ledger could not be read or written.`,
 		Example: "  rollcall approve 0123456789abcdef --stack rollcall",
 		Args:    arguments(1, 1, "an ORDER, which the notice names"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return runApprove(cmd.Context(), env, f, args[0]) },
 	}
-	c.Flags().StringVar(&f.stack, "stack", "rollcall", "`NAME` of the CloudFormation stack of the deployment")
-	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
-	f.oneRegion(c)
-	f.accountFlags(c, time.Minute)
+	f.add(c, time.Minute)
 	return c
 }
 
-func (f approveFlags) run(ctx context.Context, env Environment, order string) error {
-	_, wrong := f.settle("")
-	if err := errors.Join(f.output.check(), wrong); err != nil {
-		return err
-	}
-	return f.within(ctx, env, func(ctx context.Context, p *progress) error {
-		a, err := f.only(ctx, env, p)
-		if err != nil {
-			return err
-		}
+func runApprove(ctx context.Context, env Environment, f stackFlags, order string) error {
+	return f.run(ctx, env, func(ctx context.Context, p *progress, a *account) error {
 		p.say("reading the stack")
 		d, err := a.deployment(ctx, f.stack)
 		if err != nil {

@@ -79,14 +79,12 @@ func capture(ctx context.Context, env Environment, f captureFlags) error {
 	if err != nil {
 		return err
 	}
-	return f.within(ctx, env, func(ctx context.Context, p *progress) error { return f.capture(ctx, env, p, doc, memory) })
+	return f.inOne(ctx, env, func(ctx context.Context, p *progress, a *account) error {
+		return f.capture(ctx, env, p, a, doc, memory)
+	})
 }
 
-func (f captureFlags) capture(ctx context.Context, env Environment, p *progress, doc *policy.Document, memory ledger.Ledger) error {
-	a, err := f.only(ctx, env, p)
-	if err != nil {
-		return err
-	}
+func (f captureFlags) capture(ctx context.Context, env Environment, p *progress, a *account, doc *policy.Document, memory ledger.Ledger) error {
 	p.say("reading " + f.cluster)
 	now := env.Now()
 	recorder := bundle.NewRecorder(now)

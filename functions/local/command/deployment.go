@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"rollcall/shared/aws/awserr"
@@ -41,6 +43,29 @@ var shown = []struct{ setting, output, parameter string }{
 	{setting: config.Mode, parameter: "Mode"},
 	{setting: config.WarnAfter, parameter: "WarnAfter"},
 	{setting: config.Deadline, parameter: "Deadline"},
+}
+
+// stackFlags are those of a command about one deployment.
+type stackFlags struct {
+	access
+	stack  string
+	output form
+}
+
+func (f *stackFlags) add(c *cobra.Command, timeout time.Duration) {
+	c.Flags().StringVar(&f.stack, "stack", "rollcall", "`NAME` of the CloudFormation stack of the deployment")
+	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
+	f.oneRegion(c)
+	f.accountFlags(c, timeout)
+}
+
+// run checks the flags, and does what the command is for in the account.
+func (f stackFlags) run(ctx context.Context, env Environment, do func(context.Context, *progress, *account) error) error {
+	_, wrong := f.settle("")
+	if err := errors.Join(f.output.check(), wrong); err != nil {
+		return err
+	}
+	return f.inOne(ctx, env, do)
 }
 
 func (a *account) deployment(ctx context.Context, stack string) (deployment, error) {

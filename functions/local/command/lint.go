@@ -82,14 +82,14 @@ func (f *lintFlags) settle(env Environment, files []string) (in lint.Request, er
 		}
 	}
 	for _, name := range files {
-		data, err := readInput(name)
+		data, err := regular(name, maxInput)
 		keep(err)
 		found, err := lint.Sources(name, data)
 		keep(err)
 		in.Sources = append(in.Sources, found...)
 	}
 	for _, name := range f.userData {
-		data, err := readInput(name)
+		data, err := regular(name, maxInput)
 		keep(err)
 		in.Sources = append(in.Sources, lint.UserDataOf(name, data))
 	}
@@ -108,19 +108,6 @@ func (f *lintFlags) settle(env Environment, files []string) (in lint.Request, er
 
 // maxInput is more than any manifest or launch template has, in bytes.
 const maxInput = 16 << 20
-
-// readInput reads a file. A pipe or a device may never end.
-func readInput(name string) ([]byte, error) {
-	switch info, err := os.Stat(name); {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: not a regular file", name)
-	case info.Size() > maxInput:
-		return nil, fmt.Errorf("%s: has %d bytes, and lint reads %d at most", name, info.Size(), maxInput)
-	}
-	return os.ReadFile(name)
-}
 
 func (f *lintFlags) open(env Environment, in *lint.Request) error {
 	b, err := env.openBundle(f.bundle)

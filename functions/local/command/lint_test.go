@@ -42,7 +42,7 @@ func TestWhatLintCannotBeAsked(t *testing.T) {
 		"needs --cluster NAME":    {"lint", "--launch-template", "lt-0123456789abcdef0"},
 		"lt-0f3c0000000000000:99": {"lint", "--launch-template", "lt-0f3c0000000000000:99", "--bundle", healthy},
 		"VersionNumber":           {"lint", source(t, "t.json", `{"LaunchTemplateVersions": [{"LaunchTemplateId": "lt-1", "LaunchTemplateData": {}}]}`)},
-		"not a regular file":      {"lint", "/dev/null", "--bundle", healthy},
+		"it is no regular file":   {"lint", "/dev/null", "--bundle", healthy},
 		"AWS_REGION":              {"lint", source(t, "u.sh", script), "--cluster", "payments"},
 	} {
 		code, _, stderr := rollcall(t, args...)

@@ -231,7 +231,7 @@ func (f replayFlags) ofPath(ctx context.Context, env Environment, p *progress) (
 	}
 	if !info.IsDir() {
 		return gather(func(keep keeper) error {
-			data, err := contents(f.from)
+			data, err := contents(f.from, maxRead)
 			keep(f.from, data, err)
 			return nil
 		})
@@ -250,9 +250,10 @@ func gather(each func(keeper) error) (checks []replay.Recorded, _ error) {
 		var of []replay.Recorded
 		if err == nil {
 			of, err = replay.Read(bytes.NewReader(data))
+			err = ofFlag(name, err)
 		}
 		checks = append(checks, of...)
-		faults = append(faults, ofFlag(name, err))
+		faults = append(faults, err)
 	})
 	return checks, errors.Join(append(faults, err)...)
 }

@@ -211,7 +211,7 @@ func eachFile(dir string, wanted func(name string) bool, keep keeper) error {
 			return err
 		}
 		if !d.IsDir() && wanted(path) {
-			data, err := regular(path)
+			data, err := regular(path, maxRead)
 			keep(path, data, err)
 		}
 		return nil
@@ -232,25 +232,21 @@ func bounded(from io.Reader, most int64) ([]byte, error) {
 }
 
 // contents reads a file, which may be a pipe if a person named it.
-func contents(path string) ([]byte, error) {
+func contents(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	data, err := bounded(file, maxRead)
-	return data, errors.Join(err, file.Close())
+	data, err := bounded(file, most)
+	return data, errors.Join(ofFlag(path, err), file.Close())
 }
 
-// regular reads a file that was found in a folder. A pipe there may never end, or never begin.
-func regular(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
+// regular reads a regular file. A pipe may never end, or never begin.
+func regular(path string, most int64) ([]byte, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: it is no regular file", path)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
-	}
-	return contents(path)
+	return contents(path, most)
 }
 
 // eachOf reads the objects of --from s3://PLACE whose names end in suffix.

@@ -22,9 +22,8 @@ import (
 )
 
 type switchFlags struct {
-	access
-	stack, parameter string
-	output           form
+	stackFlags
+	parameter string
 }
 
 func stopCommand(env Environment) *cobra.Command {
@@ -73,35 +72,23 @@ func switchCommand(env Environment, stop bool, c *cobra.Command) *cobra.Command 
 	var f switchFlags
 	c.Args = arguments(0, 0, "")
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return f.turn(cmd.Context(), env, stop) }
-	flags := c.Flags()
-	flags.StringVar(&f.stack, "stack", "rollcall", "`NAME` of the CloudFormation stack of the deployment")
-	flags.StringVar(&f.parameter, "parameter", "", "`NAME` of the SSM parameter that holds the policy (default: the stack's)")
-	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
-	f.oneRegion(c)
-	f.accountFlags(c, time.Minute)
+	c.Flags().StringVar(&f.parameter, "parameter", "", "`NAME` of the SSM parameter that holds the policy (default: the stack's)")
+	f.add(c, time.Minute)
 	c.MarkFlagsMutuallyExclusive("stack", "parameter")
 	return c
 }
 
 // turn stops or resumes, and prints the settings in force afterwards.
 func (f switchFlags) turn(ctx context.Context, env Environment, stop bool) error {
-	_, wrong := f.settle("")
-	if err := errors.Join(f.output.check(), wrong); err != nil {
-		return err
-	}
-	return f.within(ctx, env, func(ctx context.Context, p *progress) error {
-		now, err := f.turned(ctx, env, p, stop)
+	return f.run(ctx, env, func(ctx context.Context, p *progress, a *account) error {
+		p.say("reading the policy")
+		now, err := f.turned(ctx, a, stop)
 		p.clear()
 		return errors.Join(now.print(env, f.output), err)
 	})
 }
 
-func (f switchFlags) turned(ctx context.Context, env Environment, p *progress, stop bool) (inForce, error) {
-	a, err := f.only(ctx, env, p)
-	if err != nil {
-		return inForce{}, err
-	}
-	p.say("reading the policy")
+func (f switchFlags) turned(ctx context.Context, a *account, stop bool) (inForce, error) {
 	s := policySwitch{api: ssm.NewFromConfig(a.cfg), name: f.parameter, region: a.region, permitted: policy.Remediate, principal: a.principal, settles: time.Second}
 	if f.parameter == "" {
 		d, err := a.deployment(ctx, f.stack)
@@ -110,11 +97,10 @@ func (f switchFlags) turned(ctx context.Context, env Environment, p *progress, s
 		}
 		s.name, s.region, s.stack, s.permitted = d.settings.PolicyParameter, d.region, d.stack, d.settings.Mode
 	}
-	turned := s.resume
 	if stop {
-		turned = s.stop
+		return s.stop(ctx)
 	}
-	return turned(ctx)
+	return s.resume(ctx)
 }
 
 // parameterAPI is the part of Systems Manager that is used; *ssm.Client implements it.

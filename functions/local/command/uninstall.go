@@ -22,10 +22,8 @@ import (
 )
 
 type uninstallFlags struct {
-	stack  string
-	output form
-	yes    bool
-	access
+	stackFlags
+	yes bool
 }
 
 func uninstallCommand(env Environment) *cobra.Command {
@@ -53,24 +51,17 @@ cluster; with --yes also eks:DeleteAccessEntry and ec2:DeleteTags.
 Exit codes: 0 nothing is left; 2 something is left and was not removed; 1 something could not
 be read or removed.`,
 		Args: arguments(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), env) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runUninstall(cmd.Context(), env, f) },
 	}
-	flags := c.Flags()
-	flags.StringVar(&f.stack, "stack", "rollcall", "`NAME` of the CloudFormation stack of the deployment")
-	flags.BoolVar(&f.yes, "yes", false, "remove what is listed")
-	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
-	f.oneRegion(c)
-	f.accountFlags(c, 5*time.Minute)
+	c.Flags().BoolVar(&f.yes, "yes", false, "remove what is listed")
+	f.add(c, 5*time.Minute)
 	return c
 }
 
-func (f uninstallFlags) run(ctx context.Context, env Environment) error {
-	_, wrong := f.settle("")
-	if err := errors.Join(f.output.check(), wrong); err != nil {
-		return err
-	}
-	return f.within(ctx, env, func(ctx context.Context, p *progress) error {
-		left, err := f.look(ctx, env, p)
+func runUninstall(ctx context.Context, env Environment, f uninstallFlags) error {
+	return f.run(ctx, env, func(ctx context.Context, p *progress, a *account) error {
+		p.say("reading the stack and the clusters")
+		left, err := f.look(ctx, a)
 		p.clear()
 		if err != nil {
 			return err
@@ -89,12 +80,7 @@ func (f uninstallFlags) run(ctx context.Context, env Environment) error {
 }
 
 // look finds what is left, and removes it if that was asked for.
-func (f uninstallFlags) look(ctx context.Context, env Environment, p *progress) (leftovers, error) {
-	a, err := f.only(ctx, env, p)
-	if err != nil {
-		return leftovers{}, err
-	}
-	p.say("reading the stack and the clusters")
+func (f uninstallFlags) look(ctx context.Context, a *account) (leftovers, error) {
 	d, err := a.deployment(ctx, f.stack)
 	if err != nil {
 		return leftovers{}, err

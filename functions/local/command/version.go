@@ -42,11 +42,7 @@ func (f versionFlags) run(ctx context.Context, env Environment) error {
 		_, err := fmt.Fprintf(env.Stdout, "rollcall %s\n", version())
 		return err
 	}
-	return f.within(ctx, env, func(ctx context.Context, p *progress) error {
-		a, err := f.only(ctx, env, p)
-		if err != nil {
-			return err
-		}
+	return f.inOne(ctx, env, func(ctx context.Context, p *progress, a *account) error {
 		p.say("reading the stack")
 		d, err := a.deployment(ctx, f.stack)
 		p.clear()
