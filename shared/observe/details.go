@@ -141,7 +141,7 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 		}
 	}
 	if asked > attributeReads {
-		questions = inTurn(wanting(questions, func(q roll.Question) bool { return q.UserData || q.Protection }), attributeReads/4, s.At)
+		questions = roll.InTurn(wanting(questions, func(q roll.Question) bool { return q.UserData || q.Protection }), attributeReads/4, s.At)
 	}
 	templates := map[string]bool{}
 	for _, q := range questions {

@@ -42,7 +42,7 @@ func (o *Observer) readGroups(ctx context.Context, s *roll.Snapshot, questions [
 		s.Groups[g.group] = unreadGroup(g.group)
 	}
 	if all := len(groups); all > groupReads {
-		groups = inTurn(groups, groupReads/2, s.At)[:groupReads]
+		groups = roll.InTurn(groups, groupReads/2, s.At)[:groupReads]
 		unknown(s, roll.CallAutoScalingGroups, roll.GapLater, fmt.Sprintf("%d groups have suspects, of which %d were looked up, those of the most urgent and others in turn; in the rest nothing is acted on", all, groupReads))
 	}
 	o.readNodeGroups(ctx, s, groups)

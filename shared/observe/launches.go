@@ -160,7 +160,7 @@ func (o *Observer) readScalingLaunches(ctx context.Context, s *roll.Snapshot) (m
 		return suspended
 	})
 	if all := len(short); all > groupReads {
-		short = inTurn(short, groupReads/4, s.At)
+		short = roll.InTurn(short, groupReads/4, s.At)
 		for _, g := range short[groupReads:] {
 			group, _ := groupOf(g)
 			s.Unasked[group] = true

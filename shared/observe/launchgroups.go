@@ -76,7 +76,7 @@ func (o *Observer) readNodeGroupLaunches(ctx context.Context, s *roll.Snapshot, 
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(urgency(a)-urgency(b), strings.Compare(a, b)) })
 	if all := len(names); all > nodeGroupReads {
-		names = inTurn(names, nodeGroupReads-5, s.At)
+		names = roll.InTurn(names, nodeGroupReads-5, s.At)
 		for _, name := range names[nodeGroupReads:] {
 			s.Unasked[roll.NodeGroupGroup(name)] = true
 		}

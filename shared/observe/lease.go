@@ -27,7 +27,7 @@ func (o *Observer) readLeases(ctx context.Context, s *roll.Snapshot, questions [
 	}
 	reads, left := 0, 0
 	asked := wanting(questions, func(q roll.Question) bool { return q.Lease })
-	for _, q := range inTurn(asked, leaseReads/4, s.At) {
+	for _, q := range roll.InTurn(asked, leaseReads/4, s.At) {
 		d := s.Details[q.Instance]
 		d.LeaseRead = roll.No
 		unread := len(names[q.Instance]) == 0

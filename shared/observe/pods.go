@@ -2,10 +2,7 @@ package observe
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"slices"
-	"time"
 
 	"rollcall/shared/roll"
 )
@@ -25,7 +22,7 @@ func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []r
 	}
 	now := asked
 	if len(asked) > podReads {
-		asked = inTurn(asked, podReads/2, s.At)
+		asked = roll.InTurn(asked, podReads/2, s.At)
 		now = asked[:podReads]
 		for _, q := range asked[podReads:] {
 			set(q.Instance, roll.NodePods{Read: roll.Unreadable, Later: true})
@@ -61,21 +58,6 @@ func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []r
 // wanting returns the questions that want something, in their order.
 func wanting(questions []roll.Question, wants func(roll.Question) bool) []roll.Question {
 	return slices.DeleteFunc(slices.Clone(questions), func(q roll.Question) bool { return !wants(q) })
-}
-
-// inTurn returns the order in which suspects are read if a check reads only some of them: first the
-// most urgent, up to the given number, then the others in rotation. The rotation ensures that a
-// long hold on some does not delay the others forever. It starts at a position drawn from the
-// minute of the check: with any fixed step per minute, some interval of checks would always leave
-// out the same ones.
-func inTurn[T any](asked []T, urgent int, at time.Time) []T {
-	if len(asked) <= urgent {
-		return asked
-	}
-	rest := asked[urgent:]
-	drawn := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(at.Unix()/60)))
-	from := int(binary.BigEndian.Uint64(drawn[:]) % uint64(len(rest)))
-	return slices.Concat(asked[:urgent], rest[from:], rest[:from])
 }
 
 // whole reads what is listed once for all suspects.

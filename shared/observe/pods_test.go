@@ -98,7 +98,7 @@ func TestEveryoneHasATurn(t *testing.T) {
 			read := map[roll.InstanceID]bool{}
 			checks := 0
 			for at := at; len(read) < n && checks < 4*n; at = at.Add(time.Duration(minutes) * time.Minute) {
-				order := inTurn(asked, podReads/2, at)
+				order := roll.InTurn(asked, podReads/2, at)
 				for _, q := range order[:podReads] {
 					read[q.Instance] = true
 				}

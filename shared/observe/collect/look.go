@@ -41,6 +41,9 @@ type fetched[T any] struct {
 func newLook(ctx context.Context, c *Collector, in Input) *look {
 	s := in.Snapshot
 	l := &look{ctx: ctx, Collector: c, in: in, findings: wanted(in)}
+	if !c.Free {
+		l.findings = inRotation(l.findings, s.At)
+	}
 	l.samples = sampled(l.findings, c.Free)
 	l.kube = newKubeClient(l)
 	l.ev = &evidence.Evidence{

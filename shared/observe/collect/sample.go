@@ -2,6 +2,7 @@ package collect
 
 import (
 	"fmt"
+	"time"
 
 	"rollcall/shared/roll"
 )
@@ -49,6 +50,20 @@ func sampled(findings []roll.Finding, free bool) samples {
 	return s
 }
 
+// inRotation returns the findings in the order in which they are sampled: the most urgent first and, if they
+// are of more groups and kinds than a check samples, the others in turn. A long hold on some does not leave the
+// others without a cause forever.
+func inRotation(findings []roll.Finding, at time.Time) []roll.Finding {
+	all := map[stratum]bool{}
+	for i := range findings {
+		all[of(&findings[i])] = true
+	}
+	if len(all)*samplePlural <= sampleTotal {
+		return findings
+	}
+	return roll.InTurn(findings, sampleTotal/4, at)
+}
+
 // has reports whether the finding is in the sample.
 func (s samples) has(f *roll.Finding) bool { return s.free || s.taken[f.Key()] }
 
@@ -92,6 +107,9 @@ func split[K comparable](l *look, n need, key func(*roll.Finding) (K, bool)) (ke
 			keys = append(keys, k)
 		} else if _, ok := skipped[k]; !ok {
 			skipped[k] = l.samples.why(f)
+			if l.samples.counts[of(f)] == 0 {
+				l.unread(skipped[k], true) // an act waits for its turn
+			}
 		}
 	}
 	keys = distinct(keys)
