@@ -130,23 +130,19 @@ func (w *walk) shell(args []field) {
 
 // write returns the text that a command writes.
 func (w *walk) write(command string, args []field) (output string) {
+	if command == "echo" {
+		return echo(texts(args))
+	}
 	var names []string
-	add, escapes := false, false
+	add := false
 	for _, f := range args {
 		if strings.HasPrefix(f.text, "-") && len(f.text) > 1 {
 			add = add || f.text == "-a" || f.text == "--append"
-			escapes = escapes || strings.Contains(f.text, "e")
 		} else {
 			names = append(names, f.text)
 		}
 	}
 	switch {
-	case command == "echo":
-		text := strings.Join(names, " ") + "\n"
-		if escapes && strings.Contains(text, `\`) {
-			return unknown
-		}
-		return text
 	case command == "printf":
 		if len(names) != 1 || strings.ContainsAny(names[0], `%\`) {
 			return unknown
@@ -168,6 +164,25 @@ func (w *walk) write(command string, args []field) (output string) {
 		output += text
 	}
 	return output
+}
+
+var echoOption = form(`-[neE]+`)
+
+// echo returns what echo prints. Its options come first.
+func echo(args []string) string {
+	end, escapes := "\n", false
+	for len(args) > 0 && echoOption(args[0]) {
+		if strings.Contains(args[0], "n") {
+			end = ""
+		}
+		escapes = escapes || strings.Contains(args[0], "e")
+		args = args[1:]
+	}
+	text := strings.Join(args, " ") + end
+	if escapes && strings.Contains(text, `\`) {
+		return unknown
+	}
+	return text
 }
 
 // wrappers run the command that follows their own arguments.

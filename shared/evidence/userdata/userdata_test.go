@@ -143,6 +143,11 @@ func userDataCases(t testing.TB) []userDataCase {
 			clusters: []string{"demo"}, formats: []Format{CloudConfig},
 		},
 		{
+			name:     "in a file that echo writes piece by piece",
+			data:     "#!/bin/bash\necho -n set -- > /join\necho ' demo' >> /join\necho '/etc/eks/bootstrap.sh $1' >> /join\nsh /join\n",
+			clusters: []string{"demo"}, formats: []Format{Shell},
+		},
+		{
 			name:     "in a file to which tee appends",
 			data:     "#!/bin/bash\necho NAME=demo | tee /join\necho '/etc/eks/bootstrap.sh $NAME' | tee -a /join\nsh /join\n",
 			clusters: []string{"demo"}, formats: []Format{Shell},
