@@ -3,7 +3,6 @@ package observe
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -194,19 +193,18 @@ type whatBoots struct {
 // userDataRead answers the questions about user data that an earlier check read, and returns the others:
 // a cluster may have hundreds of instances that are no nodes. data are the instances in question.
 func (o *Observer) userDataRead(s *roll.Snapshot, questions []roll.Question) (rest []roll.Question, data map[roll.InstanceID]userDataOf) {
-	data = map[roll.InstanceID]userDataOf{}
+	wanted := map[roll.InstanceID]bool{}
 	for _, q := range questions {
 		if q.UserData && !o.noUserData {
-			data[q.Instance] = userDataOf{}
+			wanted[q.Instance] = true
 		}
 	}
+	data = make(map[roll.InstanceID]userDataOf, len(wanted))
 	for n := range s.Instances {
-		i := &s.Instances[n]
-		if _, ok := data[i.ID]; ok && !i.Launched.IsZero() {
+		if i := &s.Instances[n]; wanted[i.ID] && !i.Launched.IsZero() {
 			data[i.ID] = userDataOf{s.Cluster.ID, s.Cluster.Endpoint, i.ID, i.Launched.Unix()}
 		}
 	}
-	maps.DeleteFunc(data, func(_ roll.InstanceID, of userDataOf) bool { return of.instance == "" })
 	for _, q := range questions {
 		if known, ok := o.userData.Find(data[q.Instance]); ok && q.UserData {
 			setDetail(s, q.Instance, func(d *roll.Detail) { d.Bootstraps, d.OtherCluster = known.ours, known.other })

@@ -78,11 +78,11 @@ var repairedSoon = regexp.MustCompile(`XID(46|48|54|62|63|64|74|79|95|109|110|11
 // https://github.com/aws/aws-node-termination-handler/blob/main/pkg/node/node.go
 var agents = []string{"kured", "node-termination-handler"}
 
-// cordonedByAgent reports whether one of agents cordoned the node and it fell silent soon after. To cordon a node again
+// cordonedByAgent reports whether one of agents cordoned the node, which fell silent soon after. To cordon a node again
 // changes nothing, so that a person's cordon does not show behind one that was there for longer.
 func cordonedByAgent(n *roll.Node) bool {
 	took := n.Ready.Since.Sub(n.CordonerAt)
-	return n.CordonedByOthers() && slices.Contains(agents, n.Cordoner) && took >= 0 && took <= agentCordons
+	return n.Ready.Status == roll.ConditionUnknown && n.CordonedByOthers() && slices.Contains(agents, n.Cordoner) && took >= 0 && took <= agentCordons
 }
 
 // mayAct reports whether the policy allows the act for the owner of the instance.
@@ -112,7 +112,7 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) *R
 		}
 		return refuse(OwnerNotifyOnly, "policy says owners.%s: notify", f.Owner)
 	}
-	if n := p.nodes[f.Instance]; act != DeleteNode && n != nil && n.Ready.Status == roll.ConditionUnknown && cordonedByAgent(n) {
+	if n := p.nodes[f.Instance]; act != DeleteNode && n != nil && cordonedByAgent(n) {
 		what := fmt.Sprintf("%s cordoned node %s before it fell silent at %s, as for a reboot", n.Cordoner, n.Name, roll.Clock(n.Ready.Since))
 		if no := p.ownerTime(n.Ready.Since.Add(agentReturns), what); no != nil {
 			return no

@@ -244,7 +244,7 @@ func contents(path string, most int64) ([]byte, error) {
 // regular reads a regular file. A pipe may never end, or never begin.
 func regular(path string, most int64) ([]byte, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: it is no regular file", path)
+		return nil, ofFlag(path, errors.New("it is no regular file"))
 	}
 	return contents(path, most)
 }

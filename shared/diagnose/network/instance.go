@@ -198,14 +198,14 @@ func (l *look) addresses() cause.Verdict {
 	}
 	pod, refused := l.podSays("failed to assign an IP address to container", "InsufficientFreeAddressesInSubnet", "IPAMDNoIPs")
 	failed, launch := l.launchError()
-	family := l.Cluster.Config
-	if family.Value.IPFamily == "ipv6" && l.noCNI() && !refused {
+	family, waits := l.Cluster.Config, l.noCNI()
+	if family.Value.IPFamily == "ipv6" && waits && !refused {
 		if gap != "" {
 			return cause.NotChecked(gap)
 		}
 		return cause.RuledOut // pods take IPv6 addresses, whatever launches lack
 	}
-	c := cause.DecisiveIf(refused && explains || launch && l.noCNI() && family.Known()).In("subnet/"+l.i.Subnet).
+	c := cause.DecisiveIf(refused && explains || launch && waits && family.Known()).In("subnet/"+l.i.Subnet).
 		Says("the subnet %s (%s) has %d free addresses, too few for the CNI to give some to pods", l.i.Subnet, f.Value.CIDR, n).
 		Saw("subnet "+l.i.Subnet, "AvailableIpAddressCount", fmt.Sprint(n), fmt.Sprintf("%d or more", fewAddresses)).
 		Fix("# where there is room:",
@@ -218,7 +218,7 @@ func (l *look) addresses() cause.Verdict {
 	if launch {
 		c.Shows(failed)
 	}
-	if launch && l.noCNI() && c.Confidence() == roll.Suggestive {
+	if launch && waits && c.Confidence() == roll.Suggestive {
 		c.Unsettled(family.Gap())
 	}
 	return c

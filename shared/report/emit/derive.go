@@ -134,7 +134,10 @@ func (d *derived) findings(before ledger.State) {
 	var opened, escalated, over []ledger.Finding
 	how := map[roll.FindingKey]How{}
 	for _, f := range slices.Concat(d.check.Assessment.Findings, d.check.Assessment.Starting) {
-		put := d.check.Plan.Changes.Put.Findings[f.Key()] // the zero value if it did not change
+		put, changed := d.check.Plan.Changes.Put.Findings[f.Key()]
+		if !changed {
+			continue
+		}
 		known := before.Findings[put.Key()]
 		if !known.Began.Equal(put.Began) {
 			// Another finding with the same key; the first ended unobserved. Without this a
