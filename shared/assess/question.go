@@ -51,12 +51,11 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 	if m.Instance == nil || f.Contradiction != "" || f.Kind == roll.Ghost {
 		return
 	}
-	ladder := a.Policy(f.Selector).Steps(f) // the causes later decide which of them applies
-	acting := slices.ContainsFunc(ladder, func(s policy.Step) bool { return s.Do.Acts() })
+	pol := a.Policy(f.Selector)
+	acting := slices.ContainsFunc(pol.Steps(f), func(s policy.Step) bool { return s.Do.Acts() }) // the causes later decide which ladder applies
 	absent := m.Node == nil || m.Node.Ready.Status != roll.ConditionTrue
 	holding := "" // a node whose pods and disks are checked before an act
-	stopsPods := slices.ContainsFunc(ladder, func(s policy.Step) bool { return s.Do == policy.DoReboot || s.Do == policy.DoTerminate })
-	if m.Node != nil && m.Node.Ready.Status != roll.ConditionTrue && stopsPods && !a.gone {
+	if m.Node != nil && absent && pol.StopsInstance(f) && !a.gone {
 		holding = m.Node.Name
 	}
 	a.ask(roll.Question{

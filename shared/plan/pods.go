@@ -49,13 +49,14 @@ func (p *planner) podObjects(f roll.Finding, act Action, pol policy.Policy) *Ref
 }
 
 // answeringObjects checks the same of a node whose kubelet answers. The drain asks the budgets and the
-// annotations of the pods; the annotation of the node counts for all of them. The data on its disks would be
-// lost with the instance, and its pods cannot run elsewhere, so that it is not drained either.
+// annotations of the pods; the annotation of the node counts for all of them. Where the ladder ends the
+// instance, the data on its disks would be lost, and its pods cannot run elsewhere, so that it is not
+// drained either.
 func (p *planner) answeringObjects(n *roll.Node, f roll.Finding, pol policy.Policy) *Refusal {
 	if n.NotToDisrupt != "" && !pol.SilentNode.IgnoreDoNotDisrupt {
 		return refuse(PodsNotToDisrupt, "node %s carries %s, and its kubelet still runs its pods", n.Name, n.NotToDisrupt)
 	}
-	if n.Ready.Status == roll.ConditionTrue || pol.SilentNode.IgnoreLocalVolumes {
+	if n.Ready.Status == roll.ConditionTrue || pol.SilentNode.IgnoreLocalVolumes || !pol.StopsInstance(f) {
 		return nil
 	}
 	has := podsOf(p.Snapshot, f.Instance)

@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"rollcall/shared/assess"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
@@ -158,6 +160,8 @@ func TestThePodsOfANodeThatAnswersAreLeftToTheDrain(t *testing.T) {
 		"unread":                      {func(n *roll.NodePods) { *n = roll.NodePods{} }, "", "none: [PodsUnread]"},
 		"unread, and ignored":         {func(n *roll.NodePods) { *n = roll.NodePods{} }, "silentNode: {localVolumes: ignore}", "cordon"},
 		"not its turn":                {func(n *roll.NodePods) { *n = roll.NodePods{Read: roll.Unreadable, Later: true} }, "", "none: [NotReadYet]"},
+		"unread, and the ladder ends no instance":         {func(n *roll.NodePods) { *n = roll.NodePods{} }, "ladders: {NotReady: [{do: cordon}, {do: drain}]}", "cordon"},
+		"a local volume, and the ladder ends no instance": {disk, "ladders: {NotReady: [{do: cordon}, {do: drain}]}", "cordon"},
 	}
 	for name, tt := range tests {
 		w := healthy(10)
@@ -166,6 +170,81 @@ func TestThePodsOfANodeThatAnswersAreLeftToTheDrain(t *testing.T) {
 		w.runs(tt.has)
 		_, p := w.make(now)
 		expect.That(t, ordered1(p) == tt.want, "%s: ordered %s, want %s", name, ordered1(p), tt.want)
+	}
+}
+
+// A check asks for whatever an act on a finding needs: no act is held for an answer that nobody asked for.
+func TestNoActIsHeldForWhatIsNotAsked(t *testing.T) {
+	ladders := map[roll.Kind][]string{roll.Scheduled: {"[{do: cordon}]", "[{do: cordon}, {do: drain}]"}}
+	for _, kind := range []roll.Kind{roll.Unknown, roll.NotReady} {
+		ladders[kind] = append(ladders[roll.Scheduled], "[{do: reboot}]", "[{do: terminate}]", "[{do: cordon}, {do: drain}, {do: terminate}]")
+	}
+	fails := map[roll.ConditionStatus]roll.Kind{roll.ConditionTrue: "", roll.ConditionFalse: roll.NotReady, roll.ConditionUnknown: roll.Unknown}
+	groups := map[roll.Owner]roll.Group{roll.OwnerAutoScalingGroup: "asg/w", roll.OwnerManagedNodeGroup: "nodegroup/w", roll.OwnerKarpenter: "nodepool/w"}
+	acts := 0
+	for kind, each := range ladders {
+		for _, ladder := range each {
+			for owner, group := range groups {
+				for status, trouble := range fails {
+					if kind != roll.Scheduled && kind != trouble {
+						continue
+					}
+					w := healthy(10)
+					for i := range w.snapshot.Instances {
+						w.snapshot.Instances[i].Owner, w.snapshot.Instances[i].Group = owner, group
+						w.snapshot.Nodes[i].Registered, w.snapshot.Nodes[i].Initialized = true, true
+					}
+					told := roll.Unknown // what happens besides is only told
+					if kind == told || trouble == roll.NotReady && kind == roll.Scheduled {
+						told = roll.NotReady
+					}
+					w.doc = mustParse("apiVersion: rollcall/v1\nladders: {" + string(kind) + ": " + ladder + ", " + string(told) + ": [{do: notify}]}\n")
+					w.snapshot.At, w.snapshot.Details, w.snapshot.Groups = now, map[roll.InstanceID]roll.Detail{}, map[roll.Group]roll.GroupDetail{}
+					if trouble != "" {
+						w.trouble(1, trouble, status, 2*time.Hour)
+					}
+					if kind == roll.Scheduled {
+						w.scheduled(1, time.Hour)
+					}
+					w.state.RemediateSince = map[roll.Group]time.Time{group: now.Add(-24 * time.Hour)}
+					in := assess.Input{Snapshot: w.snapshot, Policy: w.doc.Cluster("demo", "", w.mode), State: w.state, Now: now}
+					p := Make(Input{Snapshot: w.snapshot, Assessment: assess.Thoroughly(in, w.answer), State: w.state, Policy: in.Policy, Now: now})
+					about := slices.DeleteFunc(p.Held, func(h Held) bool { return h.Kind != kind })
+					expect.That(t, len(about) == 0, "%s, %s of %s, node %s: orders %+v, held %+v", kind, ladder, owner, status, p.Orders, about)
+					acts += len(p.Orders)
+				}
+			}
+		}
+	}
+	expect.That(t, acts == 36, "%d orders", acts)
+}
+
+// answer answers what is asked and nothing else.
+func (w *world) answer(questions []roll.Question) {
+	for _, q := range questions {
+		d := w.snapshot.Details[q.Instance]
+		if q.AutoScaling {
+			d.LifecycleRead, d.Lifecycle, d.ScaleInProtected = roll.Yes, "InService", roll.No
+		}
+		if q.NodeClaim {
+			d.HasNodeClaim, d.NodeClaim = roll.Yes, &roll.NodeClaim{Name: "w-1"}
+		}
+		if q.Group {
+			i := slices.IndexFunc(w.snapshot.Instances, func(i roll.Instance) bool { return i.ID == q.Instance })
+			g := canLaunch
+			g.Status = nodeGroupActive
+			w.snapshot.Groups[w.snapshot.Instances[i].Group] = g
+		}
+		if q.Protection {
+			d.TerminationProtected = roll.No
+		}
+		if q.Lease {
+			d.LeaseRead = roll.No
+		}
+		if q.Pods != "" {
+			d.Pods = nothingRuns
+		}
+		w.snapshot.Details[q.Instance] = d
 	}
 }
 

@@ -65,6 +65,11 @@ func (p Policy) Steps(f roll.Finding) []Step {
 	return p.repaired(f, steps)
 }
 
+// StopsInstance reports whether a ladder that a finding may have reboots or terminates its instance.
+func (p Policy) StopsInstance(f roll.Finding) bool {
+	return slices.ContainsFunc(p.Steps(f), func(s Step) bool { return s.Do == DoReboot || s.Do == DoTerminate })
+}
+
 // mayBe reports whether a cause may exist that was not found for certain. A diagnosis that does not
 // mention a code did not check it, since it cannot explain the kind. A diagnosis that mentions
 // nothing was not made.
