@@ -64,8 +64,8 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 }
 
 const (
-	// lateMost is the age at which an instance counts as late, whatever its group shows: after a fault of
-	// the whole group all of its nodes registered late.
+	// lateMost is the age at which an instance counts as late, whatever its group shows. Nodes that took
+	// longer waited for the end of a fault, such as a role that was not mapped.
 	lateMost = time.Hour
 	// lateSamples is how many nodes show when those of their group register.
 	lateSamples = 5
@@ -74,11 +74,11 @@ const (
 // registersLate refuses to end an instance while the group's nodes show that it may still register: a boot
 // that installs much takes longer than the deadline, and each of its replacements would be ended too.
 func (p *planner) registersLate(f roll.Finding, launched time.Time) *Refusal {
-	seconds := p.State.Groups[f.Group].Seconds
-	if f.Kind != roll.Unregistered || len(seconds) < lateSamples {
+	took := slices.Sorted(slices.Values(p.State.Groups[f.Group].Seconds))
+	took = slices.DeleteFunc(took, func(s int) bool { return s > int(lateMost.Seconds()) })
+	if f.Kind != roll.Unregistered || len(took) < lateSamples {
 		return nil
 	}
-	took := slices.Sorted(slices.Values(seconds))
 	usually := time.Duration(took[len(took)/2]) * time.Second // of an even number the later one: half of them still registered then
 	until := launched.Add(min(usually+usually/2, lateMost))
 	if !p.Now.Before(until) {

@@ -301,15 +301,18 @@ func TestAnInstanceIsGivenTheTimeThatItsGroupTakes(t *testing.T) {
 		took []int
 		want []Reason
 	}{
-		"they take a minute":                      {20 * time.Minute, []int{minute, minute, minute, minute, minute}, nil},
-		"they take as long":                       {20 * time.Minute, []int{14 * minute, 14 * minute, 14 * minute, 14 * minute, 14 * minute}, []Reason{RegistersLate}},
-		"half of them take as long":               {20 * time.Minute, []int{minute, 14 * minute, minute, 14 * minute, 14 * minute}, []Reason{RegistersLate}},
-		"half of an even number":                  {20 * time.Minute, []int{minute, 14 * minute, minute, 14 * minute, minute, 14 * minute}, []Reason{RegistersLate}},
-		"some of them take as long":               {20 * time.Minute, []int{minute, 14 * minute, minute, minute, 14 * minute}, nil},
-		"few are known":                           {20 * time.Minute, []int{14 * minute, 14 * minute, 14 * minute, 14 * minute}, nil},
-		"it has had its time":                     {21 * time.Minute, []int{14 * minute, 14 * minute, 14 * minute, 14 * minute, 14 * minute}, nil},
-		"they were late after a fault of hours":   {59 * time.Minute, []int{999 * minute, 999 * minute, 999 * minute, 999 * minute, 999 * minute}, []Reason{RegistersLate}},
-		"late after a fault, and an hour is over": {time.Hour, []int{999 * minute, 999 * minute, 999 * minute, 999 * minute, 999 * minute}, nil},
+		"they take a minute":                   {20 * time.Minute, []int{minute, minute, minute, minute, minute}, nil},
+		"they take as long":                    {20 * time.Minute, []int{14 * minute, 14 * minute, 14 * minute, 14 * minute, 14 * minute}, []Reason{RegistersLate}},
+		"half of them take as long":            {20 * time.Minute, []int{minute, 14 * minute, minute, 14 * minute, 14 * minute}, []Reason{RegistersLate}},
+		"half of an even number":               {20 * time.Minute, []int{minute, 14 * minute, minute, 14 * minute, minute, 14 * minute}, []Reason{RegistersLate}},
+		"some of them take as long":            {20 * time.Minute, []int{minute, 14 * minute, minute, minute, 14 * minute}, nil},
+		"few are known":                        {20 * time.Minute, []int{14 * minute, 14 * minute, 14 * minute, 14 * minute}, nil},
+		"it has had its time":                  {21 * time.Minute, []int{14 * minute, 14 * minute, 14 * minute, 14 * minute, 14 * minute}, nil},
+		"they waited for the end of a fault":   {20 * time.Minute, []int{999 * minute, 999 * minute, 999 * minute, 999 * minute, 999 * minute}, nil},
+		"others waited for the end of a fault": {20 * time.Minute, []int{999 * minute, 14 * minute, 14 * minute, 14 * minute, 14 * minute, 14 * minute, 999 * minute}, []Reason{RegistersLate}},
+		"a fault makes no group slow":          {20 * time.Minute, []int{minute, 999 * minute, minute, 999 * minute, minute, 999 * minute, minute, 999 * minute, minute, 999 * minute}, nil},
+		"they take most of an hour":            {59 * time.Minute, []int{50 * minute, 50 * minute, 50 * minute, 60 * minute, 60 * minute}, []Reason{RegistersLate}},
+		"an hour is over":                      {time.Hour, []int{50 * minute, 50 * minute, 50 * minute, 60 * minute, 60 * minute}, nil},
 	} {
 		w, launched := sick(), now.Add(-tt.age)
 		w.snapshot.Instances[0].Launched, w.snapshot.Nodes = launched, w.snapshot.Nodes[1:]
