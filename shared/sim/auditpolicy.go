@@ -611,13 +611,16 @@ func (u *auditor) selects(c *cluster, group string) selection {
 	return of
 }
 
-// policy returns what applies to a group according to what an invocation read: the document, or the last
-// valid one with at most mode notify. An invocation that has read none only observes.
+// policy returns what applies to a group according to what an invocation read: the cluster's tag, and the
+// document, or the last valid one with at most mode notify. An invocation that has read none only observes.
 func (u *auditor) policy(inv *invocation, c *cluster, group string) *terms {
 	return u.selected(inv, u.selects(c, group))
 }
 
 func (u *auditor) selected(inv *invocation, of selection) *terms {
+	if inv.seen.tagged == of.cluster {
+		of.clusterTag = inv.seen.mode // it may have changed since
+	}
 	p := &inv.v.policy
 	switch {
 	case p.read:

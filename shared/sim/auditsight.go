@@ -18,6 +18,8 @@ import (
 // sight is what an invocation observed: the latest answers of the APIs, and whether they were complete.
 type sight struct {
 	described string // the cluster's latest status
+	tagged    string // the cluster that was described last
+	mode      string // its tag rollcall:mode
 	status    string // its status before the last listing
 	nodes     seenPages[corev1.Node]
 	instances seenPages[*types.Instance]

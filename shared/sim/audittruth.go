@@ -356,10 +356,10 @@ var ofCluster = map[string]func(excuse) string{
 		return unless(p.stops || last, "the policy does not say so")
 	},
 	"ModeObserve": func(e excuse) string {
-		return unless(e.mode() == mayObserve || e.c.retagged.After(e.inv.begun), "the mode is "+e.mode().String())
+		return unless(e.mode() == mayObserve, "the mode is "+e.mode().String())
 	},
 	"ModeNotify": func(e excuse) string {
-		return unless(e.mode() == mayNotify || e.c.retagged.After(e.inv.begun), "the mode is "+e.mode().String())
+		return unless(e.mode() == mayNotify, "the mode is "+e.mode().String())
 	},
 }
 
@@ -414,10 +414,10 @@ var ofMachine = map[string]func(excuse) bool{
 	"CauseNotChecked": func(e excuse) bool {
 		return e.inv.missed || slices.ContainsFunc(slices.Collect(maps.Keys(e.u.policy(e.inv, e.c, e.group).ladders)), func(k string) bool { return strings.Contains(k, "/") })
 	},
-	"RegistersLate": func(e excuse) bool { // some of its group, which may be gone by now, took almost as long
-		return slices.ContainsFunc(e.c.machines, func(m *machine) bool {
-			return m.g == e.g && m.node != nil && m.node.created.Sub(m.launched)*3/2 >= e.u.a.Now().Sub(e.m.launched)-lag
-		}) || !slices.ContainsFunc(e.c.machines, func(m *machine) bool { return m.g == e.g && m.node != nil })
+	"RegistersLate": func(e excuse) bool { // nodes of its group, which may be gone by now, took almost as long
+		return slices.ContainsFunc(e.g.took, func(took time.Duration) bool {
+			return took <= time.Hour+lag && took*3/2 >= e.u.a.Now().Sub(e.m.launched)-lag
+		})
 	},
 	"CausePasses": func(e excuse) bool {
 		return e.inv.missed || e.g.bounces || e.m.stays || e.others() || e.m.muted || e.m.ail == neverJoins || e.m.ail == neverReady

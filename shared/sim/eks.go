@@ -65,6 +65,9 @@ func (e eksAPI) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInpu
 		return err
 	})
 	inv.seen.described = status // "" if it failed
+	if err == nil {
+		inv.seen.tagged, inv.seen.mode = aws.ToString(in.Name), out.Cluster.Tags[roll.TagMode]
+	}
 	return answered(out, err)
 }
 

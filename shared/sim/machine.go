@@ -206,6 +206,8 @@ func (m *machine) register() {
 	n.version = c.changed()
 	n.happened("Normal", "Starting", "Starting kubelet.")
 	n.tell(StateRegistered)
+	g.took = append(g.took, n.created.Sub(m.launched))
+	g.took = g.took[max(0, len(g.took)-60):]
 	m.starts(n)
 	m.gpuStarts()
 }

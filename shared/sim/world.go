@@ -114,6 +114,7 @@ type group struct {
 	unlucky    int                // how many of the next launches are faulty
 	ill        ailment            // the fault of those launches
 	bounces    bool               // kubelets restart while their nodes start
+	took       []time.Duration    // from the launch to the registration, of its latest nodes
 	activities []scaling.Activity // the latest, newest first
 	due        bool               // a reconciliation is scheduled
 
