@@ -29,6 +29,7 @@ type verdicts struct {
 	lowered   map[*group][]span      // when the mode allowed no acts in a group
 	meanwhile map[about]meanwhile    // what was found only then, by the first check that held an act for the mode
 	unusable  time.Time              // when the policy was last one that does not validate, which turns nothing off
+	usable    time.Time              // when it was last another one
 	quiet     map[*group]time.Time   // when the mode last allowed no notices for a group
 	blind     map[*cluster]time.Time // when the cluster last could not be judged
 	alone     map[*machine]time.Time // since when nothing prevents the cure of a machine
@@ -313,7 +314,7 @@ func (u *auditor) vain(inv *invocation, what act, m *machine) {
 	first := !u.verdicts.tried[of]
 	u.verdicts.tried[of] = true
 	tries := first && u.policy(inv, m.c, g.groupName()).values["limits.causeOutside"] == "tryOnce"
-	u.forbids(RuleVain, g.plain && m.template.version == g.template.version && !tries && !u.a.weather.stormy(inv.begun), "%s: %s of %s, which fails for its template, as its user data shows", inv.name, what, m.id)
+	u.forbids(RuleVain, g.plain && m.unread == "" && m.template.version == g.template.version && !tries && !u.a.weather.stormy(inv.begun), "%s: %s of %s, which fails for its template, as its user data shows", inv.name, what, m.id)
 	for _, other := range m.c.groups {
 		if other.unread == "" || other != g && (other.role != g.role || !other.unmapped) {
 			continue
@@ -378,6 +379,8 @@ func (u *auditor) minute() {
 	d := u.policies.document(u.a.dep.policy)
 	if d.written == nil {
 		u.verdicts.unusable = u.a.Now()
+	} else {
+		u.verdicts.usable = u.a.Now()
 	}
 	for _, c := range u.a.clusters {
 		if c.unjudged() {
@@ -397,7 +400,8 @@ func (u *auditor) minute() {
 			case u.policyNow(c, g).mode >= mayRemediate:
 			case n > 0 && u.a.Now().Sub(all[n-1].to) <= step:
 				all[n-1].to = u.a.Now()
-			case d.written != nil || d.gone: // one that does not validate turns nothing off that was on
+			case d.written != nil || d.gone || u.verdicts.forgotten.Add(lag).After(u.verdicts.usable):
+				// One that does not validate turns nothing off that was on, if the ledger still knows of that.
 				u.verdicts.lowered[g] = append(all, span{u.a.Now().Add(-step), u.a.Now()})
 			}
 			u.lacks(g)

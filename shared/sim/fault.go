@@ -10,7 +10,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// arrange schedules the scenario's faults and the healing of the account after the calm.
+// arrange schedules the scenario's faults, and the healing of the account: after the calm, and before if
+// people mend it.
 func (a *account) arrange() {
 	for _, f := range a.sc.Faults {
 		t := f.Kind.faultType()
@@ -37,6 +38,9 @@ func (a *account) arrange() {
 				a.relent(f)
 			})
 		}
+	}
+	for after := a.sc.Mends; after > 0 && after < a.sc.Storm; after += a.sc.Mends {
+		a.at(a.sc.Start.Add(after), a.heal)
 	}
 	a.at(a.sc.Start.Add(a.sc.Storm+a.sc.Calm), a.heal)
 }
@@ -216,6 +220,10 @@ func (g *group) breakBy(kind FaultKind) {
 	if g.spare == nil {
 		spare := g.template
 		g.spare = &spare
+	} else { // in place of another broken version
+		version := g.template.version
+		g.template = *g.spare
+		g.template.version = version
 	}
 	t := &g.template
 	t.version++

@@ -45,6 +45,9 @@ func Random(o Options) Scenario {
 		s.Calm, s.Healed = total*3/10, total/5
 	}
 	s.Storm = total - s.Calm - s.Healed
+	if total > 48*time.Hour { // otherwise more and more is broken, and soon nothing may be acted on
+		s.Mends = 24 * time.Hour
+	}
 	for i := range o.Clusters {
 		s.Clusters = append(s.Clusters, randomCluster(d.of("cluster").nth(i), i, o.Nodes))
 	}

@@ -9,6 +9,7 @@ type Scenario struct {
 	// Storm is how long faults occur. Calm follows: no new faults, and what is broken stays
 	// broken. Healed is the time after everything is repaired.
 	Storm, Calm, Healed time.Duration
+	Mends               time.Duration // how often people repair everything during the storm too; 0 is never
 	Clusters            []ClusterSpec
 	Faults              []Fault
 	Policy              string        // the policy document in the Parameter Store parameter, YAML; "" is none
