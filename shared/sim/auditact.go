@@ -214,6 +214,9 @@ func (u *auditor) inTurn(inv *invocation, what act, m *machine) {
 	}
 	for other, e := range last {
 		ill := other.state == running && (other.ail == silent || other.ail == notReady || other.ail == impaired || other.booting)
+		if other.node != nil && u.times.of[other.node].back.After(e.at) {
+			continue // the act helped, and what ails it now is new
+		}
 		if other != m && ill && !other.hasTag(roll.TagIgnore) && (e.what == actReboot || e.what == actCordon) && now.Sub(e.at) < most {
 			u.broken(RulePace, "%s: %s of %s, and %s of the same group %s had the %s at %s, and is %s still", inv.name, what, m.id, other.id, m.g.groupName(), e.what, e.at.Format(time.TimeOnly), state(other))
 		}

@@ -191,7 +191,7 @@ func (u *auditor) unlaunched(inv *invocation, d noticed) {
 			continue // strays may be in the Auto Scaling group of nodes, whose launches are those of its other group
 		}
 		for _, i := range d.Instances {
-			if i.Subject != "" && !g.unwell() && u.a.Now().Sub(g.refused) > time.Hour {
+			if i.Subject != "" && !g.unwell() && !u.lately("unwell", g.groupName()) && u.a.Now().Sub(g.refused) > time.Hour {
 				u.broken(RuleUnlaunched, "%s: %s is called Unlaunched, and no launch of it failed since %s", inv.name, d.Group, g.refused.Format(time.TimeOnly))
 			}
 		}
