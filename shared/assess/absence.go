@@ -32,14 +32,16 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	if n.Ready.Status == roll.ConditionTrue {
 		return absence{}
 	}
-	began := a.firstKnown(n.Ready.Since, n.Created)
+	turned := n.Ready.Since
+	if turned.IsZero() {
+		turned = a.firstKnown(n.Created, time.Time{})
+	}
 	// Stopped and started again: the earlier status is from another boot.
-	if m.Instance != nil && m.Instance.Launched.After(began) {
-		began = a.firstKnown(m.Instance.Launched, time.Time{})
+	if m.Instance != nil && m.Instance.Launched.After(turned) {
+		turned = m.Instance.Launched
 	}
-	if left.After(began) {
-		began = a.firstKnown(left, time.Time{})
-	}
+	turned = roll.Later(turned, left).UTC()
+	began := a.firstKnown(turned, time.Time{}) // turned is the same in all checks, even if their clocks differ
 	known, ok := a.State.NotReady[n.Instance]
 	w := absence{since: began, began: began, proven: began}
 	var told time.Time
@@ -48,7 +50,7 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	}
 	switch {
 	case !ok || cutShort(m, known, began, left) || wasReady(n):
-	case known.Status == n.Ready.Status && !known.Transition.Equal(began):
+	case known.Status == n.Ready.Status && !known.Transition.Equal(turned):
 		// It was Ready in between, or it had the other status that is not Ready. (The change from Unknown
 		// to False has a new transition time too, and then the earlier time counts.)
 		if began.Sub(a.State.Checked) > Unseen {
@@ -56,12 +58,12 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 		}
 	default:
 		w.since, w.perhaps, told = known.Since.UTC(), known.Perhaps, known.Told
-		if known.Transition.Equal(began) || began.Sub(a.State.Checked) <= Unseen {
+		if known.Transition.Equal(turned) || began.Sub(a.State.Checked) <= Unseen {
 			w.proven = cmp.Or(known.Proven, known.Since).UTC()
 		}
 	}
 	record := ledger.NotReady{
-		Since: w.since, Status: n.Ready.Status, Transition: began,
+		Since: w.since, Status: n.Ready.Status, Transition: turned,
 		Known: m.Instance != nil || known.Known, // once known, always known
 		Told:  told, Perhaps: w.perhaps,
 	}

@@ -144,6 +144,20 @@ func TestTheLongerAbsenceCounts(t *testing.T) {
 	}
 }
 
+// A check whose clock is behind sees a transition in the future. Another check's clock makes no other
+// absence of it.
+func TestAClockThatIsBehindBeginsNoOtherAbsence(t *testing.T) {
+	was, turned := now.Add(-3*time.Hour), now.Add(13*time.Second)
+	state := ledger.State{Checked: now.Add(-5 * time.Minute), NotReady: map[roll.InstanceID]ledger.NotReady{id: {Since: was, Status: roll.ConditionFalse, Transition: was}}}
+	for _, at := range []time.Time{now, now.Add(40 * time.Second), now.Add(45 * time.Minute)} {
+		s := snapshot([]roll.Instance{worker(id, 48*time.Hour)}, []roll.Node{node(id, roll.ConditionUnknown, now.Sub(turned))})
+		a := assess.Assess(assess.Input{Snapshot: s, Policy: defaults, State: state, Now: at})
+		got := a.NotReady[id]
+		expect.That(t, got.Since.Equal(was), "at %s: not ready since %s, want %s", at, got.Since, was)
+		state.Checked, state.NotReady = at, a.NotReady
+	}
+}
+
 // The pressures become Unknown with Ready. If they changed longer before Ready than one report takes,
 // the kubelet had been reporting, and the node was Ready.
 func TestAKubeletThatReportedBeforeShowsThatTheNodeWasReady(t *testing.T) {

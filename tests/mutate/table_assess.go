@@ -8,21 +8,21 @@ func assessed() []Mutation {
 	return []Mutation{
 		{
 			Name: "tolerance is counted from the creation of the node", File: absence,
-			Old: "began := a.firstKnown(n.Ready.Since, n.Created)", New: "began := a.firstKnown(n.Created, n.Created)",
+			Old: "turned := n.Ready.Since\n", New: "turned := n.Created\n",
 			Harm: "a node is ended as soon as it leaves Ready", Faults: faults(sim.FaultNotReady),
 			Rules: rules(sim.RuleTruth, sim.RuleTolerance),
 		},
 		{
 			Name: "tolerance is counted from an absence that is over", File: absence,
-			Old: "case known.Status == n.Ready.Status && !known.Transition.Equal(began):", New: "case known.Status == \"-\":",
+			Old: "case known.Status == n.Ready.Status && !known.Transition.Equal(turned):", New: "case known.Status == \"-\":",
 			Harm: "a node that wavers is ended as soon as it leaves Ready", Faults: faults(sim.FaultFlapping + "=6"),
 			Policy: remediating(`conditions: [{type: Ready, status: "False", tolerate: 4m}, {type: Ready, status: Unknown, tolerate: 4m}]`, "ladders:\n  Unknown: [{do: terminate}]", "limits: {unhealthy: 100%, zone: 100%, massSilence: 100%}"),
 			Rules:  rules(sim.RuleTolerance),
 		},
 		{
 			Name: "tolerance begins anew when the status changes", File: absence,
-			Old:  "w.since, w.perhaps, told = known.Since.UTC(), known.Perhaps, known.Told\n\t\tif known.Transition.Equal(began) || began.Sub(a.State.Checked) <= Unseen {",
-			New:  "w.perhaps, told = known.Perhaps, known.Told\n\t\tif known.Transition.Equal(began) {\n\t\t\tw.since = known.Since.UTC()",
+			Old:  "w.since, w.perhaps, told = known.Since.UTC(), known.Perhaps, known.Told\n\t\tif known.Transition.Equal(turned) || began.Sub(a.State.Checked) <= Unseen {",
+			New:  "w.perhaps, told = known.Perhaps, known.Told\n\t\tif known.Transition.Equal(turned) {\n\t\t\tw.since = known.Since.UTC()",
 			Harm: "what changes between unknown and false is never overdue", Faults: faults(sim.FaultSilence + "=answers:1"),
 			Policy: remediating(),
 			Rules:  rules(sim.RuleCure),
