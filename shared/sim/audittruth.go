@@ -159,15 +159,17 @@ func (u *auditor) outage(inv *invocation, c *cluster) bool {
 	// A diagnosis that a zone is at fault holds too, whatever share the policy sets.
 	of := min(u.policy(inv, c, "").count("limits.zone"), defaults.count("limits.zone"))
 	running := map[string]string{} // nodes of Fargate and of machines elsewhere have no zone
+	named := map[string]string{}   // a machine with the name of a node may have taken it over
 	for i := range inv.seen.eachInstance() {
 		if runs(i) && i.Placement != nil {
-			running[*i.InstanceId] = aws.ToString(i.Placement.AvailabilityZone)
+			zone := aws.ToString(i.Placement.AvailabilityZone)
+			running[*i.InstanceId], named[aws.ToString(i.PrivateDnsName)] = zone, zone
 		}
 	}
 	for _, zone := range zones {
 		nodes, silent := 0, 0
 		for n := range inv.seen.eachNode() {
-			if running[instanceOf(n)] == zone {
+			if cmp.Or(running[instanceOf(n)], named[n.Name]) == zone {
 				if nodes++; !readyNode(n) && !u.starts(inv, n) {
 					silent++
 				}
