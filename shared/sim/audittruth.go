@@ -494,7 +494,11 @@ var ofMachine = map[string]func(excuse) bool{
 		}
 		// It may have been well before its node turned, if nothing is on record of the time before.
 		turned := e.turned()
-		return !turned.IsZero() && e.u.recorded(e.c.name, turned.Add(-unwatched)).After(turned) && e.u.foundLowered(e.g, turned)
+		if turned.IsZero() || !e.u.recorded(e.c.name, turned.Add(-unwatched)).After(turned) {
+			return false
+		}
+		was := e.u.times.of[e.m.node].was // for a check, that may last
+		return e.u.foundLowered(e.g, turned) || !was.IsZero() && was.Before(first.Add(lag))
 	},
 	"ZonalShift":       func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
 	"ZoneOutage":       func(e excuse) bool { return e.outage() },

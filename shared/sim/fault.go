@@ -459,7 +459,7 @@ func (a *account) heal() {
 			g.remap()
 			g.mend()
 			for _, m := range slices.Clone(g.members) {
-				m.muted, m.protected, m.event = false, false, nil
+				m.muted, m.protected, m.event, m.holds = false, false, nil, nil
 				m.setAtEase()
 				m.restore()
 				m.rename()
