@@ -19,6 +19,8 @@ const (
 	// looksAgain is how long after the start of an incomplete check the next one starts at the latest:
 	// two minutes, one minute for the schedule's precision, and the time that it takes.
 	looksAgain = 4*time.Minute + 30*time.Second
+	// outageLasts is how long after the last complete check that was recorded an outage counts as lasting.
+	outageLasts = 20 * time.Minute
 )
 
 // sightless is what the auditor remembers of a cluster's checks.
@@ -40,7 +42,8 @@ func (u *auditor) lookedAt(inv *invocation, c checkup) {
 	}
 	u.remarked(s, c.cluster)
 	within := looksAgain
-	if s.last != nil && s.blind != nil && s.last.begun.Sub(s.blind.begun) > blindAfter-slack {
+	recorded := u.verdicts.clean[c.cluster]
+	if s.last != nil && s.blind != nil && (len(recorded) == 0 || s.last.begun.Sub(recorded[len(recorded)-1]) > outageLasts-slack) {
 		within = max(within, u.a.sc.Sweep+3*time.Minute) // in a lasting outage the sweep is soon enough
 	}
 	if before := s.last; before != nil && !s.lastWhole && u.judgeable(before, c.cluster) && inv.begun.Sub(before.begun) > within {
