@@ -79,15 +79,22 @@ func lastEnded(state ledger.State, g roll.Group) ledger.Ended {
 
 // replacementSince returns the time from which a launch counts as the replacement. An Auto Scaling
 // group launches one once the instance is gone. Karpenter launches one for pods that cannot run,
-// perhaps already during the drain.
+// perhaps already during the drain. What was done before the node was last uncordoned was about another
+// trouble, which is over.
 func replacementSince(actions []ledger.Action, a ledger.Action) time.Time {
 	at := a.At
 	if _, karpenter := a.Group.NodePool(); !karpenter {
 		return at
 	}
+	var back time.Time
+	for _, earlier := range actions {
+		if earlier.Instance == a.Instance && earlier.Do == string(Uncordon) && earlier.At.Before(a.At) {
+			back = roll.Later(back, earlier.At)
+		}
+	}
 	for _, earlier := range actions {
 		leaves := earlier.Do == string(Cordon) || earlier.Do == string(Drain)
-		if earlier.Instance == a.Instance && leaves && earlier.Interrupted() && earlier.At.Before(at) && a.At.Sub(earlier.At) < repeatsMemory {
+		if earlier.Instance == a.Instance && leaves && earlier.Interrupted() && earlier.At.After(back) && earlier.At.Before(at) && a.At.Sub(earlier.At) < repeatsMemory {
 			at = earlier.At
 		}
 	}
