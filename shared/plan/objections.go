@@ -74,9 +74,12 @@ const (
 // registersLate refuses to end an instance while the group's nodes show that it may still register: a boot
 // that installs much takes longer than the deadline, and each of its replacements would be ended too.
 func (p *planner) registersLate(f roll.Finding, launched time.Time) *Refusal {
+	if f.Kind != roll.Unregistered {
+		return nil
+	}
 	took := slices.Sorted(slices.Values(p.State.Groups[f.Group].Seconds))
 	took = slices.DeleteFunc(took, func(s int) bool { return s > int(lateMost.Seconds()) })
-	if f.Kind != roll.Unregistered || len(took) < lateSamples {
+	if len(took) < lateSamples {
 		return nil
 	}
 	usually := time.Duration(took[len(took)/2]) * time.Second // of an even number the later one: half of them still registered then
