@@ -108,12 +108,16 @@ func (t *truths) remember(a *account) {
 		}
 		for _, m := range c.machines {
 			note("protected", m.id, m.protected)
+			note("leaving", m.id, !m.disrupted.IsZero())
 			note("ill", m.id, m.ail != well || m.muted || m.elsewhere != "" || m.node == nil || !m.node.works)
 			note("vanished", m.id, !m.vanished.IsZero() || m.lost != nil || !m.unnamed.IsZero())
-			if n := cmp.Or(m.node, m.lost); n == nil || !n.keeps {
+			n := cmp.Or(m.node, m.lost)
+			if n == nil || !n.keeps {
 				continue
 			}
 			guarded := false
+			note(keptNode, m.id, n.annotations[doNotDisrupt] != "") // also when the pod for which it was annotated is gone
+			note(keptNodeSafe, m.id, n.annotations[safeToEvict] != "")
 			for _, p := range m.pods() {
 				note(p.keep, m.id, p.keep != "")
 				guarded = guarded || p.guarded
@@ -436,7 +440,7 @@ var ofMachine = map[string]func(excuse) bool{
 		if e.g.owner == nobody {
 			return false
 		}
-		leaving := e.m.state != running || e.m.claim != nil && !e.m.claim.deleting.IsZero() || !slices.Contains(e.g.members, e.m) || e.m.event != nil
+		leaving := e.m.state != running || e.m.claim != nil && !e.m.claim.deleting.IsZero() || !slices.Contains(e.g.members, e.m) || e.m.event != nil || e.lately("leaving", e.m.id)
 		return leaving || e.inv.missed || e.u.a.Now().Sub(e.troubled()) < ownersTurn || e.acted(ownersTurn)
 	},
 	"OwnerDidNotAct": func(e excuse) bool { return e.g.owner != nobody },

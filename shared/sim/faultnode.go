@@ -303,6 +303,7 @@ func (m *machine) rename() {
 	if n.provider != "" {
 		m.heirOf = nil
 		m.c.removeNode(n)
+		m.asleep = nil
 		m.join()
 		return
 	}

@@ -72,6 +72,12 @@ const (
 	keptSlow      = "slow"
 )
 
+// The annotations of a pod, or of its node, that must not be disrupted.
+const (
+	doNotDisrupt = "karpenter.sh/do-not-disrupt"
+	safeToEvict  = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+)
+
 const stopsSlowly = 10 * time.Minute // how long a pod of the form keptSlow takes to stop
 
 func (p *pod) grace() time.Duration {
@@ -141,9 +147,9 @@ func (m *machine) keeps(why string) *pod {
 	n.pods, n.keeps = append(n.pods, p), true
 	switch why {
 	case keptNode:
-		n.annotate("karpenter.sh/do-not-disrupt", "true")
+		n.annotate(doNotDisrupt, "true")
 	case keptNodeSafe:
-		n.annotate("cluster-autoscaler.kubernetes.io/safe-to-evict", "false")
+		n.annotate(safeToEvict, "false")
 	}
 	n.version = n.c.changed()
 	return p
@@ -165,8 +171,8 @@ func (m *machine) unkept() {
 		return
 	}
 	n.pods = slices.DeleteFunc(slices.Clone(n.pods), func(p *pod) bool { return p.keep != "" })
-	n.annotate("karpenter.sh/do-not-disrupt", "")
-	n.annotate("cluster-autoscaler.kubernetes.io/safe-to-evict", "")
+	n.annotate(doNotDisrupt, "")
+	n.annotate(safeToEvict, "")
 	n.version = n.c.changed()
 }
 
@@ -174,9 +180,9 @@ func (m *machine) unkept() {
 func (p *pod) kept(o *corev1.Pod) {
 	switch p.keep {
 	case keptAnnotated:
-		o.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": "true"}
+		o.Annotations = map[string]string{doNotDisrupt: "true"}
 	case keptUnsafe:
-		o.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+		o.Annotations = map[string]string{safeToEvict: "false"}
 	case keptLocal:
 		o.OwnerReferences[0].Kind = "StatefulSet"
 		o.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: p.volumeClaim()}}}}

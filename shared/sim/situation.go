@@ -99,7 +99,10 @@ func (g *group) atEase() {
 	if g.beside != "" {
 		g.leaves()
 	}
-	g.groupPlight = groupPlight{stray: g.stray, launchedWith: g.launchedWith, known: g.known, beside: g.beside, by: g.by, labels: g.labels}
+	if g.unwell() {
+		g.refused = g.c.a.Now() // EKS reported the failure until now
+	}
+	g.groupPlight = groupPlight{refused: g.refused, launched: g.launched, stray: g.stray, launchedWith: g.launchedWith, known: g.known, beside: g.beside, by: g.by, labels: g.labels}
 	if g.stray {
 		g.desired = 0
 		for _, m := range slices.Clone(g.members) {
