@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	removedWithin = time.Hour // how long Karpenter has to remove a NodeClaim
+	removedWithin    = time.Hour        // how long Karpenter has to remove a NodeClaim
+	scaledDownWithin = 30 * time.Minute // how long Cluster Autoscaler has to remove a node
 	// frozenMost is how long an upgrade in place may keep a kubelet silent. By default a node may be
 	// Unknown for longer; a policy that tolerates less accepts the act.
 	frozenMost = 15 * time.Minute
@@ -20,8 +21,12 @@ const (
 // others audits an act, or an order, about a machine that somebody else handles.
 func (u *auditor) others(inv *invocation, what string, m *machine) {
 	now := u.a.Now()
-	if !m.disrupted.IsZero() && m.disrupted.Before(inv.begun.Add(-5*time.Second)) && now.Sub(m.disrupted) < removedWithin {
-		u.broken(RuleDisrupted, "%s: %s of %s, which Karpenter removes since %s", inv.name, what, m.id, m.disrupted.Format(time.TimeOnly))
+	within := removedWithin
+	if m.g.owner != karpenter {
+		within = scaledDownWithin
+	}
+	if !m.disrupted.IsZero() && m.disrupted.Before(inv.begun.Add(-5*time.Second)) && now.Sub(m.disrupted) < within {
+		u.broken(RuleDisrupted, "%s: %s of %s, which its owner removes since %s", inv.name, what, m.id, m.disrupted.Format(time.TimeOnly))
 	}
 	if c := m.claim; c != nil && act(what) != actDeleteNode && !c.deleting.IsZero() && c.deleting.Before(inv.begun.Add(-5*time.Second)) && now.Sub(c.deleting) < removedWithin {
 		u.broken(RuleDisrupted, "%s: %s of %s, whose NodeClaim is being deleted since %s", inv.name, what, m.id, c.deleting.Format(time.TimeOnly))

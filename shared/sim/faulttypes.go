@@ -43,7 +43,7 @@ var faultTypes []faultType
 var generations = []struct {
 	first        FaultKind
 	die, kindDie string
-}{{FaultSilence, "", "kind"}, {FaultStopped, "newer", "newer kind"}, {FaultUndescribed, "newest", "newest kind"}, {FaultUnreachable, "private", "private kind"}}
+}{{FaultSilence, "", "kind"}, {FaultStopped, "newer", "newer kind"}, {FaultUndescribed, "newest", "newest kind"}, {FaultUnreachable, "private", "private kind"}, {FaultTides, "tides", "tides kind"}}
 
 func indexOf(kind FaultKind) int {
 	return slices.IndexFunc(faultTypes, func(t faultType) bool { return t.kind == kind })
@@ -177,6 +177,7 @@ func init() { // set in init because the functions of a fault use this table
 		{kind: FaultMemory, weight: 2, draw: drawEverywhere, spell: true},
 		{kind: FaultUndescribed, weight: 1, draw: func(f *Fault, w drawing) { f.Share, f.For = 1, w.long }, spell: true, calls: callsOf("eks:DescribeCluster"), answer: meets(faultDenied)},
 		{kind: FaultUnreachable, weight: 1, draw: func(f *Fault, w drawing) { f.Share, f.For = 1, w.long }, spell: true, calls: callsOf("kubernetes:"), answer: meets(faultUnconnected)},
+		tides,
 	}
 }
 

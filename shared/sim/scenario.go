@@ -123,6 +123,7 @@ const (
 	FaultRelapse       FaultKind = "relapse"        // a machine fails repeatedly
 	FaultSuspended     FaultKind = "suspended"      // one process of an Auto Scaling group is suspended
 	FaultDatedHold     FaultKind = "dated-hold"     // a person holds a machine until a date
+	FaultTides         FaultKind = "tides"          // a group grows and shrinks by many machines at once
 )
 
 // Fault is a fault that starts at a given time of the run.

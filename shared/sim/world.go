@@ -102,6 +102,7 @@ type group struct {
 	kind       machineKind
 	spec       GroupSpec // as the scenario has it; only a type if a fault made the group
 	desired    int
+	tide       int    // how much of desired is due to FaultTides
 	role       string // of the instance profile, which has the same name
 	template   template
 	spare      *template // the template to restore when the fault is over

@@ -143,6 +143,12 @@ func owned() []Mutation {
 			Harm: "Rollcall drains what Karpenter is just moving", Faults: faults(sim.FaultScheduled), Rules: rules(sim.RuleScheduled),
 		},
 		{
+			Name: "Cluster Autoscaler gets no time to remove a node", File: owner,
+			Old: "n != nil && !n.ScaledDown.IsZero() {", New: "n != nil && n.ScaledDown.After(p.Now) {",
+			Harm: "Rollcall ends what Cluster Autoscaler drains", Faults: faults(sim.FaultTides + "=scale-down"),
+			Rules: rules(sim.RuleDisrupted),
+		},
+		{
 			Name: "a NodeClaim that is being deleted is deleted again", File: owner,
 			Old: "case d.NodeClaim != nil && !d.NodeClaim.DeletedAt.IsZero():", New: "case d.NodeClaim != nil && d.NodeClaim.DeletedAt.After(p.Now):",
 			Harm: "Rollcall ends what Karpenter drains", Faults: faults(sim.FaultOwnerIdle + "=claim"),
