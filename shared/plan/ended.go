@@ -32,6 +32,10 @@ const (
 	EndedGone      How = "gone"      // the instance is gone, but not because of Rollcall
 	EndedChanged   How = "changed"   // the fault continues as another kind, or with another cause
 	EndedIgnored   How = "ignored"   // a person made Rollcall ignore the instance
+	// EndedAside and EndedStopped: the instance need not be a node now, since its Auto Scaling group keeps it
+	// in Standby or a warm pool, or since it was stopped.
+	EndedAside   How = "out-of-service"
+	EndedStopped How = "stopped"
 )
 
 // overAfter is how long the last fault of an incident must be gone before a notice reports the end.
@@ -79,14 +83,24 @@ func (p *planner) replaced(key ledger.NoticeKey) bool {
 		slices.ContainsFunc(p.out.Notices, func(n Notice) bool { return slices.Contains(n.Replaces, key) })
 }
 
-// back reports whether an instance of an incident has a fault again that is still within its
-// tolerance.
+// back reports whether an instance of an incident has a fault that is still within its tolerance: the same
+// again, or one that keeps it from being a node. A node that was short of memory and is silent now has not
+// recovered.
 func (p *planner) back(key ledger.NoticeKey) bool {
 	members := p.State.Notices[key].Members
 	return slices.ContainsFunc(p.Assessment.Findings, func(f roll.Finding) bool {
 		_, member := members[f.Instance]
-		return member && f.Kind == key.Kind && f.Stage == roll.Watching
+		return member && (f.Kind == key.Kind || noNode(f.Kind)) && f.Stage == roll.Watching
 	})
+}
+
+// noNode reports whether an instance with such a fault is no node that works.
+func noNode(k roll.Kind) bool {
+	switch k {
+	case roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown, roll.Impaired:
+		return true
+	}
+	return false
 }
 
 // moved reports whether an instance of the incident is now in another incident.
@@ -147,6 +161,12 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 			e.How = EndedRecovered
 		case endedByAct(p.State.Actions, id):
 			e.How = EndedByAct
+		case i != nil && p.rests(id):
+			e.How = EndedAside
+		case i != nil && (i.State == roll.StateStopping || i.State == roll.StateStopped):
+			e.How = EndedStopped
+		case (i == nil || !i.State.Gone()) && nodes[id] != nil && nodes[id].Ready.Status != roll.ConditionTrue:
+			e.How = EndedChanged // the policy does not watch what is wrong now
 		case i != nil && !i.State.Gone(), i == nil && nodes[id] != nil:
 			e.How, e.After = EndedRecovered, lastHelp(p.State.Actions, id, n.Incident.First)
 		default:
@@ -156,6 +176,12 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 	}
 	slices.SortFunc(out, func(a, b Ended) int { return cmp.Compare(a.Instance, b.Instance) })
 	return out
+}
+
+// rests reports whether the instance is in a warm pool or Standby.
+func (p *planner) rests(id roll.InstanceID) bool {
+	rest, ok := p.Assessment.Rests[id]
+	return ok && rest.Left.IsZero()
 }
 
 // lastHelp returns Rollcall's last successful act on the instance since a time, "" if there is

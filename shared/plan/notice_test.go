@@ -99,6 +99,64 @@ func TestANoticeIsOverWhenItsTroubleStaysAway(t *testing.T) {
 	}
 }
 
+// A node that was short of memory, or is not ready any more, and is silent now has not recovered, although its
+// silence is still within its tolerance.
+func TestATroubleThatTurnsIntoAnotherIsNotOver(t *testing.T) {
+	for _, kind := range []roll.Kind{roll.ConditionFailed, roll.NotReady} {
+		w := healthy(20)
+		w.mode = policy.Notify
+		w.silent(1, time.Minute)
+		key := ledger.NoticeKey{Group: "asg/w", Kind: kind}
+		w.state.Notices = map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Members: map[roll.InstanceID]ledger.MemberMemory{instanceID(1): toldOverdue}}}
+		over := func(minute int) []Ended {
+			_, p := w.make(now.Add(time.Duration(minute) * time.Minute))
+			w.apply(p)
+			for _, n := range p.Notices {
+				if n.Key == key && n.Over {
+					return n.Ended
+				}
+			}
+			return nil
+		}
+		for _, minute := range []int{0, 5, 11, 14} {
+			expect.List(t, over(minute), nil, "%s while the node is silent", kind)
+		}
+		w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now.Add(15 * time.Minute)}
+		expect.List(t, over(16), nil, "%s when the node is back", kind)
+		expect.List(t, over(27), []Ended{{Instance: instanceID(1), How: EndedRecovered}}, "%s when it has stayed", kind)
+	}
+}
+
+// What is there without being a node that works did not recover.
+func TestOnlyANodeThatWorksIsToldToHaveRecovered(t *testing.T) {
+	aside := func(lifecycle string) func(*world) {
+		return func(w *world) {
+			w.snapshot.Nodes[0].Ready.Status = roll.ConditionUnknown
+			w.detail(func(d *roll.Detail) { d.Lifecycle = lifecycle })
+		}
+	}
+	for name, tt := range map[string]struct {
+		change func(*world)
+		want   How
+	}{
+		"it works":               {func(*world) {}, EndedRecovered},
+		"it is in Standby":       {aside("Standby"), EndedAside},
+		"it is in a warm pool":   {aside("Warmed:Running"), EndedAside},
+		"it is being stopped":    {func(w *world) { w.snapshot.Instances[0].State = roll.StateStopping }, EndedStopped},
+		"it is stopped":          {func(w *world) { w.snapshot.Instances[0].State = roll.StateStopped }, EndedStopped},
+		"its node is not ready":  {func(w *world) { w.snapshot.Nodes[0].Ready.Status = roll.ConditionFalse }, EndedChanged},
+		"it is being terminated": {func(w *world) { w.snapshot.Instances[0].State = roll.StateShuttingDown }, EndedGone},
+	} {
+		w := healthy(3)
+		tt.change(w)
+		a, _ := w.make(now)
+		a.Findings = nil
+		p := &planner{Input: Input{Snapshot: w.snapshot, Assessment: a, State: w.state}}
+		got := p.ends(ledger.Notice{Members: map[roll.InstanceID]ledger.MemberMemory{instanceID(1): toldOverdue}})
+		expect.List(t, got, []Ended{{Instance: instanceID(1), How: tt.want}}, "%s", name)
+	}
+}
+
 // An incident that another one took over without a notice has to be reported as over: nobody knows.
 func TestAnIncidentTakenOverInSilenceIsNotKnownToBeOver(t *testing.T) {
 	id := instanceID(1)

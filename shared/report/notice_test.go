@@ -196,6 +196,7 @@ func notices() map[string]said {
 		"left":          noticeOf(policy.Notify, entry(outlived("volume"), nothing), entry(outlived("eni"), nothing)),
 
 		"resolved":       over("nodegroup/web-blue", roll.Unknown, 10*time.Minute, plan.EndedRecovered, plan.EndedByAct, plan.EndedGone, plan.EndedRecovered),
+		"resolved-rest":  over("asg/web-workers-20260114", roll.Unknown, 10*time.Minute, plan.EndedAside, plan.EndedStopped, plan.EndedChanged, plan.EndedIgnored),
 		"resolved-ghost": over("asg/web-workers-20260114", roll.Ghost, 12*time.Minute, plan.EndedByAct),
 	}
 }

@@ -65,6 +65,10 @@ func ended(k roll.Kind, e plan.Ended) string {
 		return "changed: it is still in trouble, of another kind or with another cause"
 	case how == plan.EndedIgnored:
 		return "ignored: somebody set " + roll.TagIgnore + " on it"
+	case how == plan.EndedAside:
+		return "out of service: its Auto Scaling group keeps it in Standby or a warm pool"
+	case how == plan.EndedStopped:
+		return "stopped: it need not be a node until it is started"
 	}
 	return "gone, not terminated by Rollcall" + spotted(e.Spot, e.SpotAt)
 }
@@ -93,7 +97,7 @@ func tally(all []plan.Ended) string {
 	for _, c := range []struct {
 		how  plan.How
 		word string
-	}{{plan.EndedRecovered, "recovered"}, {plan.EndedByAct, "acted on"}, {plan.EndedGone, "gone"}, {plan.EndedChanged, "changed"}, {plan.EndedIgnored, "ignored"}} {
+	}{{plan.EndedRecovered, "recovered"}, {plan.EndedByAct, "acted on"}, {plan.EndedGone, "gone"}, {plan.EndedChanged, "changed"}, {plan.EndedIgnored, "ignored"}, {plan.EndedAside, "out of service"}, {plan.EndedStopped, "stopped"}} {
 		if n[c.how] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n[c.how], c.word))
 		}
