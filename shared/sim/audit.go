@@ -501,7 +501,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 	u.a.note(e)
 	if c := u.a.byName[d.Cluster]; c != nil {
 		of := u.selects(c, d.Group)
-		if d.Kind == "Cluster" && inv.seen.described == "" && !u.recorded(c.name, latest(c.retagged, u.verdicts.forgotten)).Before(inv.begun) {
+		if d.Kind == "Cluster" && !u.knowsTag(inv, c) {
 			of.clusterTag = "" // no check has read it
 		}
 		mode := u.selected(inv, of).mode
@@ -542,17 +542,25 @@ func (u *auditor) explained(inv *invocation, d noticed) {
 	}
 }
 
-// recovered checks that a node reported as recovered has not had the same trouble all the time.
+// knowsTag reports whether the invocation read the cluster's tag, or the ledger has it from an earlier check.
+func (u *auditor) knowsTag(inv *invocation, c *cluster) bool {
+	return inv.seen.described != "" || u.recorded(c.name, latest(c.retagged, u.verdicts.forgotten)).Before(inv.begun)
+}
+
+// recovered checks that a machine reported as recovered is a Ready node, or became ill again only just now.
 func (u *auditor) recovered(inv *invocation, d noticed) {
-	status := map[roll.Kind]corev1.ConditionStatus{roll.Unknown: corev1.ConditionUnknown, roll.NotReady: corev1.ConditionFalse}[roll.Kind(d.Kind)]
 	for _, e := range d.Ended {
 		m := u.a.machines[e.Instance]
-		if status == "" || e.How != "recovered" || m == nil || m.node == nil || m.state != running {
+		if e.How != "recovered" || m == nil || !m.alive() && m.restedAt.IsZero() || m.node == nil {
+			continue
+		}
+		shown := u.shownWithin(inv) + lag
+		if at := m.restedAt; !at.IsZero() {
+			u.forbids(RuleEnd, u.a.Now().Sub(at) > shown, "%s: %s is told to have recovered, and is stopped since %s", inv.name, m.id, at.Format(time.TimeOnly))
 			continue
 		}
 		r := m.node.ready()
-		within := u.policyOf(inv, m).duration("conditions.Ready="+string(status)) + 2*lag // ill again, and not reported again
-		u.forbids(RuleEnd, r.Status == status && u.a.Now().Sub(r.LastTransitionTime.Time) > within, "%s: %s is told to have recovered, and its node is %s since %s", inv.name, m.id, d.Kind, r.LastTransitionTime.Format(time.TimeOnly))
+		u.forbids(RuleEnd, r.Status != corev1.ConditionTrue && u.a.Now().Sub(r.LastTransitionTime.Time) > lag, "%s: %s is told to have recovered, and its node is %s since %s", inv.name, m.id, r.Status, r.LastTransitionTime.Format(time.TimeOnly))
 	}
 }
 

@@ -94,6 +94,9 @@ func (u *auditor) cooled(inv *invocation, c *cluster, o order) {
 	if !ok || last.inv == inv || !last.inv.known(inv) || last.inv.overtaken || last.inv.begun.Before(u.verdicts.forgotten) || u.zoneDown(inv, c, o.At) != "" {
 		return
 	}
+	if _, silent := inv.seen.inZone(last.zone, inv.begun); silent >= 2 && !inv.seen.anyReadyIn(last.zone) {
+		return // it is still down, with fewer nodes
+	}
 	since := inv.begun.Sub(last.inv.begun)
 	u.forbids(RuleZone, since < u.policy(inv, c, "").duration("limits.stormCooldown")-writtenLate, "%s: ordered to %s %s %s after %s read %s as down", inv.name, o.Action, o.Instance, since.Round(time.Second), last.inv.name, last.zone)
 }

@@ -28,7 +28,7 @@ type sightless struct {
 	last         *invocation // the last check
 	lastWhole    bool
 	tells        bool        // its mode allowed notices
-	whole        *invocation // the last complete check
+	whole, part  *invocation // the last complete check, and the last incomplete one
 	blind, again *invocation // the first incomplete check since, and the first complete one after people were notified
 	told         *invocation // the check that notified people, nil if none did or the end was reported
 }
@@ -50,7 +50,10 @@ func (u *auditor) lookedAt(inv *invocation, c checkup) {
 		u.broken(RuleChecked, "%s: %s is looked at %s after %s, which could not read everything", inv.name, c.cluster, inv.begun.Sub(before.begun).Round(time.Second), before.name)
 	}
 	of := u.a.byName[c.cluster]
-	s.last, s.lastWhole, s.tells = inv, c.whole, of != nil && u.policy(inv, of, "").mode >= mayNotify
+	s.last, s.lastWhole, s.tells = inv, c.whole, of != nil && u.knowsTag(inv, of) && u.policy(inv, of, "").mode >= mayNotify
+	if !c.whole {
+		s.part = inv
+	}
 	switch {
 	case !c.whole && s.blind == nil:
 		s.blind, s.again = inv, nil
@@ -61,7 +64,7 @@ func (u *auditor) lookedAt(inv *invocation, c checkup) {
 		if s.told != nil && s.again == nil {
 			s.again = inv
 		}
-		if !s.tells && s.again != nil && inv.begun.Sub(s.again.begun) > seesAfter-slack {
+		if !s.tells && s.part != nil && inv.begun.Sub(s.part.begun) > seesAfter-slack {
 			s.told = nil // it is over, and its mode allows no notice of that
 		}
 	}

@@ -35,7 +35,7 @@ func (u *auditor) others(inv *invocation, what string, m *machine) {
 		u.broken(RuleFrozen, "%s: %s of %s, which works, and is not heard since %s for an upgrade", inv.name, what, m.id, m.frozen.Format(time.TimeOnly))
 	}
 	u.forbids(RuleBeside, m.g.beside != "" && m.g.beside != besideWindows, "%s: %s of %s, which is of %s", inv.name, what, m.id, m.g.beside)
-	if h := m.holds; h.keeps(now) && h.from.Before(inv.begun.Add(-u.shownWithin(inv))) {
+	if h := m.holds; h.keeps(now) && h.from.Before(inv.begun.Add(-u.shownWithin(inv))) && (act(what) != actDeleteNode || slices.Contains(m.c.machines, m)) { // otherwise EC2 shows no tag of it any more
 		u.broken(RuleKept, "%s: %s of %s, which a person holds since %s", inv.name, what, m.id, h.from.Format(time.TimeOnly))
 	}
 }

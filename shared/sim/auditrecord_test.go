@@ -112,7 +112,7 @@ func TestAPodOfADaemonSetIsNotEvicted(t *testing.T) {
 	}
 }
 
-// A node that is told to have recovered has not had the same trouble all the time.
+// What is told to have recovered is a node that works, or failed again only just now.
 func TestWhatIsToldToHaveRecoveredDid(t *testing.T) {
 	for _, tt := range []struct {
 		what   string
@@ -123,8 +123,9 @@ func TestWhatIsToldToHaveRecoveredDid(t *testing.T) {
 	}{
 		{"it is in order", roll.Unknown, corev1.ConditionTrue, 2 * time.Hour, false},
 		{"it has been silent all the time", roll.Unknown, corev1.ConditionUnknown, 2 * time.Hour, true},
-		{"it is silent again", roll.Unknown, corev1.ConditionUnknown, 10 * time.Minute, false},
-		{"it is silent, and was not ready", roll.NotReady, corev1.ConditionUnknown, 2 * time.Hour, false},
+		{"it is silent again", roll.Unknown, corev1.ConditionUnknown, time.Minute, false},
+		{"it is silent, and was not ready", roll.NotReady, corev1.ConditionUnknown, 2 * time.Hour, true},
+		{"it is silent, and was short of memory", roll.ConditionFailed, corev1.ConditionUnknown, 20 * time.Minute, true},
 		{"it has not been ready all the time", roll.NotReady, corev1.ConditionFalse, 2 * time.Hour, true},
 	} {
 		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})

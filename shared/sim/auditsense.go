@@ -161,6 +161,16 @@ func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
 	return nodes, silent
 }
 
+// anyReadyIn reports whether a listed node of a zone is Ready.
+func (s *sight) anyReadyIn(zone string) bool {
+	for n := range s.eachNode() {
+		if n.Labels["topology.kubernetes.io/zone"] == zone && readyNode(n) {
+			return true
+		}
+	}
+	return false
+}
+
 // tells records what a notice names.
 func (u *auditor) tells(d noticed) {
 	for _, i := range d.Instances {

@@ -485,6 +485,9 @@ var ofMachine = map[string]func(excuse) bool{
 		before := found
 		if at, ok := e.u.truths.last[[2]string{"vanished", e.m.id}]; ok && at.After(before) {
 			before = at // no check could see its Node before: it was found for that, or is found only now
+			if roll.Kind(e.kind) == roll.Unregistered && e.m.launched.Before(first.Add(lag)) {
+				return true // and since its launch, no Node was its own
+			}
 		}
 		if v := e.m.vanished; !v.IsZero() && v.Before(first.Add(lag)) {
 			return true // its Node was missing then, though it worked
@@ -496,13 +499,16 @@ var ofMachine = map[string]func(excuse) bool{
 			due := ev.notBefore.Add(-e.u.policy(e.inv, e.c, e.g.groupName()).duration("scheduled.lead"))
 			return e.u.foundLowered(e.g, due) // it is opened then
 		}
-		// It may have been well before its node turned, if nothing is on record of the time before.
 		turned := e.turned()
+		if !turned.IsZero() && e.u.foundLowered(e.g, turned) {
+			return true // it is another trouble than before
+		}
+		// It may have been well before its node turned, if nothing is on record of the time before.
 		if turned.IsZero() || !e.u.recorded(e.c.name, turned.Add(-unwatched)).After(turned) {
 			return false
 		}
 		was := e.u.times.of[e.m.node].was // for a check, that may last
-		return e.u.foundLowered(e.g, turned) || !was.IsZero() && was.Before(first.Add(lag))
+		return !was.IsZero() && was.Before(first.Add(lag))
 	},
 	"ZonalShift":       func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
 	"ZoneOutage":       func(e excuse) bool { return e.outage() },
