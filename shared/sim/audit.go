@@ -70,6 +70,7 @@ const (
 	RuleStuck       Rule = "stuck"            // an object that was deleted and stays is not reported, or another one is
 	RuleLeft        Rule = "left"             // what outlived a terminated machine is not reported, or something else is
 	RuleTruth       Rule = "truth"            // a reason for a held act that is false
+	RuleCause       Rule = "cause"            // a decisive cause that is not what was done to the machine
 	RuleHarm        Rule = "harm"             // pods that the fault did not stop are interrupted for long
 )
 
@@ -158,7 +159,7 @@ func newAuditor(a *account) *auditor {
 		sense:     sense{replaced: map[*group][]effect{}, worked: map[string]bool{}, brought: map[*group]time.Time{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}, down: map[string]down{}},
 		verdicts:  verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, clean: map[string][]time.Time{}, latest: map[string]*invocation{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, meanwhile: map[about]meanwhile{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}},
 		records:   records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, closed: map[string]saying{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}, lasting: map[string]map[withheld]time.Time{}, found: map[about]*invocation{}},
-		truths:    truths{last: map[[2]string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]*invocation{}, doubted: map[string]map[withheld]bool{}},
+		truths:    truths{last: map[[2]string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]*invocation{}, doubted: map[string]map[withheld]bool{}, untrue: map[string]map[caused]time.Time{}},
 		times:     times{of: map[*node]absence{}, expires: map[string]time.Time{}},
 		approvals: approvals{asked: map[string]request{}, given: map[string]time.Time{}},
 		policies:  newPolicies(),

@@ -167,7 +167,7 @@ func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *t
 		if known := cmp.Or(inst, s.looked[id].instance, listed[id]); known != nil {
 			of = groupOf(known)
 		}
-		out.add(of, inst != nil && !unsure(id) && overdueNode(n, at, pol(of, inst)))
+		out.add(of, inst != nil && !unsure(id) && overdueNode(n, inst, at, pol(of, inst)))
 	}
 	for id, i := range running {
 		if of := groupOf(i); !joined[id] && of != "none" && !unsure(id) && at.Sub(*i.LaunchTime) > pol(of, i).duration("registration.deadline")+time.Minute {
@@ -178,11 +178,11 @@ func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *t
 }
 
 // overdueNode reports whether a node is certainly past its tolerance: it has been not ready for that
-// long since its last transition alone.
-func overdueNode(n *corev1.Node, at time.Time, pol *terms) bool {
+// long since its last transition, and since its instance was last started.
+func overdueNode(n *corev1.Node, i *types.Instance, at time.Time, pol *terms) bool {
 	c := readyOf(n)
 	tolerance, ok := pol.tolerance("Ready", string(c.Status))
-	return ok && c.Status != corev1.ConditionTrue && at.Sub(c.LastTransitionTime.Time) > tolerance+time.Minute
+	return ok && c.Status != corev1.ConditionTrue && at.Sub(latest(c.LastTransitionTime.Time, *i.LaunchTime)) > tolerance+time.Minute
 }
 
 // groupOf returns the group of an instance by its tags, as Rollcall names it.

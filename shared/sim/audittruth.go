@@ -34,6 +34,7 @@ type truths struct {
 	trouble map[string]time.Time               // when the cluster as a whole was last in trouble
 	seen    map[string]map[about][]*invocation // the latest checks that found something, by cluster
 	doubted map[string]map[withheld]bool       // false reasons of the last check, by cluster
+	untrue  map[string]map[caused]time.Time    // causes that are not true, since when, by cluster
 }
 
 // excuse is a held act, with everything that the auditor knows of it.
@@ -57,11 +58,12 @@ func (u *auditor) truthful(inv *invocation, k checkup) {
 	if c == nil {
 		return
 	}
-	if len(k.held) > 0 {
+	if len(k.held)+len(k.causes) > 0 {
 		u.truths.remember(u.a) // what became true since the last full minute
 	}
 	outage := sync.OnceValue(func() bool { return u.outage(inv, c) })
 	counted := sync.OnceValue(func() shares { return u.shares(inv) })
+	u.caused(inv, k, outage)
 	doubted := map[withheld]bool{}
 	if !k.whole {
 		maps.Copy(doubted, u.truths.doubted[c.name]) // of those that it did not look at, too
@@ -104,14 +106,23 @@ func (t *truths) remember(a *account) {
 			note("halted", g.groupName(), g.suspended || len(g.halted) > 0)
 			note("unwell", g.groupName(), g.unwell())
 			note("broken", g.groupName(), g.template.breaks != well)
+			note("unmapped", g.groupName(), g.unmapped)
 			note("fails", g.groupName(), g.failing != "" || now.Before(g.dry) || g.suspended || g.halts())
 		}
 		for _, m := range c.machines {
 			note("protected", m.id, m.protected)
 			note("leaving", m.id, !m.disrupted.IsZero())
+			note("deaf", m.id, m.state == running && m.node != nil && !m.reporting)
+			note("starved", m.id, !m.pressure.IsZero())
+			note("impaired", m.id, m.ail == impaired)
+			note("at rest", m.id, m.state == stopping || m.state == stopped)
+			note("gpu", m.id, m.ail == failedGPU)
+			note("part", m.id, m.ail == failedPart)
+			note("unlabelled", m.id, m.g.owner == karpenter && m.node != nil && m.node.labels["karpenter.sh/initialized"] == "")
 			note("ill", m.id, m.ail != well || m.muted || m.elsewhere != "" || m.node == nil || !m.node.works)
 			note("vanished", m.id, !m.vanished.IsZero() || m.lost != nil || !m.unnamed.IsZero())
 			n := cmp.Or(m.node, m.lost)
+			note("tainted", m.id, n != nil && len(n.taints) > 0)
 			if n == nil || !n.keeps {
 				continue
 			}

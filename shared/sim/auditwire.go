@@ -98,6 +98,7 @@ type checkup struct {
 	nodes   int            // nodes found
 	found   []about        // at any stage, and what is still starting
 	kept    map[about]bool // what it could not observe and remembers
+	causes  []caused       // the decisive causes of what it found
 	held    []withheld
 	ordered []string // instances
 	steps   []following

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"rollcall/shared/kube"
+	"rollcall/shared/lambdas/run"
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/plan"
@@ -652,6 +653,20 @@ func mutantsOfMemory() []mutant {
 		{
 			name: "evidence is said to be kept", sc: sick, rules: []Rule{RuleEvidence},
 			guards: func() Guards { return Guards{Store: func(view.Store) view.Store { return noStore{} }} },
+		},
+		{
+			name: "another cause is reported", sc: sick, rules: []Rule{RuleCause},
+			guards: func() Guards {
+				return Guards{Check: func(why run.Why) run.Why {
+					return func(ctx context.Context, s *roll.Snapshot, findings []roll.Finding, state ledger.State, record bool) (map[roll.FindingKey]roll.Diagnosis, run.Keep) {
+						diagnoses, keep := why(ctx, s, findings, state, record)
+						for key := range diagnoses {
+							diagnoses[key] = roll.Diagnosis{Causes: []roll.Cause{{Code: "ZoneOutage", Confidence: roll.Decisive, Cure: roll.CureUnclear}}}
+						}
+						return diagnoses, keep
+					}
+				}}
+			},
 		},
 		{
 			name: "the console is not kept", sc: sick, rules: []Rule{RuleEvidence},

@@ -9,7 +9,7 @@ import (
 
 // Table returns all mutations, ordered by package in the order in which a check runs.
 func Table() []Mutation {
-	return slices.Concat(assessed(), limited(), climbed(), approved(), owned(), paced(), told(), remembered(), carriedOut(), read(), kept(), handled())
+	return slices.Concat(assessed(), limited(), climbed(), approved(), owned(), paced(), explained(), told(), remembered(), carriedOut(), read(), kept(), handled())
 }
 
 func faults(kinds ...sim.FaultKind) []sim.FaultKind { return kinds }

@@ -259,6 +259,22 @@ func paced() []Mutation {
 	}
 }
 
+// explained returns mutations that report causes that are not true.
+func explained() []Mutation {
+	return []Mutation{
+		{
+			Name: "a zone is said to be out for one silent node", File: "shared/diagnose/fleet/fleet.go",
+			Old: "case !out(own) || others == 0 || !well:", New: "case own.Nodes == 0:",
+			Harm: "people look for an outage that is none", Faults: faults(sim.FaultSilence + "=1"), Rules: rules(sim.RuleCause),
+		},
+		{
+			Name: "a failing check of the instance is taken for one of its host", File: "shared/diagnose/host/status.go",
+			Old: "\"SystemStatus\", s.System, s.SystemSince", New: "\"SystemStatus\", s.Instance, s.InstanceSince",
+			Harm: "people wait for AWS, whose host works", Faults: faults(sim.FaultImpaired + "=2"), Rules: rules(sim.RuleCause),
+		},
+	}
+}
+
 // told returns mutations that report too much or too little.
 func told() []Mutation {
 	const ended, news, notice, storm = "shared/plan/ended.go", "shared/plan/news.go", "shared/plan/notice.go", "shared/plan/storm.go"

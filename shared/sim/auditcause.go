@@ -1,0 +1,74 @@
+package sim
+
+import (
+	"strings"
+	"time"
+
+	"rollcall/shared/roll"
+)
+
+// caused is a decisive cause that a check reported.
+type caused struct {
+	about
+	code string
+}
+
+// causesHold says of each decisive cause when it is true, by what was done to the machine, its group or its
+// cluster. It knows nothing of how Rollcall finds a cause. No fault has any other.
+var causesHold = map[string]func(e excuse) bool{
+	"UserDataUnparseable":    func(e excuse) bool { return e.launchedWith("\n  cidr") || e.m.unread == unreadGarbled },
+	"UserDataWrongFormat":    func(e excuse) bool { return e.m.unread == unreadCut },
+	"UserDataMalformedFlags": func(e excuse) bool { return e.launchedWith(`\\\"ebs.csi.aws.com`) },
+	"ArchitectureMismatch":   func(e excuse) bool { return e.launchedWith("linux_amd64/fetch-ca") },
+	"NodeRoleNotMapped":      func(e excuse) bool { return e.lately("unmapped", e.g.groupName()) || e.m.stays },
+	"ControllerRoleMapped":   func(e excuse) bool { return e.lately("unmapped", e.g.groupName()) || e.m.stays },
+	"StartupTaintMissing":    func(e excuse) bool { return e.m.template.refused },
+	"StartupTaintNotRemoved": func(e excuse) bool { return e.lately("tainted", e.m.id) },
+	"UndeclaredStartupTaint": func(e excuse) bool {
+		return len(e.m.template.taints) > 0 && len(e.m.template.declared) < len(e.m.template.taints)
+	},
+	"KubeletSilent": func(e excuse) bool {
+		return e.lately("deaf", e.m.id)
+	},
+	"MemoryPressurePreceded": func(e excuse) bool { return e.lately("starved", e.m.id) },
+	"InstanceStatusImpaired": func(e excuse) bool { return e.lately("impaired", e.m.id) && e.m.checkFails != checksSystem },
+	"SystemStatusImpaired": func(e excuse) bool {
+		return e.lately("impaired", e.m.id) && e.m.checkFails != "" && e.m.checkFails != checksInstance
+	},
+	"OutOfMemory":                func(e excuse) bool { return e.lately("starved", e.m.id) },
+	"ClusterNotActive":           func(e excuse) bool { return e.lately("not active", e.c.name) },
+	"MonitoringConditionLatched": func(e excuse) bool { return e.lately("part", e.m.id) || e.lately("gpu", e.m.id) },
+	"NodeLabelsMismatch":         func(e excuse) bool { return e.lately("unlabelled", e.m.id) },
+	"ReplacementRepeats":         func(e excuse) bool { return e.lately("ill", e.m.id) && len(e.u.sense.replaced[e.g]) > 0 },
+	"InstanceStopped":            func(e excuse) bool { return e.lately("at rest", e.m.id) },
+	"NodeGroupUnhealthy":         func(e excuse) bool { return e.lately("unwell", e.g.groupName()) },
+	"AcceleratorFault":           func(e excuse) bool { return e.lately("gpu", e.m.id) },
+	"ZoneOutage":                 func(e excuse) bool { return e.outage() },
+	"OwnerGone":                  func(e excuse) bool { return !e.c.exists() || e.g.owner == karpenter && e.m.claim == nil },
+}
+
+// launchedWith reports whether the machine was launched with user data that contain the text.
+func (e excuse) launchedWith(text string) bool { return strings.Contains(e.m.template.userData, text) }
+
+// caused checks the decisive causes of a check. One is false if it was in the check before, too, as truthful
+// judges reasons.
+func (u *auditor) caused(inv *invocation, k checkup, outage func() bool) {
+	c := u.a.byName[k.cluster]
+	now := map[caused]time.Time{}
+	for _, claim := range k.causes {
+		e := excuse{u: u, inv: inv, c: c, k: k, withheld: withheld{about: claim.about}, m: u.a.machines[claim.instance], outage: outage}
+		holds, ok := causesHold[claim.code]
+		if e.m == nil || roll.Kind(claim.kind) == roll.Stuck {
+			continue
+		}
+		if e.g = e.m.g; ok && holds(e) {
+			continue
+		}
+		now[claim] = u.a.Now()
+		if first, again := u.truths.untrue[c.name][claim]; again {
+			now[claim] = first
+			u.forbids(RuleCause, u.a.Now().Sub(first) > time.Minute, "%s: %s of %s is said to be caused by %s, and the machine is %s since %s, in %s", inv.name, claim.kind, claim.instance, claim.code, state(e.m), e.m.since.Format(time.TimeOnly), e.g.groupName())
+		}
+	}
+	u.truths.untrue[c.name] = now
+}
