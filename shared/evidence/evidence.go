@@ -185,6 +185,9 @@ func (c *Case) listed() Fact[InstanceConfig] {
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/launch-templates.html
 func (c *Case) UserData() (data Fact[userdata.Boot], source string) {
 	own := c.Instance().UserData
+	if i := c.Config(); own.State == Absent && i.Known() && i.Value.gone() {
+		own = Failed[userdata.Boot](string(c.Finding.Instance) + " is " + i.Value.State + ", and EC2 shows no user data of it any more")
+	}
 	if own.State == Absent && c.Config().State == Absent {
 		return Then(c.listed(), func(InstanceConfig) Fact[userdata.Boot] { return own }), "user data"
 	}
@@ -207,10 +210,14 @@ func (c *Case) Image() Fact[Image] {
 	})
 }
 
-// Profile returns the instance profile of the finding's instance; Absent if it has none.
+// Profile returns the instance profile of the finding's instance; Absent if it has none. EC2 does not show
+// that of an instance that is terminated.
 func (c *Case) Profile() Fact[InstanceProfile] {
 	return Then(c.listed(), func(i InstanceConfig) Fact[InstanceProfile] {
-		if i.ProfileARN == "" {
+		switch {
+		case i.ProfileARN == "" && i.gone():
+			return Failed[InstanceProfile](string(c.Finding.Instance) + " is " + i.State + ", and EC2 shows no instance profile of it any more")
+		case i.ProfileARN == "":
 			return None[InstanceProfile]()
 		}
 		return c.Profiles[i.ProfileARN]

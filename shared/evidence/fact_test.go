@@ -29,7 +29,7 @@ func TestMissingSaysWhyAValueIsNotKnown(t *testing.T) {
 	}
 }
 
-// If EC2 does not list an instance, nothing about it is known.
+// If EC2 does not list an instance, nothing about it is known; of one that is terminated, it shows little.
 func TestAnInstanceThatEC2DoesNotListLacksNothing(t *testing.T) {
 	const id = roll.InstanceID("i-0000000000000000a")
 	c := func(config evidence.Fact[evidence.InstanceConfig]) *evidence.Case {
@@ -48,8 +48,12 @@ func TestAnInstanceThatEC2DoesNotListLacksNothing(t *testing.T) {
 			t.Errorf("the %s of an instance that is not listed is %s", what, state)
 		}
 	}
-	listed := states(c(evidence.Read(evidence.InstanceConfig{})))
+	ended := states(c(evidence.Read(evidence.InstanceConfig{State: "terminated"})))
+	listed := states(c(evidence.Read(evidence.InstanceConfig{State: "running"})))
 	for _, what := range []string{"profile", "role", "user data"} {
+		if ended[what] != evidence.Unreadable {
+			t.Errorf("the %s of an instance that is terminated is %s", what, ended[what])
+		}
 		if listed[what] != evidence.Absent {
 			t.Errorf("the %s of an instance without one is %s", what, listed[what])
 		}

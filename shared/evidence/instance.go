@@ -104,6 +104,9 @@ type InstanceConfig struct {
 	LaunchTemplate, LaunchTemplateVersion string
 }
 
+// gone reports whether the instance is terminated or is being terminated.
+func (i InstanceConfig) gone() bool { return roll.InstanceState(i.State).Gone() }
+
 // InstanceStatus is EC2's view of an instance's health.
 type InstanceStatus struct {
 	Instance      string    // ok, impaired, initializing, insufficient-data, not-applicable
