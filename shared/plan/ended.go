@@ -14,7 +14,7 @@ import (
 type Ended struct {
 	Instance roll.InstanceID
 	How      How
-	// After is Rollcall's act before the recovery, "" if there was none.
+	// After is Rollcall's act before the recovery, or the one that ended it; "" if there was none.
 	After Action
 	// Spot and SpotAt are what EC2 announced for a Spot Instance that is gone, and when; "" if
 	// nothing.
@@ -28,7 +28,7 @@ type How string
 // The ways in which a fault ends.
 const (
 	EndedRecovered How = "recovered" // the instance exists without the fault
-	EndedByAct     How = "acted"     // Rollcall terminated it
+	EndedByAct     How = "acted"     // Rollcall terminated it, or deleted its node
 	EndedGone      How = "gone"      // the instance is gone, but not because of Rollcall
 	EndedChanged   How = "changed"   // the fault continues as another kind, or with another cause
 	EndedIgnored   How = "ignored"   // a person made Rollcall ignore the instance
@@ -152,6 +152,7 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 	for id := range wanted {
 		e := Ended{Instance: id, How: EndedGone}
 		i := instances[id]
+		final := lastAct(p.State.Actions, id, time.Time{}, Action.final)
 		switch {
 		case i != nil && i.Ignore:
 			e.How = EndedIgnored
@@ -159,8 +160,8 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 			e.How = EndedChanged
 		case !id.IsInstance():
 			e.How = EndedRecovered
-		case endedByAct(p.State.Actions, id):
-			e.How = EndedByAct
+		case final != "" && !worksAgain(i, nodes[id]):
+			e.How, e.After = EndedByAct, final
 		case i != nil && p.rests(id):
 			e.How = EndedAside
 		case i != nil && (i.State == roll.StateStopping || i.State == roll.StateStopped):
@@ -168,7 +169,7 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 		case (i == nil || !i.State.Gone()) && nodes[id] != nil && nodes[id].Ready.Status != roll.ConditionTrue:
 			e.How = EndedChanged // the policy does not watch what is wrong now
 		case i != nil && !i.State.Gone(), i == nil && nodes[id] != nil:
-			e.How, e.After = EndedRecovered, lastHelp(p.State.Actions, id, n.Incident.First)
+			e.How, e.After = EndedRecovered, lastAct(p.State.Actions, id, n.Incident.First, Action.Told)
 		default:
 			e.Spot, e.SpotAt = p.State.SpotEnd(id, i)
 		}
@@ -178,18 +179,23 @@ func (p *planner) ends(n ledger.Notice) []Ended {
 	return out
 }
 
+// worksAgain reports whether the instance runs and its node is Ready: what was stopped when Rollcall deleted its
+// node may have been started since.
+func worksAgain(i *roll.Instance, n *roll.Node) bool {
+	return i != nil && i.State == roll.StateRunning && n != nil && n.Ready.Status == roll.ConditionTrue
+}
+
 // rests reports whether the instance is in a warm pool or Standby.
 func (p *planner) rests(id roll.InstanceID) bool {
 	rest, ok := p.Assessment.Rests[id]
 	return ok && rest.Left.IsZero()
 }
 
-// lastHelp returns Rollcall's last successful act on the instance since a time, "" if there is
-// none.
-func lastHelp(actions []ledger.Action, id roll.InstanceID, since time.Time) (act Action) {
+// lastAct returns Rollcall's last successful act of a kind on the instance since a time, "" if there is none.
+func lastAct(actions []ledger.Action, id roll.InstanceID, since time.Time, is func(Action) bool) (act Action) {
 	var at time.Time
 	for _, a := range actions {
-		if a.Instance == id && Action(a.Do).Told() && a.Outcome != nil && a.Outcome.Result == ledger.Done && a.At.After(at) && !a.At.Before(since) {
+		if a.Instance == id && is(Action(a.Do)) && a.Outcome != nil && a.Outcome.Result == ledger.Done && a.At.After(at) && !a.At.Before(since) {
 			act, at = Action(a.Do), a.At
 		}
 	}
@@ -230,11 +236,4 @@ func (p *planner) toldSince(n ledger.Notice) bool {
 		}
 	}
 	return true
-}
-
-// endedByAct reports whether Rollcall terminated the instance, or deleted its node.
-func endedByAct(actions []ledger.Action, id roll.InstanceID) bool {
-	return slices.ContainsFunc(actions, func(a ledger.Action) bool {
-		return a.Instance == id && Action(a.Do).final() && a.Outcome != nil && a.Outcome.Result == ledger.Done
-	})
 }

@@ -93,7 +93,7 @@ func TestANoticeIsOverWhenItsTroubleStaysAway(t *testing.T) {
 		want := []Ended{
 			{Instance: instanceID(1), How: EndedRecovered, After: Reboot},
 			{Instance: instanceID(2), How: EndedGone, Spot: roll.SpotInterruption, SpotAt: now.Add(-time.Minute)},
-			{Instance: instanceID(3), How: EndedByAct},
+			{Instance: instanceID(3), How: EndedByAct, After: Terminate},
 		}
 		expect.That(t, n.Key == key && n.OverSince.Equal(now) && slices.Equal(n.Ended, want) && len(n.Entries) == 0, "%s: %+v", tt.after, n)
 	}
@@ -135,17 +135,23 @@ func TestOnlyANodeThatWorksIsToldToHaveRecovered(t *testing.T) {
 			w.detail(func(d *roll.Detail) { d.Lifecycle = lifecycle })
 		}
 	}
+	deleted := ledger.Action{ID: "0123456789abcdef", Do: string(DeleteNode), Instance: instanceID(1), At: now.Add(-time.Hour), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Hour)}}
 	for name, tt := range map[string]struct {
 		change func(*world)
 		want   How
 	}{
-		"it works":               {func(*world) {}, EndedRecovered},
-		"it is in Standby":       {aside("Standby"), EndedAside},
-		"it is in a warm pool":   {aside("Warmed:Running"), EndedAside},
-		"it is being stopped":    {func(w *world) { w.snapshot.Instances[0].State = roll.StateStopping }, EndedStopped},
-		"it is stopped":          {func(w *world) { w.snapshot.Instances[0].State = roll.StateStopped }, EndedStopped},
-		"its node is not ready":  {func(w *world) { w.snapshot.Nodes[0].Ready.Status = roll.ConditionFalse }, EndedChanged},
-		"it is being terminated": {func(w *world) { w.snapshot.Instances[0].State = roll.StateShuttingDown }, EndedGone},
+		"it works":              {func(*world) {}, EndedRecovered},
+		"it is in Standby":      {aside("Standby"), EndedAside},
+		"it is in a warm pool":  {aside("Warmed:Running"), EndedAside},
+		"it is being stopped":   {func(w *world) { w.snapshot.Instances[0].State = roll.StateStopping }, EndedStopped},
+		"it is stopped":         {func(w *world) { w.snapshot.Instances[0].State = roll.StateStopped }, EndedStopped},
+		"its node is not ready": {func(w *world) { w.snapshot.Nodes[0].Ready.Status = roll.ConditionFalse }, EndedChanged},
+		"its node was deleted": {func(w *world) {
+			w.snapshot.Nodes, w.snapshot.Instances[0].State = w.snapshot.Nodes[1:], roll.StateStopped
+			w.state.Actions = []ledger.Action{deleted}
+		}, EndedByAct},
+		"its node was deleted, and it was started again": {func(w *world) { w.state.Actions = []ledger.Action{deleted} }, EndedRecovered},
+		"it is being terminated":                         {func(w *world) { w.snapshot.Instances[0].State = roll.StateShuttingDown }, EndedGone},
 	} {
 		w := healthy(3)
 		tt.change(w)
@@ -153,7 +159,11 @@ func TestOnlyANodeThatWorksIsToldToHaveRecovered(t *testing.T) {
 		a.Findings = nil
 		p := &planner{Input: Input{Snapshot: w.snapshot, Assessment: a, State: w.state}}
 		got := p.ends(ledger.Notice{Members: map[roll.InstanceID]ledger.MemberMemory{instanceID(1): toldOverdue}})
-		expect.List(t, got, []Ended{{Instance: instanceID(1), How: tt.want}}, "%s", name)
+		want := Ended{Instance: instanceID(1), How: tt.want}
+		if len(w.state.Actions) > 0 {
+			want.After = DeleteNode
+		}
+		expect.List(t, got, []Ended{want}, "%s", name)
 	}
 }
 

@@ -57,8 +57,10 @@ func ended(k roll.Kind, e plan.Ended) string {
 		return fmt.Sprintf("recovered after Rollcall %s it", acts[e.After].pastTense)
 	case how == plan.EndedRecovered:
 		return "recovered"
-	case how == plan.EndedByAct && k == roll.Ghost:
+	case how == plan.EndedByAct && (k == roll.Ghost || e.After == plan.DeleteNode):
 		return "acted: Rollcall deleted its node"
+	case how == plan.EndedByAct && e.After == plan.DeleteNodeClaim:
+		return "acted: Rollcall deleted its NodeClaim"
 	case how == plan.EndedByAct:
 		return "acted: Rollcall terminated it"
 	case how == plan.EndedChanged:
