@@ -521,7 +521,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 		u.outcome(inv, d)
 	case d.Action == "resolved":
 		u.explained(inv, d)
-		u.recovered(inv, d)
+		u.endedAs(inv, d)
 		u.over(inv, d)
 		for key := range u.said {
 			if key.cluster == d.Cluster && key.group == d.Group && key.kind == d.Kind {
@@ -548,20 +548,33 @@ func (u *auditor) knowsTag(inv *invocation, c *cluster) bool {
 	return inv.seen.described != "" || u.recorded(c.name, latest(c.retagged, u.verdicts.forgotten)).Before(inv.begun)
 }
 
-// recovered checks that a machine reported as recovered is a Ready node, or became ill again only just now.
-func (u *auditor) recovered(inv *invocation, d noticed) {
+// endedAs checks how a notice says that the trouble of each machine ended.
+func (u *auditor) endedAs(inv *invocation, d noticed) {
 	for _, e := range d.Ended {
 		m := u.a.machines[e.Instance]
-		if e.How != "recovered" || m == nil || !m.alive() && m.restedAt.IsZero() || m.node == nil {
+		if m == nil {
 			continue
 		}
-		shown := u.shownWithin(inv) + lag
-		if at := m.restedAt; !at.IsZero() {
-			u.forbids(RuleEnd, u.a.Now().Sub(at) > shown, "%s: %s is told to have recovered, and is stopped since %s", inv.name, m.id, at.Format(time.TimeOnly))
-			continue
+		wrong := ""
+		switch {
+		case e.How == "recovered" && u.lately("at rest", m.id) && m.state != running:
+			if u.a.Now().Sub(m.restedAt) > u.shownWithin(inv)+lag {
+				wrong = "is stopped since " + m.restedAt.Format(time.TimeOnly)
+			}
+		case e.How == "recovered" && m.state == running && m.node != nil:
+			if r := m.node.ready(); r.Status != corev1.ConditionTrue && u.a.Now().Sub(r.LastTransitionTime.Time) > lag {
+				wrong = fmt.Sprintf("its node is %s since %s", r.Status, r.LastTransitionTime.Format(time.TimeOnly))
+			}
+		case e.How == "recovered" && m.state == running && !u.lately("vanished", m.id) && m.elsewhere == "" && !m.disowned:
+			wrong = "has no node"
+		case e.How == "gone" && m.alive(), e.How == "acted" && d.Kind != string(roll.Ghost) && e.After != acts[actDeleteNode] && m.alive():
+			wrong = "is " + state(m)
+		case e.How == "stopped" && !u.lately("at rest", m.id), e.How == "out-of-service" && !u.lately("aside", m.id):
+			wrong = "is in service, and " + state(m)
+		case e.How == "changed" && !u.lately("ill", m.id) && m.event == nil && m.ail == well:
+			wrong = "works"
 		}
-		r := m.node.ready()
-		u.forbids(RuleEnd, r.Status != corev1.ConditionTrue && u.a.Now().Sub(r.LastTransitionTime.Time) > lag, "%s: %s is told to have recovered, and its node is %s since %s", inv.name, m.id, r.Status, r.LastTransitionTime.Format(time.TimeOnly))
+		u.forbids(RuleEnd, wrong != "", "%s: the trouble of %s is told to have ended (%s), and it %s", inv.name, m.id, e.How, wrong)
 	}
 }
 

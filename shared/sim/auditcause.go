@@ -17,10 +17,12 @@ type caused struct {
 // cluster. It knows nothing of how Rollcall finds a cause. No fault has any other.
 var causesHold = map[string]func(e excuse) bool{
 	"UserDataUnparseable":    func(e excuse) bool { return e.launchedWith("\n  cidr") || e.m.unread == unreadGarbled },
+	"UserDataEmpty":          func(e excuse) bool { return e.m.unread == unreadRemoved },
+	"DuplicateLaunch":        func(e excuse) bool { return e.g.bounces || len(e.m.template.taints) > 0 },
 	"UserDataWrongFormat":    func(e excuse) bool { return e.m.unread == unreadCut },
 	"UserDataMalformedFlags": func(e excuse) bool { return e.launchedWith(`\\\"ebs.csi.aws.com`) },
 	"ArchitectureMismatch":   func(e excuse) bool { return e.launchedWith("linux_amd64/fetch-ca") },
-	"NodeRoleNotMapped":      func(e excuse) bool { return e.lately("unmapped", e.g.groupName()) || e.m.stays },
+	"NodeRoleNotMapped":      func(e excuse) bool { return e.lately("unmapped", e.g.groupName()) || e.m.stays || !e.c.maps(e.g.role) },
 	"ControllerRoleMapped":   func(e excuse) bool { return e.lately("unmapped", e.g.groupName()) || e.m.stays },
 	"StartupTaintMissing":    func(e excuse) bool { return e.m.template.refused },
 	"StartupTaintNotRemoved": func(e excuse) bool { return e.lately("tainted", e.m.id) },

@@ -132,7 +132,7 @@ func TestWhatIsToldToHaveRecoveredDid(t *testing.T) {
 		m := up(c.groups[0], "node-1")
 		*m.node.ready() = corev1.NodeCondition{Type: corev1.NodeReady, Status: tt.status, LastTransitionTime: metav1.NewTime(c.a.Now().Add(-tt.since))}
 		inside(t, c.a, inspect, func(v *env) {
-			c.a.audit.recovered(v.inv, noticed{Cluster: c.name, Kind: string(tt.kind), Ended: []noticedEnded{{Instance: m.id, How: "recovered"}}})
+			c.a.audit.endedAs(v.inv, noticed{Cluster: c.name, Kind: string(tt.kind), Ended: []noticedEnded{{Instance: m.id, How: "recovered"}}})
 		})
 		expect.That(t, c.a.audit.broke(RuleEnd) == tt.broken, "%s: broken are %+v", tt.what, c.a.audit.violations)
 	}

@@ -116,6 +116,7 @@ func (t *truths) remember(a *account) {
 			note("starved", m.id, !m.pressure.IsZero())
 			note("impaired", m.id, m.ail == impaired)
 			note("at rest", m.id, m.state == stopping || m.state == stopped)
+			note("aside", m.id, m.aside != "")
 			note("gpu", m.id, m.ail == failedGPU)
 			note("part", m.id, m.ail == failedPart)
 			note("unlabelled", m.id, m.g.owner == karpenter && m.node != nil && m.node.labels["karpenter.sh/initialized"] == "")

@@ -85,6 +85,7 @@ type noticedInstance struct {
 type noticedEnded struct {
 	Instance string `json:"instance"`
 	How      string `json:"how"`
+	After    string `json:"after"`
 	Spot     string `json:"spot"`
 }
 
