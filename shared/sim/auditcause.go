@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +46,8 @@ var causesHold = map[string]func(e excuse) bool{
 	"InstanceStopped":            func(e excuse) bool { return e.lately("at rest", e.m.id) },
 	"NodeGroupUnhealthy":         func(e excuse) bool { return e.lately("unwell", e.g.groupName()) },
 	"AcceleratorFault":           func(e excuse) bool { return e.lately("gpu", e.m.id) },
-	"ZoneOutage":                 func(e excuse) bool { return e.outage() },
+	"ZoneOutage":                 func(e excuse) bool { return e.outage() || e.m.muted && e.m.frozen.IsZero() },
+	"ControlPlaneUnreachable":    func(e excuse) bool { return ofCluster["ClusterUnreachable"](e) == "" || e.m.muted },
 	"OwnerGone":                  func(e excuse) bool { return !e.c.exists() || e.g.owner == karpenter && e.m.claim == nil },
 }
 
@@ -72,5 +74,43 @@ func (u *auditor) caused(inv *invocation, k checkup, outage func() bool) {
 			u.forbids(RuleCause, u.a.Now().Sub(first) > time.Minute, "%s: %s of %s is said to be caused by %s, and the machine is %s since %s, in %s", inv.name, claim.kind, claim.instance, claim.code, state(e.m), e.m.since.Format(time.TimeOnly), e.g.groupName())
 		}
 	}
+	for _, a := range k.open {
+		m, claim := u.a.machines[a.instance], caused{a, ""}
+		if m == nil || inv.missed || !k.whole {
+			continue
+		}
+		if slices.ContainsFunc(k.found, func(b about) bool { o := u.a.machines[b.instance]; return o != nil && o != m && o.g == m.g }) {
+			continue // of several in a group it reads two
+		}
+		code := m.shows(roll.Kind(a.kind))
+		if code == "" {
+			continue
+		}
+		now[claim] = u.a.Now()
+		if first, again := u.truths.untrue[c.name][claim]; again {
+			now[claim] = first
+			u.forbids(RuleCause, u.a.Now().Sub(first) > time.Minute, "%s: no cause of %s of %s is known, which is %s for %s since %s, in %s", inv.name, a.kind, a.instance, state(m), code, m.since.Format(time.TimeOnly), m.g.groupName())
+		}
+	}
 	u.truths.untrue[c.name] = now
+}
+
+// shows returns the cause that anybody can see of the machine's trouble, "" if there is none.
+func (m *machine) shows(k roll.Kind) string {
+	switch {
+	case k == roll.Unregistered && m.ail == neverJoins && m.unread == "" && m.stays && m.elsewhere == "":
+		for code, text := range map[string]string{"UserDataUnparseable": "\n  cidr", "UserDataMalformedFlags": `\\\"ebs.csi.aws.com`, "ArchitectureMismatch": "linux_amd64/fetch-ca"} {
+			if strings.Contains(m.template.userData, text) {
+				return code
+			}
+		}
+		if m.g.unmapped {
+			return "NodeRoleNotMapped"
+		}
+	case k == roll.Impaired && m.ail == impaired:
+		return "InstanceStatusImpaired"
+	case k == roll.Unknown && m.ail == silent && m.state == running && !m.muted && !m.g.unmapped:
+		return "KubeletSilent"
+	}
+	return ""
 }

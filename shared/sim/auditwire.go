@@ -100,6 +100,7 @@ type checkup struct {
 	found   []about        // at any stage, and what is still starting
 	kept    map[about]bool // what it could not observe and remembers
 	causes  []caused       // the decisive causes of what it found
+	open    []about        // what is overdue, and of which no decisive cause is known
 	held    []withheld
 	ordered []string // instances
 	steps   []following

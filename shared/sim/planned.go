@@ -24,6 +24,8 @@ func checkupOf(in plan.Input, out plan.Plan) checkup {
 		c.found = append(c.found, aboutOf(f.Key()))
 		if cause, ok := in.Diagnoses[f.Key()].Decisive(); ok {
 			c.causes = append(c.causes, caused{aboutOf(f.Key()), cause.Code})
+		} else if f.Stage == roll.Overdue {
+			c.open = append(c.open, aboutOf(f.Key()))
 		}
 	}
 	for key, kept := range in.Assessment.Kept {
