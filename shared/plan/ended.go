@@ -43,8 +43,11 @@ const (
 const overAfter = 10 * time.Minute
 
 // over finds incidents whose fault has ended for all their instances. It records that first, and
-// reports it once it has lasted.
+// reports it once it has lasted, in a check that sees how.
 func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
+	if p.cannotJudge() {
+		return
+	}
 	for key, known := range p.State.Notices {
 		if _, ok := current[key]; ok || p.mayLast(key) || p.replaced(key) {
 			continue

@@ -127,6 +127,22 @@ func TestATroubleThatTurnsIntoAnotherIsNotOver(t *testing.T) {
 	}
 }
 
+// How a trouble ended is told by a check that can see it.
+func TestACheckThatSeesNothingTellsNoEnd(t *testing.T) {
+	w := healthy(3)
+	w.mode = policy.Notify
+	key := ledger.NoticeKey{Group: "asg/w", Kind: roll.NotReady}
+	w.state.Notices = map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Over: now.Add(-overAfter), Members: map[roll.InstanceID]ledger.MemberMemory{instanceID(1): toldOverdue}}}
+	for gap, want := range map[roll.GapKind]int{roll.GapClusterUnreachable: 0, "": 1} {
+		w.snapshot.Gaps = nil
+		if gap != "" {
+			w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: gap}}
+		}
+		_, p := w.make(now)
+		expect.That(t, len(p.Notices) == want, "with gap %q: %+v", gap, p.Notices)
+	}
+}
+
 // What is there without being a node that works did not recover.
 func TestOnlyANodeThatWorksIsToldToHaveRecovered(t *testing.T) {
 	aside := func(lifecycle string) func(*world) {

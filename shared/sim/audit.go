@@ -552,7 +552,7 @@ func (u *auditor) knowsTag(inv *invocation, c *cluster) bool {
 func (u *auditor) endedAs(inv *invocation, d noticed) {
 	for _, e := range d.Ended {
 		m := u.a.machines[e.Instance]
-		if m == nil {
+		if m == nil || !m.c.exists() {
 			continue
 		}
 		wrong := ""
@@ -565,7 +565,7 @@ func (u *auditor) endedAs(inv *invocation, d noticed) {
 			if r := m.node.ready(); r.Status != corev1.ConditionTrue && u.a.Now().Sub(r.LastTransitionTime.Time) > lag {
 				wrong = fmt.Sprintf("its node is %s since %s", r.Status, r.LastTransitionTime.Format(time.TimeOnly))
 			}
-		case e.How == "recovered" && m.state == running && !u.lately("vanished", m.id) && m.elsewhere == "" && !m.disowned:
+		case e.How == "recovered" && m.state == running && len(inv.seen.nodesOf(m.id)) == 0 && !u.lately("vanished", m.id) && m.elsewhere == "" && !m.disowned:
 			wrong = "has no node"
 		case e.How == "gone" && m.alive(), e.How == "acted" && d.Kind != string(roll.Ghost) && e.After != acts[actDeleteNode] && m.alive():
 			wrong = "is " + state(m)

@@ -17,28 +17,33 @@ type caused struct {
 // causesHold says of each decisive cause when it is true, by what was done to the machine, its group or its
 // cluster. It knows nothing of how Rollcall finds a cause. No fault has any other.
 var causesHold = map[string]func(e excuse) bool{
-	"UserDataUnparseable":    func(e excuse) bool { return e.launchedWith("\n  cidr") || e.m.unread == unreadGarbled },
-	"UserDataEmpty":          func(e excuse) bool { return e.m.unread == unreadRemoved },
-	"DuplicateLaunch":        func(e excuse) bool { return e.g.bounces || len(e.m.template.taints) > 0 },
-	"UserDataWrongFormat":    func(e excuse) bool { return e.m.unread == unreadCut },
-	"UserDataMalformedFlags": func(e excuse) bool { return e.launchedWith(`\\\"ebs.csi.aws.com`) },
-	"ArchitectureMismatch":   func(e excuse) bool { return e.launchedWith("linux_amd64/fetch-ca") },
-	"NodeRoleNotMapped":      func(e excuse) bool { return e.lately("unmapped", e.g.groupName()) || e.m.stays || !e.c.maps(e.g.role) },
-	"ControllerRoleMapped":   func(e excuse) bool { return e.lately("unmapped", e.g.groupName()) || e.m.stays },
-	"StartupTaintMissing":    func(e excuse) bool { return e.m.template.refused },
-	"StartupTaintNotRemoved": func(e excuse) bool { return e.lately("tainted", e.m.id) },
+	"UserDataUnparseable": func(e excuse) bool { return e.launchedWith("\n  cidr") || e.m.unread == unreadGarbled },
+	"UserDataEmpty":       func(e excuse) bool { return e.m.unread == unreadRemoved },
+	"DuplicateLaunch": func(e excuse) bool {
+		return slices.ContainsFunc(e.c.machines, func(o *machine) bool {
+			return o != e.m && o.g == e.g && o.launched.Sub(e.m.launched).Abs() <= 6*time.Minute
+		})
+	},
+	"KubeletRestartedDuringStartup": func(e excuse) bool { return e.u.a.Now().Sub(e.m.launched) < 40*time.Minute },
+	"UserDataWrongFormat":           func(e excuse) bool { return e.m.unread == unreadCut },
+	"UserDataMalformedFlags":        func(e excuse) bool { return e.launchedWith(`\\\"ebs.csi.aws.com`) },
+	"ArchitectureMismatch":          func(e excuse) bool { return e.launchedWith("linux_amd64/fetch-ca") },
+	"NodeRoleNotMapped":             func(e excuse) bool { return e.lately("unmapped", e.g.groupName()) || e.m.stays || !e.c.maps(e.g.role) },
+	"ControllerRoleMapped":          func(e excuse) bool { return e.lately("unmapped", e.g.groupName()) || e.m.stays },
+	"StartupTaintMissing":           func(e excuse) bool { return e.m.template.refused },
+	"StartupTaintNotRemoved":        func(e excuse) bool { return e.lately("tainted", e.m.id) },
 	"UndeclaredStartupTaint": func(e excuse) bool {
 		return len(e.m.template.taints) > 0 && len(e.m.template.declared) < len(e.m.template.taints)
 	},
 	"KubeletSilent": func(e excuse) bool {
 		return e.lately("deaf", e.m.id)
 	},
-	"MemoryPressurePreceded": func(e excuse) bool { return e.lately("starved", e.m.id) },
+	"MemoryPressurePreceded": func(e excuse) bool { return e.starved() },
 	"InstanceStatusImpaired": func(e excuse) bool { return e.lately("impaired", e.m.id) && e.m.checkFails != checksSystem },
 	"SystemStatusImpaired": func(e excuse) bool {
 		return e.lately("impaired", e.m.id) && e.m.checkFails != "" && e.m.checkFails != checksInstance
 	},
-	"OutOfMemory":                func(e excuse) bool { return e.lately("starved", e.m.id) },
+	"OutOfMemory":                func(e excuse) bool { return e.starved() },
 	"ClusterNotActive":           func(e excuse) bool { return e.lately("not active", e.c.name) },
 	"MonitoringConditionLatched": func(e excuse) bool { return e.lately("part", e.m.id) || e.lately("gpu", e.m.id) },
 	"NodeLabelsMismatch":         func(e excuse) bool { return e.lately("unlabelled", e.m.id) },
@@ -53,6 +58,12 @@ var causesHold = map[string]func(e excuse) bool{
 
 // launchedWith reports whether the machine was launched with user data that contain the text.
 func (e excuse) launchedWith(text string) bool { return strings.Contains(e.m.template.userData, text) }
+
+// starved reports whether the machine was short of memory, lately or when its node was last heard of.
+func (e excuse) starved() bool {
+	at, ok := e.u.truths.last[[2]string{"starved", e.m.id}]
+	return e.lately("starved", e.m.id) || ok && e.m.node != nil && !at.Before(e.m.node.ready().LastTransitionTime.Add(-lag))
+}
 
 // caused checks the decisive causes of a check. One is false if it was in the check before, too, as truthful
 // judges reasons.
