@@ -153,7 +153,7 @@ func (u *auditor) afterOwner(inv *invocation, what act, m *machine, intent ledge
 	// processes of the Auto Scaling group.
 	told := func(reason string) bool { return u.records.reasons[saidKey{m.c.name, g.groupName(), "", reason}] }
 	// A storm, a cluster that cannot be judged, or a mode that allows none, may have prevented the notice.
-	read := !u.a.weather.stormySince(m.since, u.a.Now()) && u.verdicts.quiet[g].Before(m.since) && u.verdicts.blind[m.c].Before(m.since)
+	read := !u.truths.trouble[m.c.name].After(m.since) && !u.a.weather.stormySince(m.since, u.a.Now()) && u.verdicts.quiet[g].Before(m.since) && u.verdicts.blind[m.c].Before(m.since)
 	about := (m.ail != impaired || intent.Kind == roll.Impaired) && intent.Kind != roll.Scheduled // that is no fault that the owner repairs
 	if read && m.unacted && about && u.policy(inv, m.c, g.groupName()).tells(string(intent.Kind)) && !slices.ContainsFunc([]string{"OwnerDidNotAct", "NodeGroupUnhealthy", "GroupSuspended"}, told) {
 		u.broken(RuleFirst, "%s: %s of %s, and nobody was told that its owner did not act", inv.name, what, m.id)

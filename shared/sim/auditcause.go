@@ -28,8 +28,8 @@ var causesHold = map[string]func(e excuse) bool{
 	"UserDataWrongFormat":           func(e excuse) bool { return e.m.unread == unreadCut },
 	"UserDataMalformedFlags":        func(e excuse) bool { return e.launchedWith(`\\\"ebs.csi.aws.com`) },
 	"ArchitectureMismatch":          func(e excuse) bool { return e.launchedWith("linux_amd64/fetch-ca") },
-	"NodeRoleNotMapped":             func(e excuse) bool { return e.lately("unmapped", e.g.groupName()) || e.m.stays || !e.c.maps(e.g.role) },
-	"ControllerRoleMapped":          func(e excuse) bool { return e.lately("unmapped", e.g.groupName()) || e.m.stays },
+	"NodeRoleNotMapped":             func(e excuse) bool { return e.shutOut() },
+	"ControllerRoleMapped":          func(e excuse) bool { return e.shutOut() },
 	"StartupTaintMissing":           func(e excuse) bool { return e.m.template.refused },
 	"StartupTaintNotRemoved":        func(e excuse) bool { return e.lately("tainted", e.m.id) },
 	"UndeclaredStartupTaint": func(e excuse) bool {
@@ -58,6 +58,13 @@ var causesHold = map[string]func(e excuse) bool{
 
 // launchedWith reports whether the machine was launched with user data that contain the text.
 func (e excuse) launchedWith(text string) bool { return strings.Contains(e.m.template.userData, text) }
+
+// shutOut reports whether the machine's role is not mapped, or was not at some time since its launch: a check
+// may have proven it then.
+func (e excuse) shutOut() bool {
+	at, ok := e.u.truths.last[[2]string{"unmapped", e.g.groupName()}]
+	return e.m.stays || !e.c.maps(e.g.role) || ok && at.After(e.m.launched)
+}
 
 // starved reports whether the machine was short of memory, lately or when its node was last heard of.
 func (e excuse) starved() bool {
