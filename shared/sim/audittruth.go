@@ -163,6 +163,10 @@ func (u *auditor) lately(what, whom string) bool {
 	return ok && u.a.Now().Sub(at) <= lag
 }
 
+func (u *auditor) anyLately(whom string, what ...string) bool {
+	return slices.ContainsFunc(what, func(w string) bool { return u.lately(w, whom) })
+}
+
 func (e excuse) lately(what, whom string) bool { return e.u.lately(what, whom) }
 
 // outage reports whether a zone of the cluster is down, or looks so to the check.
