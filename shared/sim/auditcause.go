@@ -8,62 +8,79 @@ import (
 	"rollcall/shared/roll"
 )
 
-// caused is a decisive cause that a check reported.
+// caused is a decisive cause that a check reported; the code is "" if it reported none.
 type caused struct {
 	about
 	code string
 }
 
+// brokenBy holds, by the cause, what shows in the user data of the broken versions of a template.
+var brokenBy = map[string]string{
+	"UserDataUnparseable":    "\n  cidr",
+	"UserDataMalformedFlags": `\\\"ebs.csi.aws.com`,
+	"ArchitectureMismatch":   "linux_amd64/fetch-ca",
+}
+
 // causesHold says of each decisive cause when it is true, by what was done to the machine, its group or its
-// cluster. It knows nothing of how Rollcall finds a cause. No fault has any other.
+// cluster, and not by what Rollcall reads. No fault has any other cause.
 var causesHold = map[string]func(e excuse) bool{
-	"UserDataUnparseable": func(e excuse) bool { return e.launchedWith("\n  cidr") || e.m.unread == unreadGarbled },
-	"UserDataEmpty":       func(e excuse) bool { return e.m.unread == unreadRemoved },
+	// the machine's template and role
+	"UserDataUnparseable": func(e excuse) bool {
+		return e.m.brokenBy("UserDataUnparseable") || e.m.unread == unreadGarbled
+	},
+	"UserDataMalformedFlags": func(e excuse) bool { return e.m.brokenBy("UserDataMalformedFlags") },
+	"ArchitectureMismatch":   func(e excuse) bool { return e.m.brokenBy("ArchitectureMismatch") },
+	"UserDataEmpty":          func(e excuse) bool { return e.m.unread == unreadRemoved },
+	"UserDataWrongFormat":    func(e excuse) bool { return e.m.unread == unreadCut },
+	"NodeRoleNotMapped":      excuse.shutOut,
+	"ControllerRoleMapped":   excuse.shutOut,
+
+	// its start
+	"StartupTaintMissing":    func(e excuse) bool { return e.m.template.refused },
+	"StartupTaintNotRemoved": func(e excuse) bool { return e.lately("tainted", e.m.id) },
+	"UndeclaredStartupTaint": func(e excuse) bool { return len(e.m.template.taints) > len(e.m.template.declared) },
+	"NodeLabelsMismatch":     func(e excuse) bool { return e.lately("unlabelled", e.m.id) },
 	"DuplicateLaunch": func(e excuse) bool {
 		return slices.ContainsFunc(e.c.machines, func(o *machine) bool {
 			return o != e.m && o.g == e.g && o.launched.Sub(e.m.launched).Abs() <= 6*time.Minute
 		})
 	},
 	"KubeletRestartedDuringStartup": func(e excuse) bool { return e.u.a.Now().Sub(e.m.launched) < 40*time.Minute },
-	"UserDataWrongFormat":           func(e excuse) bool { return e.m.unread == unreadCut },
-	"UserDataMalformedFlags":        func(e excuse) bool { return e.launchedWith(`\\\"ebs.csi.aws.com`) },
-	"ArchitectureMismatch":          func(e excuse) bool { return e.launchedWith("linux_amd64/fetch-ca") },
-	"NodeRoleNotMapped":             func(e excuse) bool { return e.shutOut() },
-	"ControllerRoleMapped":          func(e excuse) bool { return e.shutOut() },
-	"StartupTaintMissing":           func(e excuse) bool { return e.m.template.refused },
-	"StartupTaintNotRemoved":        func(e excuse) bool { return e.lately("tainted", e.m.id) },
-	"UndeclaredStartupTaint": func(e excuse) bool {
-		return len(e.m.template.taints) > 0 && len(e.m.template.declared) < len(e.m.template.taints)
-	},
-	"KubeletSilent": func(e excuse) bool {
-		return e.lately("deaf", e.m.id)
-	},
-	"MemoryPressurePreceded": func(e excuse) bool { return e.starved() },
+
+	// the machine
+	"KubeletSilent":          func(e excuse) bool { return e.lately("deaf", e.m.id) },
+	"MemoryPressurePreceded": excuse.starved,
+	"OutOfMemory":            excuse.starved,
+	"InstanceStopped":        func(e excuse) bool { return e.lately("at rest", e.m.id) },
 	"InstanceStatusImpaired": func(e excuse) bool { return e.lately("impaired", e.m.id) && e.m.checkFails != checksSystem },
 	"SystemStatusImpaired": func(e excuse) bool {
 		return e.lately("impaired", e.m.id) && e.m.checkFails != "" && e.m.checkFails != checksInstance
 	},
-	"OutOfMemory":                func(e excuse) bool { return e.starved() },
-	"ClusterNotActive":           func(e excuse) bool { return e.lately("not active", e.c.name) },
-	"MonitoringConditionLatched": func(e excuse) bool { return e.lately("part", e.m.id) || e.lately("gpu", e.m.id) },
-	"NodeLabelsMismatch":         func(e excuse) bool { return e.lately("unlabelled", e.m.id) },
-	"ReplacementRepeats":         func(e excuse) bool { return e.lately("ill", e.m.id) && len(e.u.sense.replaced[e.g]) > 0 },
-	"InstanceStopped":            func(e excuse) bool { return e.lately("at rest", e.m.id) },
-	"NodeGroupUnhealthy":         func(e excuse) bool { return e.lately("unwell", e.g.groupName()) },
 	"AcceleratorFault":           func(e excuse) bool { return e.lately("gpu", e.m.id) },
-	"ZoneOutage":                 func(e excuse) bool { return e.outage() || e.m.muted && e.m.frozen.IsZero() },
-	"ControlPlaneUnreachable":    func(e excuse) bool { return ofCluster["ClusterUnreachable"](e) == "" || e.m.muted },
-	"OwnerGone":                  func(e excuse) bool { return !e.c.exists() || e.g.owner == karpenter && e.m.claim == nil },
+	"MonitoringConditionLatched": func(e excuse) bool { return e.u.anyLately(e.m.id, "part", "gpu") },
+
+	"CniNotReady": func(e excuse) bool { return e.lately("ill", e.m.id) }, // as a kubelet says that starts
+
+	// its group, its zone and its cluster
+	"NodeGroupUnhealthy":      func(e excuse) bool { return e.lately("unwell", e.g.groupName()) },
+	"InstanceProfileMissing":  func(e excuse) bool { return e.lately("unwell", e.g.groupName()) }, // by EKS's word
+	"ReplacementRepeats":      func(e excuse) bool { return e.lately("ill", e.m.id) && len(e.u.sense.replaced[e.g]) > 0 },
+	"ZoneOutage":              func(e excuse) bool { return e.outage() || e.m.muted && e.m.frozen.IsZero() },
+	"ClusterNotActive":        func(e excuse) bool { return e.lately("not active", e.c.name) },
+	"ControlPlaneUnreachable": func(e excuse) bool { return ofCluster["ClusterUnreachable"](e) == "" || e.m.muted },
+	"OwnerGone":               func(e excuse) bool { return !e.c.exists() || e.g.owner == karpenter && e.m.claim == nil },
 }
 
-// launchedWith reports whether the machine was launched with user data that contain the text.
-func (e excuse) launchedWith(text string) bool { return strings.Contains(e.m.template.userData, text) }
+// brokenBy reports whether the machine was launched from a template that is broken so.
+func (m *machine) brokenBy(code string) bool {
+	return strings.Contains(m.template.userData, brokenBy[code])
+}
 
 // shutOut reports whether the machine's role is not mapped, or was not at some time since its launch: a check
 // may have proven it then.
 func (e excuse) shutOut() bool {
 	at, ok := e.u.truths.last[[2]string{"unmapped", e.g.groupName()}]
-	return e.m.stays || !e.c.maps(e.g.role) || ok && at.After(e.m.launched)
+	return !e.c.maps(e.g.role) || ok && at.After(e.m.launched)
 }
 
 // starved reports whether the machine was short of memory, lately or when its node was last heard of.
@@ -72,53 +89,51 @@ func (e excuse) starved() bool {
 	return e.lately("starved", e.m.id) || ok && e.m.node != nil && !at.Before(e.m.node.ready().LastTransitionTime.Add(-lag))
 }
 
-// caused checks the decisive causes of a check. One is false if it was in the check before, too, as truthful
-// judges reasons.
+// caused checks the decisive causes of a check, and that what shows plainly has one. What is wrong breaks the
+// rule if it was in the check before, too: what one check reads may change before the auditor looks.
 func (u *auditor) caused(inv *invocation, k checkup, outage func() bool) {
 	c := u.a.byName[k.cluster]
-	now := map[caused]time.Time{}
+	before, now := u.truths.untrue[c.name], map[caused]time.Time{}
+	again := func(claim caused) bool {
+		first, ok := before[claim]
+		if !ok {
+			first = u.a.Now()
+		}
+		now[claim] = first
+		return u.a.Now().Sub(first) > time.Minute
+	}
 	for _, claim := range k.causes {
 		e := excuse{u: u, inv: inv, c: c, k: k, withheld: withheld{about: claim.about}, m: u.a.machines[claim.instance], outage: outage}
-		holds, ok := causesHold[claim.code]
 		if e.m == nil || roll.Kind(claim.kind) == roll.Stuck {
 			continue
 		}
-		if e.g = e.m.g; ok && holds(e) {
-			continue
-		}
-		now[claim] = u.a.Now()
-		if first, again := u.truths.untrue[c.name][claim]; again {
-			now[claim] = first
-			u.forbids(RuleCause, u.a.Now().Sub(first) > time.Minute, "%s: %s of %s is said to be caused by %s, and the machine is %s since %s, in %s", inv.name, claim.kind, claim.instance, claim.code, state(e.m), e.m.since.Format(time.TimeOnly), e.g.groupName())
+		e.g = e.m.g
+		if holds, ok := causesHold[claim.code]; (!ok || !holds(e)) && again(claim) {
+			u.broken(RuleCause, "%s: %s of %s is said to be caused by %s, and the machine is %s since %s, in %s", inv.name, claim.kind, claim.instance, claim.code, state(e.m), e.m.since.Format(time.TimeOnly), e.g.groupName())
 		}
 	}
 	for _, a := range k.open {
-		m, claim := u.a.machines[a.instance], caused{a, ""}
+		m := u.a.machines[a.instance]
 		if m == nil || inv.missed || !k.whole {
 			continue
 		}
-		if slices.ContainsFunc(k.found, func(b about) bool { o := u.a.machines[b.instance]; return o != nil && o != m && o.g == m.g }) {
+		fellow := func(b about) bool { o := u.a.machines[b.instance]; return o != nil && o != m && o.g == m.g }
+		if slices.ContainsFunc(k.found, fellow) {
 			continue // of several in a group it reads two
 		}
-		code := m.shows(roll.Kind(a.kind))
-		if code == "" {
-			continue
-		}
-		now[claim] = u.a.Now()
-		if first, again := u.truths.untrue[c.name][claim]; again {
-			now[claim] = first
-			u.forbids(RuleCause, u.a.Now().Sub(first) > time.Minute, "%s: no cause of %s of %s is known, which is %s for %s since %s, in %s", inv.name, a.kind, a.instance, state(m), code, m.since.Format(time.TimeOnly), m.g.groupName())
+		if code := m.shows(roll.Kind(a.kind)); code != "" && again(caused{a, ""}) {
+			u.broken(RuleCause, "%s: %s of %s has no known cause, and it shows %s: it is %s since %s, in %s", inv.name, a.kind, a.instance, code, state(m), m.since.Format(time.TimeOnly), m.g.groupName())
 		}
 	}
 	u.truths.untrue[c.name] = now
 }
 
-// shows returns the cause that anybody can see of the machine's trouble, "" if there is none.
+// shows returns the cause of the machine's trouble that shows plainly, "" if none does.
 func (m *machine) shows(k roll.Kind) string {
 	switch {
 	case k == roll.Unregistered && m.ail == neverJoins && m.unread == "" && m.stays && m.elsewhere == "":
-		for code, text := range map[string]string{"UserDataUnparseable": "\n  cidr", "UserDataMalformedFlags": `\\\"ebs.csi.aws.com`, "ArchitectureMismatch": "linux_amd64/fetch-ca"} {
-			if strings.Contains(m.template.userData, text) {
+		for code := range brokenBy {
+			if m.brokenBy(code) {
 				return code
 			}
 		}
