@@ -34,7 +34,7 @@ const (
 	EndedIgnored   How = "ignored"   // a person made Rollcall ignore the instance
 	// EndedAside and EndedStopped: the instance need not be a node now, since its Auto Scaling group keeps it
 	// in Standby or a warm pool, or since it was stopped.
-	EndedAside   How = "out-of-service"
+	EndedAside   How = "not-in-service"
 	EndedStopped How = "stopped"
 )
 

@@ -68,7 +68,7 @@ func ended(k roll.Kind, e plan.Ended) string {
 	case how == plan.EndedIgnored:
 		return "ignored: somebody set " + roll.TagIgnore + " on it"
 	case how == plan.EndedAside:
-		return "out of service: its Auto Scaling group keeps it in Standby or a warm pool"
+		return "not in service: its Auto Scaling group keeps it in Standby or a warm pool"
 	case how == plan.EndedStopped:
 		return "stopped: it need not be a node until it is started"
 	}
@@ -99,7 +99,7 @@ func tally(all []plan.Ended) string {
 	for _, c := range []struct {
 		how  plan.How
 		word string
-	}{{plan.EndedRecovered, "recovered"}, {plan.EndedByAct, "acted on"}, {plan.EndedGone, "gone"}, {plan.EndedChanged, "changed"}, {plan.EndedIgnored, "ignored"}, {plan.EndedAside, "out of service"}, {plan.EndedStopped, "stopped"}} {
+	}{{plan.EndedRecovered, "recovered"}, {plan.EndedByAct, "acted on"}, {plan.EndedGone, "gone"}, {plan.EndedChanged, "changed"}, {plan.EndedIgnored, "ignored"}, {plan.EndedAside, "not in service"}, {plan.EndedStopped, "stopped"}} {
 		if n[c.how] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n[c.how], c.word))
 		}

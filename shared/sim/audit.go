@@ -569,7 +569,7 @@ func (u *auditor) endedAs(inv *invocation, d noticed) {
 			wrong = "has no node"
 		case e.How == "gone" && m.alive(), e.How == "acted" && d.Kind != string(roll.Ghost) && e.After != acts[actDeleteNode] && m.alive():
 			wrong = "is " + state(m)
-		case e.How == "stopped" && !u.lately("at rest", m.id), e.How == "out-of-service" && !u.lately("aside", m.id):
+		case e.How == "stopped" && !u.lately("at rest", m.id), e.How == "not-in-service" && !u.lately("aside", m.id):
 			wrong = "is in service, and " + state(m)
 		case e.How == "changed" && m.event == nil && m.ail == well && !u.anyLately(m.id, "ill", "tainted", "unlabelled", "vanished") && u.truths.seen[d.Cluster][about{m.id, string(roll.Flapping)}] == nil:
 			wrong = "works"
