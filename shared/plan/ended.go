@@ -130,7 +130,7 @@ func (p *planner) unproven(key ledger.NoticeKey) bool {
 	good := p.lastGood(key.Group)
 	return slices.ContainsFunc(p.Snapshot.Instances, func(i roll.Instance) bool {
 		young := i.Launched.After(good) && p.Now.Sub(i.Launched) < most
-		return young && i.Group == key.Group && (i.State == roll.StatePending || i.State == roll.StateRunning)
+		return young && i.Group == key.Group // also one that its owner gave up already: EC2 may not list the next one yet
 	})
 }
 

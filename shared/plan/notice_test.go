@@ -127,6 +127,22 @@ func TestATroubleThatTurnsIntoAnotherIsNotOver(t *testing.T) {
 	}
 }
 
+// Karpenter gives up on an instance and launches the next, which EC2 may not list yet: the group still fails.
+func TestAGroupThatGaveUpItsLatestInstanceStillFails(t *testing.T) {
+	for age, over := range map[time.Duration]bool{10 * time.Minute: false, 2 * time.Hour: true} {
+		w := healthy(3)
+		w.mode = policy.Notify
+		last := w.add(4, 0)
+		last.State, last.Launched = roll.StateTerminated, now.Add(-age)
+		w.snapshot.Nodes = w.snapshot.Nodes[:3]
+		w.state.Groups = map[roll.Group]ledger.GroupMemory{"asg/w": {Good: now.Add(-3 * time.Hour)}}
+		key := ledger.NoticeKey{Group: "asg/w", Kind: roll.Unregistered}
+		w.state.Notices = map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Over: now.Add(-overAfter), Members: map[roll.InstanceID]ledger.MemberMemory{instanceID(5): toldOverdue}}}
+		_, p := w.make(now)
+		expect.That(t, (len(p.Notices) == 1) == over, "launched %s ago: %+v", age, p.Notices)
+	}
+}
+
 // How a trouble ended is told by a check that can see it.
 func TestACheckThatSeesNothingTellsNoEnd(t *testing.T) {
 	w := healthy(3)

@@ -385,5 +385,5 @@ func (u *auditor) ends(inv *invocation, key about) {
 	case kind == roll.Scheduled:
 		lasts = m.event != nil && m.event.over.IsZero()
 	}
-	u.forbids(RuleEnd, lasts, "%s: %s of %s is over for it, and EC2 did not say so", inv.name, key.kind, key.instance)
+	u.forbids(RuleEnd, lasts && !u.lately("vanished", key.instance), "%s: %s of %s is over for it, and EC2 did not say so", inv.name, key.kind, key.instance)
 }
