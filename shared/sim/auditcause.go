@@ -58,8 +58,7 @@ var causesHold = map[string]func(e excuse) bool{
 	},
 	"AcceleratorFault":           func(e excuse) bool { return e.lately("gpu", e.m.id) },
 	"MonitoringConditionLatched": func(e excuse) bool { return e.u.anyLately(e.m.id, "part", "gpu") },
-
-	"CniNotReady": func(e excuse) bool { return e.lately("ill", e.m.id) }, // as a kubelet says that starts
+	"CniNotReady":                func(e excuse) bool { return e.lately("ill", e.m.id) }, // as a kubelet says that starts
 
 	// its group, its zone and its cluster
 	"NodeGroupUnhealthy":      func(e excuse) bool { return e.lately("unwell", e.g.groupName()) },

@@ -141,8 +141,9 @@ func TestWhatIsNotKnownProvesNothing(t *testing.T) {
 	if _, err := fmt.Sscanf(*part, "%d/%d", &one, &of); err != nil || one < 1 || one > of {
 		t.Fatalf("-part %s is no part such as 3/10", *part)
 	}
+	least := 1000
 	if testing.Short() && of == 1 {
-		of = 6
+		of, least = 6, least/6
 	}
 	for i, c := range generate.All() {
 		if i%of != one-1 {
@@ -160,7 +161,7 @@ func TestWhatIsNotKnownProvesNothing(t *testing.T) {
 	}
 	close(jobs)
 	wg.Wait()
-	expect.That(t, asked >= 1000/of, "only %d losses were tried", asked)
+	expect.That(t, asked >= least, "only %d losses were tried", asked)
 	t.Logf("%d losses", asked)
 }
 
