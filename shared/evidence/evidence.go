@@ -179,6 +179,11 @@ func (c *Case) listed() Fact[InstanceConfig] {
 	return config
 }
 
+// unshown says why something of an instance that is gone is not known.
+func (c *Case) unshown(i InstanceConfig, what string) string {
+	return string(c.Finding.Instance) + " is " + i.State + ", and EC2 shows no " + what + " of it any more"
+}
+
 // UserData returns the instance's user data and where it was read. If the instance's own was not
 // read and an Auto Scaling group launched it, that of the launch template is the same: the group
 // has no other.
@@ -186,7 +191,7 @@ func (c *Case) listed() Fact[InstanceConfig] {
 func (c *Case) UserData() (data Fact[userdata.Boot], source string) {
 	own := c.Instance().UserData
 	if i := c.Config(); own.State == Absent && i.Known() && i.Value.gone() {
-		own = Failed[userdata.Boot](string(c.Finding.Instance) + " is " + i.Value.State + ", and EC2 shows no user data of it any more")
+		own = Failed[userdata.Boot](c.unshown(i.Value, "user data"))
 	}
 	if own.State == Absent && c.Config().State == Absent {
 		return Then(c.listed(), func(InstanceConfig) Fact[userdata.Boot] { return own }), "user data"
@@ -216,7 +221,7 @@ func (c *Case) Profile() Fact[InstanceProfile] {
 	return Then(c.listed(), func(i InstanceConfig) Fact[InstanceProfile] {
 		switch {
 		case i.ProfileARN == "" && i.gone():
-			return Failed[InstanceProfile](string(c.Finding.Instance) + " is " + i.State + ", and EC2 shows no instance profile of it any more")
+			return Failed[InstanceProfile](c.unshown(i, "instance profile"))
 		case i.ProfileARN == "":
 			return None[InstanceProfile]()
 		}

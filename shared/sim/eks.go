@@ -135,7 +135,7 @@ func (g *group) describe() *types.Nodegroup {
 	if g.status != "" {
 		out.Status = types.NodegroupStatus(g.status)
 	}
-	if g.custom = g.custom || t.amiOwner != "amazon"; g.custom { // it stays so
+	if g.custom {
 		out.AmiType, out.ReleaseVersion = types.AMITypesCustom, aws.String(t.ami)
 		out.LaunchTemplate = &types.LaunchTemplateSpecification{Id: aws.String(t.id), Version: aws.String(fmt.Sprint(t.version))}
 		return out

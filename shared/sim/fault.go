@@ -246,6 +246,7 @@ func (g *group) breakBy(kind FaultKind) {
 		t.console = bootLog(`[    9.710421] nodeadm[1701]: {"level":"fatal","caller":"nodeadm/main.go:36","msg":"Command failed","error":"yaml: line 8: could not find expected ':'"}`,
 			"[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config.")
 	}
+	g.custom = g.custom || t.amiOwner != "amazon"
 }
 
 // rollsOut replaces machines of the group by a version that does not work. The situation arises if there is
