@@ -103,6 +103,12 @@ func (a Activity) Launch() bool {
 	return strings.HasPrefix(a.Description, "Launching a new EC2 instance")
 }
 
+// Drawn reports whether the group took the instance from its warm pool, where it had been launched before.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-warm-pools.html
+func (a Activity) Drawn() bool {
+	return strings.HasPrefix(a.Description, "Launching a new EC2 instance from warm pool")
+}
+
 // NodePool is Karpenter's node pool.
 type NodePool struct {
 	Name          string

@@ -231,14 +231,17 @@ func failedLaunch(newestFirst []evidence.Activity) (time.Time, string) {
 const launchCancelled = string(asgtypes.ScalingActivityStatusCodeCancelled)
 
 // failedLaunches returns the launches since the latest that succeeded, newest first, that failed or
-// were cancelled. A launch in progress does not count yet.
+// were cancelled. A launch in progress does not count yet. An instance taken from the warm pool does not show
+// that the next launch works.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Activity.html
 func failedLaunches(newestFirst []evidence.Activity) (failed []evidence.Activity) {
 	for _, a := range newestFirst {
 		switch {
 		case !a.Launch():
 		case a.Status == string(asgtypes.ScalingActivityStatusCodeSuccessful):
-			return failed
+			if !a.Drawn() {
+				return failed
+			}
 		case a.Status == string(asgtypes.ScalingActivityStatusCodeFailed), a.Status == launchCancelled:
 			failed = append(failed, a)
 		}

@@ -231,6 +231,9 @@ func TestTheLatestLaunchDecides(t *testing.T) {
 	open := failed
 	open.EndTime = nil
 	cancelled := launchOf("Cancelled", lack, at)
+	pooled, drawn := done, done
+	pooled.Description = aws.String("Launching a new EC2 instance into warm pool: i-0123456789abcdef0")
+	drawn.Description = aws.String("Launching a new EC2 instance from warm pool: i-0123456789abcdef0")
 	tests := map[string]struct {
 		newestFirst []asgtypes.Activity
 		want        time.Time
@@ -239,6 +242,8 @@ func TestTheLatestLaunchDecides(t *testing.T) {
 		"it failed":                      {[]asgtypes.Activity{failed, done}, at},
 		"it was cancelled":               {[]asgtypes.Activity{cancelled}, at},
 		"a later one went well":          {[]asgtypes.Activity{done, failed}, time.Time{}},
+		"a later one filled the pool":    {[]asgtypes.Activity{pooled, failed}, time.Time{}},
+		"the warm pool had one left":     {[]asgtypes.Activity{drawn, failed}, at},
 		"a later one is under way":       {[]asgtypes.Activity{underWay, failed}, at},
 		"a later one failed otherwise":   {[]asgtypes.Activity{other, failed}, at},
 		"it failed otherwise":            {[]asgtypes.Activity{other}, at},

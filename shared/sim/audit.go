@@ -571,7 +571,7 @@ func (u *auditor) endedAs(inv *invocation, d noticed) {
 			wrong = "is " + state(m)
 		case e.How == "stopped" && !u.lately("at rest", m.id), e.How == "not-in-service" && !u.lately("aside", m.id):
 			wrong = "is in service, and " + state(m)
-		case e.How == "changed" && m.event == nil && m.ail == well && !u.anyLately(m.id, "ill", "tainted", "unlabelled", "vanished") && u.truths.seen[d.Cluster][about{m.id, string(roll.Flapping)}] == nil:
+		case e.How == "changed" && m.event == nil && m.ail == well && !u.anyLately(m.id, "ill", "starved", "tainted", "unlabelled", "vanished") && u.truths.seen[d.Cluster][about{m.id, string(roll.Flapping)}] == nil:
 			wrong = "works"
 		}
 		u.forbids(RuleEnd, wrong != "", "%s: the trouble of %s is told to have ended (%s), and it %s", inv.name, m.id, e.How, wrong)

@@ -210,6 +210,9 @@ func (u *auditor) mentioned(c *cluster, began time.Time) {
 		if u.a.Now().Sub(latest(f.Opened, began)) < 20*time.Minute+2*u.a.sc.Sweep {
 			continue
 		}
+		if key.Kind == roll.ConditionFailed && m.node != nil && m.node.ready().Status != corev1.ConditionTrue {
+			continue // what a kubelet reported that is not ready now may be over
+		}
 		about := saidKey{c.name, string(f.Group), string(key.Kind), string(key.Instance)}
 		if !u.sense.told[about] && !u.sense.told[saidKey{about.cluster, about.group, about.kind, ""}] && !u.counted(c, key, f.Group) {
 			u.broken(RuleReport, "%s of %s, found at %s, is in no notice", key.Kind, key.Instance, f.Opened.Format(time.TimeOnly))

@@ -23,13 +23,14 @@ type sight struct {
 	status    string // its status before the last listing
 	nodes     seenPages[corev1.Node]
 	instances seenPages[*types.Instance]
-	ids       map[string]bool   // of those instances; nil until it is needed
-	looked    map[string]lookup // instances by id
-	unchecked bool              // EC2 did not say which status checks fail, and what it has scheduled
-	policy    bool              // the policy was read
-	told      bool              // the version of the notices was read
-	raised    bool              // the invocation raised that version itself
-	notices   int64             // that version, before it was raised
+	before    seenPages[*types.Instance] // by the listing before: of the tags, if the instances were listed after it
+	ids       map[string]bool            // of those instances; nil until it is needed
+	looked    map[string]lookup          // instances by id
+	unchecked bool                       // EC2 did not say which status checks fail, and what it has scheduled
+	policy    bool                       // the policy was read
+	told      bool                       // the version of the notices was read
+	raised    bool                       // the invocation raised that version itself
+	notices   int64                      // that version, before it was raised
 }
 
 // sawNotices records the version of the notices among the items of a cluster, 0 if there is none. A
@@ -214,11 +215,25 @@ func (inv *invocation) sawBefore(u *auditor, o order) bool {
 	return ok && inv.seen.nodes.at.Sub(first.first) >= time.Minute-5*time.Second && (first.gone.IsZero() || first.gone.After(inv.begun))
 }
 
+// omitted reports whether the listing before the last one lacked the instance. A check that lists tags, then
+// nodes, then instances takes no notice of what only the last shows: its node may have registered meanwhile.
+func (s *sight) omitted(id string) bool {
+	if !s.before.begun {
+		return false
+	}
+	for i := range s.before.each() {
+		if *(*i).InstanceId == id {
+			return false
+		}
+	}
+	return true
+}
+
 // sawInstances records a page of a listing of a cluster's instances. ok is false if the page failed.
 // first and last give the page's place in the listing.
 func (inv *invocation) sawInstances(page []*types.Instance, first, last, ok bool) {
 	if first {
-		inv.seen.status = inv.seen.described
+		inv.seen.status, inv.seen.before = inv.seen.described, inv.seen.instances
 	}
 	inv.seen.instances.page(inv.v.a.Now(), page, first, last, ok)
 	inv.seen.ids = nil

@@ -61,7 +61,7 @@ func (u *auditor) truthful(inv *invocation, k checkup) {
 	if len(k.held)+len(k.causes) > 0 {
 		u.truths.remember(u.a) // what became true since the last full minute
 	}
-	outage := sync.OnceValue(func() bool { return u.outage(inv, c) })
+	outage := sync.OnceValue(func() bool { return u.outage(inv, c, k) })
 	counted := sync.OnceValue(func() shares { return u.shares(inv) })
 	u.caused(inv, k, outage)
 	doubted := map[withheld]bool{}
@@ -170,7 +170,7 @@ func (u *auditor) anyLately(whom string, what ...string) bool {
 func (e excuse) lately(what, whom string) bool { return e.u.lately(what, whom) }
 
 // outage reports whether a zone of the cluster is down, or looks so to the check.
-func (u *auditor) outage(inv *invocation, c *cluster) bool {
+func (u *auditor) outage(inv *invocation, c *cluster, k checkup) bool {
 	for _, zone := range zones { // whatever the Nodes of its machines name
 		if _, down := c.out(zone, u.a.Now()); down {
 			return true
@@ -186,10 +186,21 @@ func (u *auditor) outage(inv *invocation, c *cluster) bool {
 			running[*i.InstanceId], named[aws.ToString(i.PrivateDnsName)] = zone, zone
 		}
 	}
+	unlisted := map[string]bool{} // and not known to be gone
+	for _, h := range k.held {
+		unlisted[h.instance] = unlisted[h.instance] || h.reason == "InstanceNotSeen"
+	}
+	in := func(n *corev1.Node) string {
+		id := instanceOf(n)
+		if m := u.a.machines[id]; m != nil && m.alive() || unlisted[id] {
+			return cmp.Or(running[id], n.Labels["topology.kubernetes.io/zone"])
+		}
+		return named[n.Name]
+	}
 	for _, zone := range zones {
 		nodes, silent := 0, 0
 		for n := range inv.seen.eachNode() {
-			if cmp.Or(running[instanceOf(n)], named[n.Name]) == zone {
+			if in(n) == zone {
 				if nodes++; !readyNode(n) && !u.starts(inv, n) {
 					silent++
 				}

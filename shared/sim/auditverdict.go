@@ -400,8 +400,9 @@ func (u *auditor) minute() {
 			case u.policyNow(c, g).mode >= mayRemediate:
 			case n > 0 && u.a.Now().Sub(all[n-1].to) <= step:
 				all[n-1].to = u.a.Now()
-			case d.written != nil || d.gone || u.verdicts.forgotten.Add(lag).After(u.verdicts.usable):
-				// One that does not validate turns nothing off that was on, if the ledger still knows of that.
+			case d.written != nil || d.gone || u.verdicts.forgotten.Add(lag).After(u.verdicts.usable),
+				n > 0 && u.recorded(c.name, all[n-1].to).After(u.verdicts.usable):
+				// One that does not validate turns nothing off that was on, if the ledger still knows of that, or ever did.
 				u.verdicts.lowered[g] = append(all, span{u.a.Now().Add(-step), u.a.Now()})
 			}
 			u.lacks(g)

@@ -94,6 +94,7 @@ func (g *group) warm(f Fault, form string, d dice) {
 	g.members = slices.DeleteFunc(g.members, func(o *machine) bool { return o == m })
 	g.pool = append(g.pool, m)
 	m.ail, m.stays = well, false
+	g.active(true, "Launching a new EC2 instance into warm pool: "+m.id)
 	m.setAside(warmed + "Pending")
 	if form == asideWarmRun || d.of("waits").chance(0.4) {
 		m.dormant = "its user data sees that it is in a warm pool"
@@ -121,6 +122,7 @@ func (g *group) warm(f Fault, form string, d dice) {
 		g.pool = slices.DeleteFunc(slices.Clone(g.pool), func(o *machine) bool { return o == m })
 		g.members = append(g.members, m)
 		g.desired++
+		g.active(true, "Launching a new EC2 instance from warm pool: "+m.id)
 		m.setAside("")
 		m.dormant = ""
 		m.tell(EventAilment, "its group takes it from the warm pool")
