@@ -121,7 +121,7 @@ func TestABrokenRuleIsShownSmall(t *testing.T) {
 	}}
 	for seed := uint64(1); seed < 20; seed++ {
 		var out bytes.Buffer
-		f := simulateFlags{seed: seed, hours: 14, clusters: 2, nodes: 12, shrink: 40, output: asTable, guards: forgetful}
+		f := simulateFlags{seed: seed, hours: 10, clusters: 1, nodes: 6, shrink: 20, output: asTable, guards: forgetful}
 		env := Environment{Stdout: &out, Now: time.Now}
 		failed, err := f.report(t.Context(), env, f.run(t.Context(), env, seed), &tally{situations: map[sim.Situation]int{}})
 		must.Succeed(t, err)
