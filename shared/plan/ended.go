@@ -54,13 +54,11 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 		}
 		tells := p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify)
 		switch {
-		case p.back(key):
+		case p.back(key), p.moved(key):
 			if !known.Over.IsZero() { // the time starts again
 				known.Over = time.Time{}
 				p.out.Changes.Put.Notices[key] = known
 			}
-		case p.moved(key):
-			// The fault continues under another cause, and may come back to this one.
 		case p.unproven(key):
 			// The replacement may fail in the same way.
 		case known.Over.IsZero():
@@ -106,7 +104,8 @@ func noNode(k roll.Kind) bool {
 	return false
 }
 
-// moved reports whether an instance of the incident is now in another incident.
+// moved reports whether an instance of the incident is now in another incident: the fault continues under
+// another cause, and may come back to this one.
 func (p *planner) moved(key ledger.NoticeKey) bool {
 	for id := range p.State.Notices[key].Members {
 		if p.inOtherIncident(id, key) {

@@ -127,6 +127,29 @@ func TestATroubleThatTurnsIntoAnotherIsNotOver(t *testing.T) {
 	}
 }
 
+// A trouble that comes back with another cause is not over for its first incident either, however long ago it
+// had seemed so.
+func TestATroubleThatComesBackWithAnotherCauseIsNotOver(t *testing.T) {
+	w := healthy(20)
+	w.mode = policy.Notify
+	w.silent(1, time.Hour)
+	w.causes = map[roll.FindingKey][]roll.Cause{{Instance: instanceID(1), Kind: roll.Unknown}: {{Code: "KubeletSilent", Confidence: roll.Decisive}}}
+	key := ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown, Cause: "ZoneOutage"}
+	w.state.Notices = map[ledger.NoticeKey]ledger.Notice{
+		key: {SentAt: now.Add(-5 * time.Hour), Over: now.Add(-2 * time.Hour), Members: map[roll.InstanceID]ledger.MemberMemory{instanceID(1): toldOverdue}},
+		{Group: "asg/w", Kind: roll.Unknown, Cause: "KubeletSilent"}: {SentAt: now.Add(-time.Minute), Members: map[roll.InstanceID]ledger.MemberMemory{instanceID(1): toldOverdue}},
+	}
+	told := func(minute int) (over bool) {
+		_, p := w.make(now.Add(time.Duration(minute) * time.Minute))
+		w.apply(p)
+		return slices.ContainsFunc(p.Notices, func(n Notice) bool { return n.Key == key && n.Over })
+	}
+	expect.That(t, !told(0), "told while the node is silent")
+	w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now.Add(time.Minute)}
+	expect.That(t, !told(2), "told when the node is back")
+	expect.That(t, told(13), "not told when it has stayed")
+}
+
 // Karpenter gives up on an instance and launches the next, which EC2 may not list yet: the group still fails.
 func TestAGroupThatGaveUpItsLatestInstanceStillFails(t *testing.T) {
 	for age, over := range map[time.Duration]bool{10 * time.Minute: false, 2 * time.Hour: true} {
