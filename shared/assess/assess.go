@@ -73,7 +73,8 @@ type Assessment struct {
 
 	// Count is the base of the limits on shares: the cluster under "", each group under its name.
 	Count map[roll.Group]Count
-	// Nodes and Ready count the nodes on existing EC2 instances, and how many of them are ready.
+	// Nodes and Ready count the cluster's nodes, as "kubectl get nodes" lists them: also those on Fargate or
+	// on premises, and those whose instance is gone. Only nodes on existing instances count for limits.
 	Nodes, Ready int
 	// Zones counts the same nodes by the name of their availability zone.
 	Zones map[string]ZoneCount
@@ -186,6 +187,12 @@ func newAssessor(in Input) *assessor {
 		NotReady: map[roll.InstanceID]ledger.NotReady{}, Rests: map[roll.InstanceID]ledger.Rest{},
 		Missing: map[roll.InstanceID]time.Time{}, Doubts: map[roll.InstanceID]time.Time{}, Flips: map[roll.InstanceID][]time.Time{}, Pressures: map[roll.InstanceID]ledger.Pressure{},
 		GroupsWithNodes: map[roll.Origin]bool{}, Inherited: map[roll.InstanceID]bool{}, Groups: map[roll.Group]ledger.GroupMemory{},
+		Nodes: len(s.Nodes),
+	}
+	for i := range s.Nodes {
+		if s.Nodes[i].Ready.Status == roll.ConditionTrue {
+			a.out.Ready++
+		}
 	}
 	return a
 }

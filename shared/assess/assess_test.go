@@ -387,8 +387,8 @@ func TestOtherComputeIsNeverJudged(t *testing.T) {
 		nodes = append(nodes, n)
 	}
 	a := judge(snapshot(nil, nodes), ledger.State{})
-	if len(a.Findings) != 0 || a.Nodes != 0 || a.NoProviderID != 1 {
-		t.Errorf("got %d findings, %d nodes, %d without provider id, want 0, 0, 1", len(a.Findings), a.Nodes, a.NoProviderID)
+	if len(a.Findings) != 0 || len(a.Count) != 0 || a.Nodes != 5 || a.NoProviderID != 1 {
+		t.Errorf("got %d findings, %d nodes, %d without provider id, want 0, 5, 1", len(a.Findings), a.Nodes, a.NoProviderID)
 	}
 }
 

@@ -30,7 +30,7 @@ type ZoneCount struct {
 // Population describes a group for reports; no verdict depends on it.
 type Population struct {
 	Owner roll.Owner
-	// Nodes and Ready mean the same as in Assessment.
+	// Nodes and Ready count its nodes on existing instances, and how many of them are Ready.
 	Nodes, Ready int
 	// Deadline is the longest registration deadline that the policy gives an instance of the group.
 	Deadline time.Duration
@@ -58,10 +58,6 @@ func CountsAsOverdue(k roll.Kind, contradicted bool) bool {
 // countNode counts a node whose instance EC2 does not report as gone.
 func (a *assessor) countNode(m roll.Member) *groupTally {
 	ready := m.Node.Ready.Status == roll.ConditionTrue
-	a.out.Nodes++
-	if ready {
-		a.out.Ready++
-	}
 	if ready || !m.Off() {
 		a.countInZone(m)
 	}

@@ -43,7 +43,8 @@ func TestZonesCountTheNodesThatAreThere(t *testing.T) {
 		"eu-west-1c": {Nodes: 2, Silent: 1, First: ago(15 * time.Minute), Last: ago(15 * time.Minute)},
 	}
 	expect.Same(t, a.Zones, want, "zones")
-	expect.That(t, a.Nodes == 8 && a.Ready == 2 && len(a.Silent) == 2, "%d nodes, %d ready, %d silent, want 8, 2 and 2", a.Nodes, a.Ready, len(a.Silent))
+	expect.That(t, a.Count[""].Nodes == 8, "%+v count for limits, want the 8 that exist", a.Count[""])
+	expect.That(t, a.Nodes == 10 && a.Ready == 3 && len(a.Silent) == 2, "%d nodes, %d ready, %d silent, want 10, 3 and 2", a.Nodes, a.Ready, len(a.Silent))
 }
 
 // A replacement may report under the Node of what it replaced, which still names the old instance. The
@@ -165,7 +166,7 @@ func TestALookAtOneInstanceIsAboutThatOneAlone(t *testing.T) {
 	s := snapshot([]roll.Instance{i, worker(other, 24*time.Hour)}, []roll.Node{n, silent, unknown, off})
 	s.Target = id
 	a := judge(s, state)
-	if len(a.Findings)+len(a.Notes)+len(a.Questions) != 0 || a.NoProviderID != 1 || a.Nodes != 3 {
+	if len(a.Findings)+len(a.Notes)+len(a.Questions) != 0 || a.NoProviderID != 1 || a.Nodes != 4 {
 		t.Errorf("findings %+v, notes %q, questions %+v, %d without provider id, %d nodes", a.Findings, a.Notes, a.Questions, a.NoProviderID, a.Nodes)
 	}
 	z := a.Zones["eu-west-1a"]

@@ -537,7 +537,7 @@ func TestANodeHasItsTimeFromTheEndOfARestOn(t *testing.T) {
 		return a
 	}
 	standby, serving := roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "Standby"}, roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "InService"}
-	if a := look(now, standby); len(a.Findings) != 0 || a.Nodes != 0 || len(a.Notes) != 1 {
+	if a := look(now, standby); len(a.Findings) != 0 || a.Count[""].Nodes != 0 || len(a.Notes) != 1 {
 		t.Fatalf("in Standby: %+v", a)
 	}
 	a := look(now.Add(time.Minute), roll.Detail{})

@@ -516,6 +516,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 	u.left(inv, d)
 	u.unlaunched(inv, d)
 	u.refers(inv, subject, d)
+	u.figures(inv, d)
 	switch {
 	case d.Ordered != "":
 		u.outcome(inv, d)

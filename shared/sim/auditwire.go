@@ -54,11 +54,17 @@ type noticed struct {
 	Action    string            `json:"action"`
 	News      []string          `json:"news"`
 	Incident  *noticedIncident  `json:"incident"`
+	Nodes     *noticedNodes     `json:"nodes"`
 	Ordered   string            `json:"ordered"`
 	Cause     string            `json:"cause"`
 	Instances []noticedInstance `json:"instances"`
 	Ended     []noticedEnded    `json:"ended"`
 	Truncated int               `json:"truncated"`
+}
+
+type noticedNodes struct {
+	All   int `json:"all"`
+	Ready int `json:"ready"`
 }
 
 type noticedIncident struct {

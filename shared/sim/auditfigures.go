@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/shared/roll"
+)
+
+// slightly is by how much the clock of a cluster and those of functions may differ.
+const slightly = 2*skewed + time.Second
+
+// figures checks the figures of a notice that people read first: how many nodes of the cluster are Ready,
+// and since when each machine has its trouble.
+func (u *auditor) figures(inv *invocation, d noticed) {
+	if d.Nodes != nil && inv.seen.nodes.whole() {
+		all, ready := 0, 0
+		for n := range inv.seen.eachNode() {
+			all++
+			if readyNode(n) {
+				ready++
+			}
+		}
+		wrong := d.Nodes.Ready != ready || d.Nodes.All != all
+		u.forbids(RuleReport, wrong, "%s: a notice of %s in %s says that %d of %d nodes are Ready, and the check saw %d of %d", inv.name, d.Kind, d.Group, d.Nodes.Ready, d.Nodes.All, ready, all)
+	}
+	for _, i := range d.Instances {
+		m := u.a.machines[i.Instance]
+		if m == nil {
+			continue
+		}
+		from, to, known := u.began(m, roll.Kind(d.Kind))
+		wrong := known && (i.Since.Before(from.Add(-slightly)) || i.Since.After(to.Add(slightly)))
+		u.forbids(RuleReport, wrong, "%s: a notice says that %s of %s began at %s, and it did between %s and %s", inv.name, d.Kind, m.id, i.Since.Format(time.DateTime), from.Format(time.DateTime), to.Format(time.DateTime))
+	}
+}
+
+// began returns the earliest and the latest time at which a machine's trouble may be said to have begun. That
+// of one that worked before, and whose Node was deleted or whose startup taint came back, shows no time.
+func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known bool) {
+	n := m.node
+	switch kind {
+	case roll.Unregistered:
+		at := latest(m.launched, m.started, m.leftRest, m.drawn)
+		return at, at, n == nil && m.elsewhere == "" && m.settledAt.IsZero()
+	case roll.Uninitialized:
+		if n == nil || !m.settledAt.IsZero() {
+			return from, to, false
+		}
+		return n.created, n.created, true
+	case roll.Unknown, roll.NotReady:
+		if n == nil || n.ready().Status == corev1.ConditionTrue {
+			return from, to, false
+		}
+		t := u.times.of[n]
+		from, to = u.times.away(n), n.ready().LastTransitionTime.Time
+		if !t.was.IsZero() && t.left.Sub(t.back) < unwatched {
+			from = t.was
+		}
+		return from, to, true
+	}
+	return from, to, false
+}
