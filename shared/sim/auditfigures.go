@@ -59,6 +59,16 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 			from = t.was
 		}
 		return from, to, true
+	case roll.Impaired:
+		return m.since, m.since, m.ail == impaired
+	case roll.Ghost:
+		if n == nil || m.alive() {
+			return from, to, false
+		}
+		if from = m.ended; n.ready().Status != corev1.ConditionTrue && u.times.away(n).Before(from) {
+			from = u.times.away(n)
+		}
+		return from, u.a.Now(), true
 	}
 	return from, to, false
 }

@@ -117,5 +117,17 @@ func assessed() []Mutation {
 			Harm: "machines of a deleted cluster are never told of", Faults: faults(sim.FaultSilence, sim.FaultDeleted),
 			Rules: rules(sim.RuleReport),
 		},
+		{
+			Name: "a notice counts only the nodes that it has findings about", File: assess,
+			Old: "Nodes: len(s.Nodes),", New: "Nodes: len(in.State.Findings),",
+			Harm: "people take a cluster for smaller than it is", Faults: faults(sim.FaultSilence),
+			Rules: rules(sim.RuleReport),
+		},
+		{
+			Name: "a trouble is told to have begun when its tolerance ended", File: "shared/report/notice.go",
+			Old: "\t\tSince: f.Since.UTC(), Due: f.Due.UTC(), New: e.New,", New: "\t\tSince: f.Due.UTC(), Due: f.Due.UTC(), New: e.New,",
+			Harm: "people look for what happened at the wrong time", Faults: faults(sim.FaultSilence),
+			Rules: rules(sim.RuleReport),
+		},
 	}
 }
