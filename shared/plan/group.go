@@ -77,14 +77,17 @@ func lastEnded(state ledger.State, g roll.Group) ledger.Ended {
 	return last
 }
 
+// cordonedFor is how long before its drain, or its end, a cordon may have led to the launch of a replacement. What
+// is launched in the hours after it may be there for another reason.
+const cordonedFor = time.Hour
+
 // replacementSince returns the time from which a launch counts as the replacement. An Auto Scaling
 // group launches one once the instance is gone. Karpenter launches one for pods that cannot run,
-// perhaps already during the drain. What was done before the node was last uncordoned was about another
-// trouble, which is over.
+// perhaps already during the drain, or since the cordon shortly before it. What was done before the node was
+// last uncordoned was about another trouble, which is over.
 func replacementSince(actions []ledger.Action, a ledger.Action) time.Time {
-	at := a.At
 	if _, karpenter := a.Group.NodePool(); !karpenter {
-		return at
+		return a.At
 	}
 	var back time.Time
 	for _, earlier := range actions {
@@ -92,13 +95,16 @@ func replacementSince(actions []ledger.Action, a ledger.Action) time.Time {
 			back = roll.Later(back, earlier.At)
 		}
 	}
-	for _, earlier := range actions {
-		leaves := earlier.Do == string(Cordon) || earlier.Do == string(Drain)
-		if earlier.Instance == a.Instance && leaves && earlier.Interrupted() && earlier.At.After(back) && earlier.At.Before(at) && a.At.Sub(earlier.At) < repeatsMemory {
-			at = earlier.At
+	first := func(do Action, before time.Time, within time.Duration) time.Time {
+		at := before
+		for _, earlier := range actions {
+			if earlier.Instance == a.Instance && earlier.Do == string(do) && earlier.Interrupted() && earlier.At.After(back) && earlier.At.Before(at) && before.Sub(earlier.At) < within {
+				at = earlier.At
+			}
 		}
+		return at
 	}
-	return at
+	return first(Cordon, first(Drain, a.At, repeatsMemory), cordonedFor)
 }
 
 // wasReplaced reports whether an act that terminates the instance was carried out.

@@ -20,6 +20,9 @@ func TestAReplacementIsLaunchedAfterTheLatestCordon(t *testing.T) {
 	}{
 		"none":                           {nil, 0},
 		"a cordon and a drain":           {[]ledger.Action{act(Cordon, 20*time.Minute), act(Drain, 10*time.Minute)}, 20 * time.Minute},
+		"a cordon of hours ago":          {[]ledger.Action{act(Cordon, 3*time.Hour)}, 0},
+		"its drain came hours later":     {[]ledger.Action{act(Cordon, 5*time.Hour), act(Drain, 2*time.Hour)}, 2 * time.Hour},
+		"a long drain":                   {[]ledger.Action{act(Cordon, 5*time.Hour), act(Drain, 5*time.Hour-time.Minute)}, 5 * time.Hour},
 		"a cordon that was lifted":       {[]ledger.Action{act(Cordon, 9*time.Hour), act(Drain, 8*time.Hour), act(Uncordon, 7*time.Hour)}, 0},
 		"one that was lifted, and a new": {[]ledger.Action{act(Cordon, 9*time.Hour), act(Uncordon, 7*time.Hour), act(Cordon, 20*time.Minute)}, 20 * time.Minute},
 	} {

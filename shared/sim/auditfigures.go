@@ -8,7 +8,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// slightly is by how much the clock of a cluster and those of functions may differ.
+// slightly is by how much the clock of a cluster and those of functions may differ. No time that a check gives
+// is later than its own.
 const slightly = 2*skewed + time.Second
 
 // figures checks the figures of a notice that people read first: how many nodes of the cluster are Ready,
@@ -31,7 +32,7 @@ func (u *auditor) figures(inv *invocation, d noticed) {
 			continue
 		}
 		from, to, known := u.began(m, roll.Kind(d.Kind))
-		wrong := known && (i.Since.Before(from.Add(-slightly)) || i.Since.After(to.Add(slightly)))
+		wrong := known && (i.Since.Before(from.Add(-ahead)) || i.Since.After(to.Add(slightly)))
 		u.forbids(RuleReport, wrong, "%s: a notice says that %s of %s began at %s, and it did between %s and %s", inv.name, d.Kind, m.id, i.Since.Format(time.DateTime), from.Format(time.DateTime), to.Format(time.DateTime))
 	}
 }
@@ -42,8 +43,12 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 	n := m.node
 	switch kind {
 	case roll.Unregistered:
-		at := latest(m.launched, m.started, m.leftRest, m.drawn)
-		return at, at, n == nil && m.elsewhere == "" && m.settledAt.IsZero()
+		from = latest(m.launched, m.started, m.leftRest, m.drawn)
+		if to = from; u.a.weather.stormySince(from, u.a.Now()) {
+			to = u.a.Now() // whether its group keeps it in a warm pool may have been unreadable until now
+		}
+		_, vanished := u.truths.last[[2]string{"vanished", m.id}]
+		return from, to, n == nil && m.elsewhere == "" && m.settledAt.IsZero() && m.vanished.IsZero() && !vanished && !m.since.After(from)
 	case roll.Uninitialized:
 		if n == nil || !m.settledAt.IsZero() {
 			return from, to, false
@@ -57,6 +62,9 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 		from, to = u.times.away(n), n.ready().LastTransitionTime.Time
 		if !t.was.IsZero() && t.left.Sub(t.back) < unwatched {
 			from = t.was
+		}
+		if m.leftRest.After(from) {
+			to = u.a.Now() // it counts from when a check saw that its group had put it into service
 		}
 		return from, to, true
 	case roll.Impaired:

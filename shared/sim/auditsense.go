@@ -268,7 +268,7 @@ func (c *cluster) out(zone string, before time.Time) (string, bool) {
 	count := func(of func(*machine) bool) (nodes, muted int) {
 		for _, n := range c.nodes {
 			m := n.machine
-			if m == nil || m.state != running || !of(m) {
+			if m == nil || m.state != running || n.unlisted || !of(m) {
 				continue
 			}
 			nodes++

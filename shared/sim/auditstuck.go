@@ -38,7 +38,7 @@ func (u *auditor) stuck(inv *invocation, d noticed) {
 func (c *cluster) deletedAt(subject string) (time.Time, bool) {
 	kind, name, _ := strings.Cut(subject, "/")
 	if cl := find(c.claims, func(cl *claim) bool { return cl.name == name }); kind == "nodeclaim" && cl != nil {
-		return cl.deleting, true
+		return cl.removedSince(), true
 	}
 	if n := find(c.nodes, func(n *node) bool { return n.name == name }); kind == "node" && n != nil {
 		return n.deleting, true
@@ -46,15 +46,21 @@ func (c *cluster) deletedAt(subject string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// removedSince returns when somebody first deleted the NodeClaim or its Node.
+func (cl *claim) removedSince() time.Time {
+	m := cl.machine
+	if m == nil || m.node == nil || m.node.deleting.IsZero() || !cl.deleting.IsZero() && cl.deleting.Before(m.node.deleting) {
+		return cl.deleting
+	}
+	return m.node.deleting
+}
+
 // toldOfKept checks that a NodeClaim, or its Node, that was deleted long ago is reported.
 func (u *auditor) toldOfKept(c *cluster, cl *claim) {
 	a, now := u.a, u.a.Now()
-	since, name := cl.deleting, ""
+	since, name := cl.removedSince(), ""
 	if m := cl.machine; m != nil && m.node != nil {
 		name = m.node.name
-		if !m.node.deleting.IsZero() && (since.IsZero() || m.node.deleting.Before(since)) {
-			since = m.node.deleting
-		}
 		if m.hasTag(roll.TagIgnore) || m.elsewhere != "" || m.muted || m.node.unlisted {
 			return
 		}

@@ -374,6 +374,9 @@ func (g *group) groupName() string {
 	case autoScaling:
 		return "asg/" + g.asgName()
 	}
+	if g.beside == besideAuto {
+		return "nodepool/" + g.labels["karpenter.sh/nodepool"]
+	}
 	return "none"
 }
 
