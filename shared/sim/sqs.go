@@ -205,8 +205,17 @@ func (q *queue) try(got []*letter, batch []message, d dice, n int) {
 		q.poll(got[0].visible.Add(q.pause(d)))
 		return
 	}
+	ended := false
+	if n > 0 { // it began so late that the messages may be visible again before it ends
+		q.a.in(got[0].visible.Add(-time.Millisecond).Sub(now), func() {
+			if !ended {
+				q.a.audit.excuses(batch)
+			}
+		})
+	}
 	q.fn.invoke(batch, d, func(ok bool, failed []string) {
 		q.running--
+		ended = true
 		if ok {
 			q.letters = slices.DeleteFunc(q.letters, func(l *letter) bool {
 				return slices.Contains(got, l) && !slices.Contains(failed, l.id)
