@@ -98,7 +98,7 @@ func (p *planner) back(key ledger.NoticeKey) bool {
 // noNode reports whether an instance with such a fault is no node that works.
 func noNode(k roll.Kind) bool {
 	switch k {
-	case roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown, roll.Impaired:
+	case roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown, roll.Impaired, roll.Orphaned:
 		return true
 	}
 	return false

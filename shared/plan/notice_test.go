@@ -150,6 +150,18 @@ func TestATroubleThatComesBackWithAnotherCauseIsNotOver(t *testing.T) {
 	expect.That(t, told(13), "not told when it has stayed")
 }
 
+// What has just lost its Node or its NodeClaim has not recovered from an earlier trouble.
+func TestWhatHasNoNodeNowHasNotRecovered(t *testing.T) {
+	key := ledger.NoticeKey{Group: "nodepool/p", Kind: roll.Scheduled}
+	for kind, want := range map[roll.Kind]bool{roll.Orphaned: true, roll.Unregistered: true, roll.Unknown: true, roll.Scheduled: true, roll.Flapping: false} {
+		f := roll.Finding{Instance: instanceID(1), Kind: kind, Stage: roll.Watching}
+		p := &planner{Input: Input{Assessment: assess.Assessment{Findings: []roll.Finding{f}}, State: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{
+			key: {Members: map[roll.InstanceID]ledger.MemberMemory{instanceID(1): toldOverdue}},
+		}}}}
+		expect.That(t, p.back(key) == want, "%s within its tolerance: %t", kind, !want)
+	}
+}
+
 // Karpenter gives up on an instance and launches the next, which EC2 may not list yet: the group still fails.
 func TestAGroupThatGaveUpItsLatestInstanceStillFails(t *testing.T) {
 	for age, over := range map[time.Duration]bool{10 * time.Minute: false, 2 * time.Hour: true} {
