@@ -27,15 +27,17 @@ type Action struct {
 	// Launched is the launch time of the instance, zero if unknown.
 	Launched time.Time `json:"launched,omitzero"`
 
+	// Since is when the trouble began.
+	Since time.Time `json:"since,omitzero"`
+
 	// Outlives are the instance's volumes and interfaces that EC2 does not delete with it.
 	// EC2 lists them only while the instance exists.
 	Outlives []string `json:"outlives,omitempty"`
 
 	// Reasons for the act, for a later review. No decision depends on them.
-	Why      string    `json:"why,omitempty"`      // one sentence for a person, at most WhyRunes
-	Since    time.Time `json:"since,omitzero"`     // when the trouble began
-	Cause    string    `json:"cause,omitempty"`    // code of the first decisive cause, "" if none was found
-	Evidence string    `json:"evidence,omitempty"` // where its evidence is stored, "" if it is not
+	Why      string `json:"why,omitempty"`      // one sentence for a person, at most WhyRunes
+	Cause    string `json:"cause,omitempty"`    // code of the first decisive cause, "" if none was found
+	Evidence string `json:"evidence,omitempty"` // where its evidence is stored, "" if it is not
 	// Approved is who approved it, nil if it needed no approval.
 	Approved *Approval `json:"approved,omitempty"`
 }

@@ -42,16 +42,37 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	return nil
 }
 
+// latestLaunch returns when the group's latest instance was launched, also one that is gone by now.
+func (p *planner) latestLaunch(g roll.Group) (latest time.Time) {
+	for i := range p.Snapshot.Instances {
+		if p.Snapshot.Instances[i].Group == g {
+			latest = roll.Later(latest, p.Snapshot.Instances[i].Launched)
+		}
+	}
+	return latest
+}
+
 // replacementPending refuses while the replacement of the group's last terminated instance is not a
-// Ready node. No timeout ends the refusal, since a group whose launches fail must not be emptied
+// Ready node, or while what was launched after the termination is none though the replacement came before it. No timeout ends the refusal, since a group whose launches fail must not be emptied
 // one by one. It ends with a Ready node, a lower desired capacity, or a person who accepts the
 // loss. A desired capacity that is lower because instances are in Standby does not count. It does not
 // apply to a reboot, which takes nothing from the group. Until the registration
 // deadline the reason is OneAtATime; after that a person is notified.
 func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time, pol policy.Policy) *Refusal {
 	last := lastEnded(p.State, f.Group)
-	if last.At.IsZero() || last.Instance == f.Instance || good.After(last.At) || act == Reboot || f.Kind == roll.Orphaned || p.lossAccepted(f) {
+	if last.At.IsZero() || last.Instance == f.Instance || good.After(last.Done) || act == Reboot || f.Kind == roll.Orphaned || p.lossAccepted(f) {
 		return nil
+	}
+	since := last.At
+	if good.After(last.At) { // it was replaced before it was terminated
+		later := p.latestLaunch(f.Group)
+		if !later.After(last.Done) {
+			return nil
+		}
+		if until := later.Add(pol.Registration.Deadline); p.Now.Before(until) {
+			return p.refuseUntil(until, OneAtATime, "an instance of %s was launched at %s, after %s was terminated, and has until %s to become a Ready node", f.Group, roll.Clock(later), last.Instance, roll.Clock(until))
+		}
+		since = last.Done
 	}
 	if g := p.Snapshot.Groups[f.Group]; g.LaunchSuspended.Answered() && g.Desired+g.Standby < last.Desired {
 		return nil // the group gave up the instance and did not replace it
@@ -60,7 +81,7 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 		return p.refuseUntil(until, OneAtATime, "%s of %s was terminated at %s; its replacement has until %s to become a Ready node", last.Instance, f.Group, roll.Clock(last.Done), roll.Clock(until))
 	}
 	return refuse(ReplacementPending, "%s of %s was terminated at %s; no node of an instance launched since %s is Ready yet. To act on %s anyway: %s",
-		last.Instance, f.Group, roll.Clock(last.Done), roll.Clock(last.At), f.Instance,
+		last.Instance, f.Group, roll.Clock(last.Done), roll.Clock(since), f.Instance,
 		paste.Format("aws ec2 create-tags --resources %s --tags Key=%s,Value=true", string(f.Instance), roll.TagReplace))
 }
 
@@ -82,9 +103,11 @@ func lastEnded(state ledger.State, g roll.Group) ledger.Ended {
 const cordonedFor = time.Hour
 
 // replacementSince returns the time from which a launch counts as the replacement. An Auto Scaling
-// group launches one once the instance is gone. Karpenter launches one for pods that cannot run,
-// perhaps already during the drain, or since the cordon shortly before it. What was done before the node was
-// last uncordoned was about another trouble, which is over.
+// group launches one once the instance is gone. Karpenter launches one for pods that cannot run: during the
+// drain, since the cordon shortly before it, or, five minutes after a node stopped being Ready, once Kubernetes
+// has deleted its pods. Then it launches nothing when the node is removed at last. What was done before the node
+// was last uncordoned was about another trouble, which is over.
+// https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
 func replacementSince(actions []ledger.Action, a ledger.Action) time.Time {
 	if _, karpenter := a.Group.NodePool(); !karpenter {
 		return a.At
@@ -104,7 +127,11 @@ func replacementSince(actions []ledger.Action, a ledger.Action) time.Time {
 		}
 		return at
 	}
-	return first(Cordon, first(Drain, a.At, repeatsMemory), cordonedFor)
+	at := first(Cordon, first(Drain, a.At, repeatsMemory), cordonedFor)
+	if (a.Kind == roll.NotReady || a.Kind == roll.Unknown) && !a.Since.IsZero() && a.At.Sub(a.Since) < repeatsMemory {
+		at = roll.Earlier(at, a.Since)
+	}
+	return at
 }
 
 // wasReplaced reports whether an act that terminates the instance was carried out.

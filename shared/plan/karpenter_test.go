@@ -30,6 +30,27 @@ func TestWhatKarpenterIsGivenIsAnnounced(t *testing.T) {
 	expect.That(t, strings.HasSuffix(next, now.Add(14*time.Minute).Format(time.RFC3339)), "the tag says %q, want the minute at which Karpenter's time is over", next)
 }
 
+// Of a node that is not Ready, Kubernetes deletes the pods after five minutes, and Karpenter launches for them.
+func TestAReplacementMayComeBeforeAnyAct(t *testing.T) {
+	for name, tt := range map[string]struct {
+		group roll.Group
+		kind  roll.Kind
+		since time.Duration
+		early bool
+	}{
+		"a silent node":                   {"nodepool/p", roll.Unknown, 2 * time.Hour, true},
+		"a node that is not Ready":        {"nodepool/p", roll.NotReady, 2 * time.Hour, true},
+		"one of the day before":           {"nodepool/p", roll.NotReady, 25 * time.Hour, false},
+		"a node that works":               {"nodepool/p", roll.ConditionFailed, 2 * time.Hour, false},
+		"an instance that never joined":   {"nodepool/p", roll.Unregistered, 2 * time.Hour, false},
+		"a node of an Auto Scaling group": {"asg/w", roll.Unknown, 2 * time.Hour, false},
+	} {
+		ended := ledger.Action{Do: string(DeleteNodeClaim), Instance: instanceID(1), Group: tt.group, Kind: tt.kind, At: now, Since: now.Add(-tt.since)}
+		got := replacementSince([]ledger.Action{ended}, ended)
+		expect.That(t, got.Equal(now) != tt.early, "%s: since %s", name, got)
+	}
+}
+
 // Karpenter may launch the replacement during the drain, an Auto Scaling group only after the termination.
 func TestFromWhenALaunchIsTheReplacement(t *testing.T) {
 	before := now.Add(-10 * time.Minute)

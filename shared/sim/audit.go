@@ -114,6 +114,7 @@ type auditor struct {
 	excused   map[string]int          // how many receives of a message met a fault
 	taken     map[[2]string]time.Time // when an act was last done, by machine and act
 	sightless map[string]*sightless   // by cluster name
+	misstated []misstatement          // in the order of time
 }
 
 // effect is an act that took effect.
@@ -745,6 +746,7 @@ func (u *auditor) told() {
 
 // end audits the account after everything has been healthy for a while.
 func (u *auditor) end() {
+	u.misreports(0)
 	for _, c := range u.a.clusters {
 		if !c.exists() {
 			continue

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +25,7 @@ func (u *auditor) figures(inv *invocation, d noticed) {
 			}
 		}
 		wrong := d.Nodes.Ready != ready || d.Nodes.All != all
-		u.forbids(RuleReport, wrong, "%s: a notice of %s in %s says that %d of %d nodes are Ready, and the check saw %d of %d", inv.name, d.Kind, d.Group, d.Nodes.Ready, d.Nodes.All, ready, all)
+		u.misstates(wrong, "%s: a notice of %s in %s says that %d of %d nodes are Ready, and the check saw %d of %d", inv.name, d.Kind, d.Group, d.Nodes.Ready, d.Nodes.All, ready, all)
 	}
 	for _, i := range d.Instances {
 		m := u.a.machines[i.Instance]
@@ -33,7 +34,29 @@ func (u *auditor) figures(inv *invocation, d noticed) {
 		}
 		from, to, known := u.began(m, roll.Kind(d.Kind))
 		wrong := known && (i.Since.Before(from.Add(-ahead)) || i.Since.After(to.Add(slightly)))
-		u.forbids(RuleReport, wrong, "%s: a notice says that %s of %s began at %s, and it did between %s and %s", inv.name, d.Kind, m.id, i.Since.Format(time.DateTime), from.Format(time.DateTime), to.Format(time.DateTime))
+		u.misstates(wrong, "%s: a notice says that %s of %s began at %s, and it did between %s and %s", inv.name, d.Kind, m.id, i.Since.Format(time.DateTime), from.Format(time.DateTime), to.Format(time.DateTime))
+	}
+}
+
+// misstates records a wrong figure. It is a violation an hour later, so that what the same mistake does to
+// machines is the first one.
+func (u *auditor) misstates(is bool, format string, args ...any) {
+	if is {
+		u.misstated = append(u.misstated, misstatement{u.a.Now(), fmt.Sprintf(format, args...)})
+	}
+}
+
+// misstatement is a wrong figure in a notice.
+type misstatement struct {
+	at   time.Time
+	what string
+}
+
+// misreports breaks the rule for the wrong figures of some time ago.
+func (u *auditor) misreports(ago time.Duration) {
+	for len(u.misstated) > 0 && u.a.Now().Sub(u.misstated[0].at) >= ago {
+		u.broken(RuleReport, "at %s, %s", u.misstated[0].at.Format(time.TimeOnly), u.misstated[0].what)
+		u.misstated = u.misstated[1:]
 	}
 }
 

@@ -24,9 +24,9 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 	if what == actCordon && intent.Do == acts[actEvict] {
 		do = intent.Do // the drain's own cordon
 	}
-	// A node that is drained is cordoned, by whomever, or was when that was ordered: the step cordon is
-	// done, even if somebody lifts it later.
-	if n := m.node; do == acts[actEvict] && n != nil && (n.cordoned || n.lifted.Add(ahead).After(intent.At)) {
+	// A node that is drained is cordoned, by whomever, or was when that, or the step cordon, was ordered: that step
+	// is done, even if somebody lifts it later.
+	if n := m.node; do == acts[actEvict] && n != nil && (n.cordoned || n.lifted.Add(ahead).After(intent.At) || u.foundCordoned(m)) {
 		since, _, _ := u.tolerated(inv, m)
 		cordon := [2]string{m.id, acts[actCordon]}
 		u.taken[cordon] = latest(since, u.taken[cordon])
@@ -100,6 +100,13 @@ func (u *auditor) undrained(pol *terms, m *machine) string {
 		}
 	}
 	return ""
+}
+
+// foundCordoned reports whether the step cordon found the node cordoned, which a person has lifted since.
+func (u *auditor) foundCordoned(m *machine) bool {
+	return slices.ContainsFunc(u.a.dep.state(m.c.name).Actions, func(a ledger.Action) bool {
+		return string(a.Instance) == m.id && a.Do == acts[actCordon] && a.Outcome != nil && a.Outcome.Result == ledger.Done && m.node.lifted.After(a.At)
+	})
 }
 
 // inapplicable reports whether a step can do nothing for a machine. A cordon needs a node that answers

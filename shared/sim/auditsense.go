@@ -72,15 +72,18 @@ func (u *auditor) paced(inv *invocation, what act, m *machine) {
 	u.madeGood(m.g)
 	proceeds := u.policy(inv, m.c, m.g.groupName()).values["limits.withoutReplacement"] == "proceed"
 	for _, l := range u.verdicts.losses[m.g] {
-		u.forbids(RulePace, l.instance != m.id && !l.good && !proceeds, "%s: %s of %s while %s has not brought a replacement for %s, ended at %s", inv.name, what, m.id, m.g.groupName(), l.instance, l.at.Format(time.TimeOnly))
+		u.forbids(RulePace, l.instance != m.id && !u.replaced(m.g, l) && !proceeds, "%s: %s of %s while %s has not brought a replacement for %s, ended at %s", inv.name, what, m.id, m.g.groupName(), l.instance, l.at.Format(time.TimeOnly))
 	}
-	u.verdicts.losses[m.g] = append(u.verdicts.losses[m.g], &loss{at: u.lost(m), instance: m.id, desired: m.g.desired})
+	u.verdicts.losses[m.g] = append(u.verdicts.losses[m.g], &loss{at: u.lost(m), took: u.a.Now(), instance: m.id, desired: m.g.desired})
 }
 
 // lost returns from when a launch makes good for a machine that is taken away: Karpenter launches for the
-// pods of a machine once it is cordoned.
+// pods of a machine once they are evicted, or deleted since its node is not Ready.
 func (u *auditor) lost(m *machine) time.Time {
 	at := u.a.Now()
+	if m.g.owner == karpenter && m.away(0) && at.Sub(u.times.away(m.node)) < 24*time.Hour {
+		return u.times.away(m.node)
+	}
 	cordon := func(e effect) bool { return e.instance == m.id && e.what == actCordon && at.Sub(e.at) < time.Hour }
 	if i := slices.IndexFunc(u.effects[m.c.name], cordon); i >= 0 && m.g.owner == karpenter {
 		return u.effects[m.c.name][i].at

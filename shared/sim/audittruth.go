@@ -567,7 +567,7 @@ var ofMachine = map[string]func(excuse) bool{
 		unowned := e.actions(func(a ledger.Action) bool {
 			return string(a.Group) == e.group && a.Do == acts[actTerminate] && !e.u.brought(e.g, a.At.Add(-slack))
 		})
-		return len(e.u.verdicts.losses[e.g]) > 0 || len(unowned) > 0
+		return slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown || !e.u.replaced(e.g, l) }) || len(unowned) > 0
 	},
 	"OneAtATime": func(e excuse) bool { return e.sibling() },
 	"ActionUnresolved": func(e excuse) bool {

@@ -76,11 +76,18 @@ func (u *auditor) recorded(cluster string, after time.Time) time.Time {
 // loss is a machine of a group that Rollcall had replaced. It is made good by a machine that was
 // launched after it and became Ready, or when the group wants fewer.
 type loss struct {
-	at       time.Time
+	at, took time.Time // from when a launch makes good for it, and when it was taken
 	instance string
 	desired  int
 	good     bool
 	shown    bool // a complete check could see that it is good: a node that is Ready for seconds may be missed
+}
+
+// replaced reports whether the group has a machine for the one that it lost: it came after that, or before, for
+// pods that had left by then, and nothing was launched since.
+func (u *auditor) replaced(g *group, l *loss) bool {
+	tried := func(m *machine) bool { return m.g == g && m.launched.After(l.took) }
+	return l.good || u.brought(g, l.at.Add(-slack)) && !slices.ContainsFunc(g.c.machines, tried)
 }
 
 // launchedFrom is a version of a group's launch template.
@@ -369,6 +376,7 @@ func (u *auditor) nodeless(inv *invocation, id string) bool {
 // minute audits the account every minute.
 func (u *auditor) minute() {
 	u.interrupted()
+	u.misreports(time.Hour)
 	u.truths.remember(u.a)
 	for g := range u.verdicts.losses {
 		u.madeGood(g)
@@ -423,7 +431,7 @@ func (u *auditor) minute() {
 // madeGood records which losses of the group have been made good.
 func (u *auditor) madeGood(g *group) {
 	for _, l := range u.verdicts.losses[g] {
-		l.good = l.good || g.desired < l.desired || u.brought(g, l.at.Add(-slack))
+		l.good = l.good || g.desired < l.desired || u.brought(g, l.took.Add(-slack))
 		l.shown = l.shown || g.desired < l.desired || slices.ContainsFunc(g.c.machines, func(m *machine) bool {
 			return m.g == g && m.launched.After(l.at.Add(-slack)) && u.sense.shown[m.id]
 		})

@@ -13,15 +13,22 @@ const (
 	tideBurst     = "burst"      // three times as many for a while
 	tideBatch     = "batch"      // again and again some machines more for less than an hour, often from none
 	tideBlueGreen = "blue-green" // another group takes its work over, and it is empty
+	tideMovedPods = "moved-pods" // Karpenter launches for the pods of nodes that are not Ready, before anyone acts on these
 	tideScaleDown = "scale-down" // Cluster Autoscaler drains one machine after the other and removes it, or gives up
 )
 
 // tides: a group grows and shrinks by many machines at once.
 var tides = faultType{
 	kind: FaultTides, weight: 4, need: 150 * time.Minute, least: 2 * time.Hour, most: 8 * time.Hour, count: 3,
-	values: []string{tideEvening, tideBurst, tideBatch, tideBlueGreen, tideScaleDown},
+	values: []string{tideEvening, tideBurst, tideBatch, tideBlueGreen, tideScaleDown, tideMovedPods},
 	fits: func(g GroupSpec, value string) bool {
-		return fitsOwned(g, value) && (value != tideScaleDown || fitsScaled(g, value))
+		switch value {
+		case tideScaleDown:
+			return fitsOwned(g, value) && fitsScaled(g, value)
+		case tideMovedPods:
+			return fitsKarpenter(g, value)
+		}
+		return fitsOwned(g, value)
 	},
 	shape: []GroupSpec{managedNodes(6), scaledNodes(10), pooledNodes(6)},
 	strike: eachGroup(func(g *group, f Fault, d dice) {
@@ -53,12 +60,21 @@ var tides = faultType{
 			a.in(d.of("after").between(time.Minute, 20*time.Minute), func() { g.grow(-g.desired) })
 		case tideScaleDown:
 			g.scaleDown(f, d)
+		case tideMovedPods:
+			g.moves = true
+			for i, m := range a.victims(f) {
+				d := d.of("away").nth(i)
+				a.in(d.between(0, f.For/2), func() { m.fall(oneOf(d.of("ail"), silent, notReady), false, false) })
+			}
+			for at := time.Duration(0); at < f.For; at += time.Minute {
+				a.in(at, g.reconcile)
+			}
 		}
 		a.arose(f, g.c, nil, g.name+" has "+strconv.Itoa(len(g.members))+" machines, and should have "+strconv.Itoa(g.desired))
 	}),
 	relent: eachGroup(func(g *group, _ Fault, _ dice) {
 		g.grow(-g.tide)
-		g.tide = 0
+		g.tide, g.moves = 0, false
 	}),
 }
 

@@ -7,6 +7,7 @@ import (
 
 	scaling "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Durations of the owners' own actions, from their sources.
@@ -42,9 +43,9 @@ func (g *group) balance() {
 	if !g.c.exists() {
 		return
 	}
-	for len(g.members) > g.desired && !g.halt("Terminate") && g.shrink() {
+	for g.serving() > g.desired && !g.halt("Terminate") && g.shrink() {
 	}
-	if len(g.members) >= g.desired {
+	if g.serving() >= g.desired {
 		g.relaunched()
 		return
 	}
@@ -53,9 +54,31 @@ func (g *group) balance() {
 		return
 	}
 	g.relaunched()
-	for len(g.members) < g.desired {
+	for g.serving() < g.desired {
 		g.add()
 	}
+}
+
+// serving returns how many machines the group has for its pods. Kubernetes deletes those of a node that was Ready
+// and has not been for five minutes; then Karpenter launches for them, if it does so in this group.
+// https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
+func (g *group) serving() int {
+	n := len(g.members)
+	for _, m := range g.members {
+		if g.moves && m.away(5*time.Minute) {
+			n--
+		}
+	}
+	return n
+}
+
+// away reports whether the machine's node was Ready, and has not been for that long.
+func (m *machine) away(long time.Duration) bool {
+	if m.node == nil {
+		return false
+	}
+	r := m.node.ready()
+	return r.Status != corev1.ConditionTrue && r.LastTransitionTime.After(m.node.created.Add(time.Minute)) && m.c.a.Now().Sub(r.LastTransitionTime.Time) >= long
 }
 
 // refuse records a failed launch; the owner retries later.

@@ -85,6 +85,7 @@ var real = []struct {
 	{"jobs in a group that is often empty", FaultTides, tideBatch, "", false},
 	{"a group that takes over another's work", FaultTides, tideBlueGreen, "", false},
 	{"Cluster Autoscaler's scale-in", FaultTides, tideScaleDown, "", false},
+	{"Karpenter's launches for the pods of silent nodes", FaultTides, tideMovedPods, "", false},
 	{"nodes without a provider id", FaultNoProviderID, "", "", false},
 	{"Auto Mode nodes beside the others", FaultBeside, besideAuto, "", false},
 	{"Cluster API nodes beside the others", FaultBeside, besideCAPI, "", false},

@@ -103,6 +103,7 @@ type group struct {
 	spec       GroupSpec // as the scenario has it; only a type if a fault made the group
 	desired    int
 	tide       int    // how much of desired is due to FaultTides
+	moves      bool   // its owner launches for the pods of nodes that are not Ready
 	custom     bool   // a managed node group that has had a custom AMI, as EKS shows it from then on
 	role       string // of the instance profile, which has the same name
 	template   template

@@ -233,7 +233,7 @@ func paced() []Mutation {
 		},
 		{
 			Name: "any Ready node counts as the replacement", File: group,
-			Old: "good.After(last.At) ||", New: "!good.IsZero() ||",
+			Old: "good.After(last.Done) ||", New: "!good.IsZero() ||",
 			Harm: "a group loses one machine after the other", Faults: faults(sim.FaultNoReplacement + "=launches"),
 			Rules: rules(sim.RulePace),
 		},
