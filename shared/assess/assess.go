@@ -76,7 +76,7 @@ type Assessment struct {
 	// Nodes and Ready count the cluster's nodes, as "kubectl get nodes" lists them: also those on Fargate or
 	// on premises, and those whose instance is gone. Only nodes on existing instances count for limits.
 	Nodes, Ready int
-	// Zones counts the same nodes by the name of their availability zone.
+	// Zones counts the nodes on existing instances by the name of their availability zone.
 	Zones map[string]ZoneCount
 	// Populations describes the groups that have nodes, or had some in the ledger. It is nil in a
 	// snapshot of one instance.

@@ -213,7 +213,7 @@ type GroupMemory struct {
 	Seconds []int `json:"seconds,omitempty"`
 	// Counted is the creation time of the latest node in Seconds.
 	Counted time.Time `json:"counted,omitzero"`
-	// Good is the latest launch of an instance whose node became Ready. Every act before it
+	// Good is the latest launch of an instance whose node became Ready. Every termination before it
 	// has its replacement.
 	Good time.Time `json:"good,omitzero"`
 	// Proven is the latest launch of an instance whose node stayed Ready for

@@ -231,15 +231,16 @@ func failedLaunch(newestFirst []evidence.Activity) (time.Time, string) {
 const launchCancelled = string(asgtypes.ScalingActivityStatusCodeCancelled)
 
 // failedLaunches returns the launches since the latest that succeeded, newest first, that failed or
-// were cancelled. A launch in progress does not count yet. An instance taken from the warm pool does not show
-// that the next launch works.
+// were cancelled. A launch in progress does not count yet. An instance taken from the warm pool shows only that
+// the pool works again.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Activity.html
 func failedLaunches(newestFirst []evidence.Activity) (failed []evidence.Activity) {
+	drawn := false
 	for _, a := range newestFirst {
 		switch {
-		case !a.Launch():
+		case !a.Launch(), drawn && a.Drawn():
 		case a.Status == string(asgtypes.ScalingActivityStatusCodeSuccessful):
-			if !a.Drawn() {
+			if drawn = a.Drawn(); !drawn {
 				return failed
 			}
 		case a.Status == string(asgtypes.ScalingActivityStatusCodeFailed), a.Status == launchCancelled:

@@ -234,10 +234,14 @@ func TestTheLatestLaunchDecides(t *testing.T) {
 	pooled, drawn := done, done
 	pooled.Description = aws.String("Launching a new EC2 instance into warm pool: i-0123456789abcdef0")
 	drawn.Description = aws.String("Launching a new EC2 instance from warm pool: i-0123456789abcdef0")
+	undrawn := failed
+	undrawn.Description = drawn.Description
 	tests := map[string]struct {
 		newestFirst []asgtypes.Activity
 		want        time.Time
 	}{
+		"one could not be taken from it": {[]asgtypes.Activity{undrawn, done}, at},
+		"a later one could":              {[]asgtypes.Activity{drawn, undrawn, done}, time.Time{}},
 		"nothing happened":               {nil, time.Time{}},
 		"it failed":                      {[]asgtypes.Activity{failed, done}, at},
 		"it was cancelled":               {[]asgtypes.Activity{cancelled}, at},

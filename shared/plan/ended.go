@@ -127,10 +127,8 @@ func (p *planner) unproven(key ledger.NoticeKey) bool {
 		most += pol.Initialization.Deadline
 	}
 	good := p.lastGood(key.Group)
-	return slices.ContainsFunc(p.Snapshot.Instances, func(i roll.Instance) bool {
-		young := i.Launched.After(good) && p.Now.Sub(i.Launched) < most
-		return young && i.Group == key.Group // also one that its owner gave up already: EC2 may not list the next one yet
-	})
+	latest := p.latestLaunch(key.Group) // perhaps of one that its owner gave up already: EC2 may not list the next one yet
+	return latest.After(good) && p.Now.Sub(latest) < most
 }
 
 // mayLast reports whether this check could not determine if the fault of a member lasts.

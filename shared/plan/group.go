@@ -53,32 +53,39 @@ func (p *planner) latestLaunch(g roll.Group) (latest time.Time) {
 }
 
 // replacementPending refuses while the replacement of the group's last terminated instance is not a
-// Ready node, or while what was launched after the termination is none though the replacement came before it. No timeout ends the refusal, since a group whose launches fail must not be emptied
+// Ready node. No timeout ends the refusal, since a group whose launches fail must not be emptied
 // one by one. It ends with a Ready node, a lower desired capacity, or a person who accepts the
 // loss. A desired capacity that is lower because instances are in Standby does not count. It does not
 // apply to a reboot, which takes nothing from the group. Until the registration
 // deadline the reason is OneAtATime; after that a person is notified.
+//
+// Karpenter may have launched the replacement before the termination. Then it launches again only if pods
+// wait all the same, and what it launches must become a Ready node, for as long as EC2 lists it.
 func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time, pol policy.Policy) *Refusal {
 	last := lastEnded(p.State, f.Group)
 	if last.At.IsZero() || last.Instance == f.Instance || good.After(last.Done) || act == Reboot || f.Kind == roll.Orphaned || p.lossAccepted(f) {
 		return nil
 	}
-	since := last.At
-	if good.After(last.At) { // it was replaced before it was terminated
-		later := p.latestLaunch(f.Group)
-		if !later.After(last.Done) {
-			return nil
-		}
-		if until := later.Add(pol.Registration.Deadline); p.Now.Before(until) {
-			return p.refuseUntil(until, OneAtATime, "an instance of %s was launched at %s, after %s was terminated, and has until %s to become a Ready node", f.Group, roll.Clock(later), last.Instance, roll.Clock(until))
-		}
-		since = last.Done
+	_, karpenter := f.Group.NodePool()
+	before, done := good.After(last.At), last.Done
+	if before && !karpenter {
+		return nil
 	}
 	if g := p.Snapshot.Groups[f.Group]; g.LaunchSuspended.Answered() && g.Desired+g.Standby < last.Desired {
 		return nil // the group gave up the instance and did not replace it
 	}
-	if until := last.Done.Add(pol.Registration.Deadline); p.Now.Before(until) {
+	if launched := p.latestLaunch(f.Group); before && launched.After(done) {
+		done = launched
+	}
+	if until := done.Add(pol.Registration.Deadline); p.Now.Before(until) {
 		return p.refuseUntil(until, OneAtATime, "%s of %s was terminated at %s; its replacement has until %s to become a Ready node", last.Instance, f.Group, roll.Clock(last.Done), roll.Clock(until))
+	}
+	since := last.At
+	if before {
+		if done.Equal(last.Done) {
+			return nil // no pods wait
+		}
+		since = last.Done
 	}
 	return refuse(ReplacementPending, "%s of %s was terminated at %s; no node of an instance launched since %s is Ready yet. To act on %s anyway: %s",
 		last.Instance, f.Group, roll.Clock(last.Done), roll.Clock(since), f.Instance,
@@ -93,7 +100,11 @@ func lastEnded(state ledger.State, g roll.Group) ledger.Ended {
 		if a.Group != g || !Action(a.Do).replaced() || a.Kind == roll.Orphaned || a.Outcome == nil || a.Outcome.Result == ledger.Failed || !a.Outcome.At.After(last.Done) {
 			continue
 		}
-		last = ledger.Ended{Instance: a.Instance, At: replacementSince(state.Actions, a), Done: a.Outcome.At, Desired: a.Desired}
+		at := replacementSince(state.Actions, a)
+		if at.Before(a.At) {
+			at = roll.Later(at, last.Done) // what was launched before the last termination was perhaps for that one
+		}
+		last = ledger.Ended{Instance: a.Instance, At: at, Done: a.Outcome.At, Desired: a.Desired}
 	}
 	return last
 }
@@ -102,11 +113,14 @@ func lastEnded(state ledger.State, g roll.Group) ledger.Ended {
 // is launched in the hours after it may be there for another reason.
 const cordonedFor = time.Hour
 
+// podsDeletedAfter is the default toleration of a node that is not Ready.
+const podsDeletedAfter = 5 * time.Minute
+
 // replacementSince returns the time from which a launch counts as the replacement. An Auto Scaling
 // group launches one once the instance is gone. Karpenter launches one for pods that cannot run: during the
-// drain, since the cordon shortly before it, or, five minutes after a node stopped being Ready, once Kubernetes
-// has deleted its pods. Then it launches nothing when the node is removed at last. What was done before the node
-// was last uncordoned was about another trouble, which is over.
+// drain, since the cordon shortly before it, or once Kubernetes has deleted the pods of a node that is not Ready,
+// after five minutes. Then it launches nothing when the node is removed at last. What was done before the node was
+// last uncordoned was about another trouble, which is over.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
 func replacementSince(actions []ledger.Action, a ledger.Action) time.Time {
 	if _, karpenter := a.Group.NodePool(); !karpenter {
@@ -128,8 +142,11 @@ func replacementSince(actions []ledger.Action, a ledger.Action) time.Time {
 		return at
 	}
 	at := first(Cordon, first(Drain, a.At, repeatsMemory), cordonedFor)
-	if (a.Kind == roll.NotReady || a.Kind == roll.Unknown) && !a.Since.IsZero() && a.At.Sub(a.Since) < repeatsMemory {
-		at = roll.Earlier(at, a.Since)
+	switch deleted := a.Since.Add(podsDeletedAfter); a.Kind {
+	case roll.NotReady, roll.Unknown, roll.Impaired:
+		if !a.Since.IsZero() && a.At.Sub(deleted) < repeatsMemory {
+			at = roll.Earlier(at, deleted)
+		}
 	}
 	return at
 }

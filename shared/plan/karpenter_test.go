@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,7 @@ func TestAReplacementMayComeBeforeAnyAct(t *testing.T) {
 		"a silent node":                   {"nodepool/p", roll.Unknown, 2 * time.Hour, true},
 		"a node that is not Ready":        {"nodepool/p", roll.NotReady, 2 * time.Hour, true},
 		"one of the day before":           {"nodepool/p", roll.NotReady, 25 * time.Hour, false},
+		"one that fails its status check": {"nodepool/p", roll.Impaired, 2 * time.Hour, true},
 		"a node that works":               {"nodepool/p", roll.ConditionFailed, 2 * time.Hour, false},
 		"an instance that never joined":   {"nodepool/p", roll.Unregistered, 2 * time.Hour, false},
 		"a node of an Auto Scaling group": {"asg/w", roll.Unknown, 2 * time.Hour, false},
@@ -48,6 +50,48 @@ func TestAReplacementMayComeBeforeAnyAct(t *testing.T) {
 		ended := ledger.Action{Do: string(DeleteNodeClaim), Instance: instanceID(1), Group: tt.group, Kind: tt.kind, At: now, Since: now.Add(-tt.since)}
 		got := replacementSince([]ledger.Action{ended}, ended)
 		expect.That(t, got.Equal(now) != tt.early, "%s: since %s", name, got)
+	}
+}
+
+// Then it launches nothing more when the node is removed at last, unless pods wait all the same.
+func TestOfWhatIsLaunchedAfterTheTerminationOneMustWork(t *testing.T) {
+	minutes := func(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
+	ended := func(id, silent, at int) ledger.Action {
+		return ledger.Action{
+			ID: fmt.Sprint(id), Do: string(DeleteNodeClaim), Instance: instanceID(id), Group: "nodepool/p", Kind: roll.Unknown,
+			Since: minutes(silent), At: minutes(at), Outcome: done(minutes(at)),
+		}
+	}
+	for name, tt := range map[string]struct {
+		acts     []ledger.Action
+		good     int // when what became Ready last was launched
+		launched int // when the latest was launched
+		want     Reason
+	}{
+		"replaced before it":                            {[]ledger.Action{ended(98, -60, -16)}, -50, -50, ""},
+		"replaced before it, a moment ago":              {[]ledger.Action{ended(98, -60, -14)}, -50, -50, OneAtATime},
+		"the last one that works is older":              {[]ledger.Action{ended(98, -60, -16)}, -70, -70, ReplacementPending},
+		"its pods were not deleted yet":                 {[]ledger.Action{ended(98, -60, -16)}, -57, -57, ReplacementPending},
+		"what came after it works":                      {[]ledger.Action{ended(98, -60, -16)}, -10, -10, ""},
+		"what came after it has its time":               {[]ledger.Action{ended(98, -60, -30)}, -50, -10, OneAtATime},
+		"what came after it does not work":              {[]ledger.Action{ended(98, -60, -30)}, -50, -20, ReplacementPending},
+		"one launch for two":                            {[]ledger.Action{ended(98, -60, -40), ended(97, -60, -16)}, -50, -50, ReplacementPending},
+		"one launch for two, the other after the first": {[]ledger.Action{ended(98, -60, -40), ended(97, -60, -16)}, -39, -39, ""},
+	} {
+		w := healthy(3)
+		for i := range w.snapshot.Instances {
+			w.snapshot.Instances[i].Group, w.snapshot.Instances[i].Launched = "nodepool/p", minutes(-1000)
+		}
+		w.snapshot.Instances[2].Launched = minutes(tt.launched)
+		state := ledger.State{Actions: tt.acts, Groups: map[roll.Group]ledger.GroupMemory{"nodepool/p": {Good: minutes(tt.good)}}}
+		pol := policy.Default().For("demo", "", roll.Selector{})
+		p := &planner{Input: Input{Snapshot: w.snapshot, State: state, Now: now, Policy: func(roll.Selector) policy.Policy { return pol }}, instances: map[roll.InstanceID]*roll.Instance{instanceID(1): &w.snapshot.Instances[0]}}
+		no := p.replacementPending(roll.Finding{Instance: instanceID(1), Group: "nodepool/p", Kind: roll.Unknown}, Terminate, minutes(tt.good), pol)
+		got := Reason("")
+		if no != nil {
+			got = no.Reason
+		}
+		expect.That(t, got == tt.want, "%s: %q, want %q", name, got, tt.want)
 	}
 }
 

@@ -231,18 +231,11 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 		w.state.Actions = []ledger.Action{{ID: "x", Do: string(Terminate), Instance: instanceID(99), Group: "asg/w", Kind: roll.Unknown, At: acted, Outcome: done(acted)}}
 		return w
 	}
-	number := 29
 	replacement := func(w *world, launched time.Time, ready roll.ConditionStatus) {
-		number++
-		w.add(number, 0)
+		w.add(30, 0)
 		last := len(w.snapshot.Nodes) - 1
 		w.snapshot.Instances[last].Launched = launched
 		w.snapshot.Nodes[last].Created, w.snapshot.Nodes[last].Ready = launched.Add(time.Minute), roll.Condition{Status: ready, Since: launched.Add(time.Minute)}
-	}
-	before := func(w *world) { // as Karpenter does, for the pods of a node that is not Ready
-		w.state.Actions = nil
-		w.state.Groups = map[roll.Group]ledger.GroupMemory{"asg/w": {Ended: ledger.Ended{Instance: instanceID(99), At: acted.Add(-time.Hour), Done: acted}}}
-		replacement(w, acted.Add(-30*time.Minute), roll.ConditionTrue)
 	}
 	drained := func(w *world) *ledger.Action {
 		w.silent(2, time.Hour)
@@ -260,17 +253,6 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 		{"it is not ready yet", func(w *world) { replacement(w, acted.Add(time.Minute), roll.ConditionFalse) }, "none: [ReplacementPending]"},
 		{"a ready one is older than the act", func(w *world) { replacement(w, acted.Add(-time.Second), roll.ConditionTrue) }, "none: [ReplacementPending]"},
 		{"it is ready", func(w *world) { replacement(w, acted.Add(time.Minute), roll.ConditionTrue) }, "terminate"},
-		{"it was ready before the act", before, "terminate"},
-		{"it was, and what came after the act is not", func(w *world) {
-			before(w)
-			replacement(w, acted.Add(time.Minute), roll.ConditionFalse)
-			w.snapshot.Instances[len(w.snapshot.Instances)-1].Launched = acted // its time is over
-			w.state.Groups["asg/w"] = ledger.GroupMemory{Ended: ledger.Ended{Instance: instanceID(99), At: acted.Add(-time.Hour), Done: acted.Add(-time.Second)}}
-		}, "none: [ReplacementPending]"},
-		{"it was, and what came after the act has its time", func(w *world) {
-			before(w)
-			replacement(w, acted.Add(time.Minute), roll.ConditionFalse)
-		}, "none: [OneAtATime]"},
 		{"one was ready earlier, and is gone by now", func(w *world) {
 			w.state.Groups = map[roll.Group]ledger.GroupMemory{"asg/w": {Good: acted.Add(time.Minute)}}
 		}, "terminate"},

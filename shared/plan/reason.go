@@ -152,7 +152,8 @@ const (
 	OtherFinding Reason = "OtherFinding"
 	// ReplacementRepeats: the last acts on its group brought no working node.
 	ReplacementRepeats Reason = "ReplacementRepeats"
-	// ReplacementPending: the replacement of the group's last act is overdue.
+	// ReplacementPending: the replacement of the group's last act is overdue, or what was launched after it
+	// never became a Ready node.
 	ReplacementPending Reason = "ReplacementPending"
 	// OneAtATime: another instance of its group is acted on in this check, is on its ladder, or was
 	// terminated and its replacement still has time.

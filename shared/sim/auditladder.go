@@ -26,7 +26,7 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 	}
 	// A node that is drained is cordoned, by whomever, or was when that, or the step cordon, was ordered: that step
 	// is done, even if somebody lifts it later.
-	if n := m.node; do == acts[actEvict] && n != nil && (n.cordoned || n.lifted.Add(ahead).After(intent.At) || u.foundCordoned(m)) {
+	if n := m.node; do == acts[actEvict] && n != nil && (n.cordoned || n.lifted.Add(ahead).After(intent.At) || u.foundCordoned(inv, m)) {
 		since, _, _ := u.tolerated(inv, m)
 		cordon := [2]string{m.id, acts[actCordon]}
 		u.taken[cordon] = latest(since, u.taken[cordon])
@@ -103,9 +103,10 @@ func (u *auditor) undrained(pol *terms, m *machine) string {
 }
 
 // foundCordoned reports whether the step cordon found the node cordoned, which a person has lifted since.
-func (u *auditor) foundCordoned(m *machine) bool {
+func (u *auditor) foundCordoned(inv *invocation, m *machine) bool {
+	since, _, _ := u.tolerated(inv, m)
 	return slices.ContainsFunc(u.a.dep.state(m.c.name).Actions, func(a ledger.Action) bool {
-		return string(a.Instance) == m.id && a.Do == acts[actCordon] && a.Outcome != nil && a.Outcome.Result == ledger.Done && m.node.lifted.After(a.At)
+		return string(a.Instance) == m.id && a.Do == acts[actCordon] && !a.At.Before(since) && a.Outcome != nil && a.Outcome.Result == ledger.Done && m.node.lifted.After(a.At)
 	})
 }
 

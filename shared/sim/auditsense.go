@@ -81,12 +81,17 @@ func (u *auditor) paced(inv *invocation, what act, m *machine) {
 // pods of a machine once they are evicted, or deleted since its node is not Ready.
 func (u *auditor) lost(m *machine) time.Time {
 	at := u.a.Now()
-	if m.g.owner == karpenter && m.away(0) && at.Sub(u.times.away(m.node)) < 24*time.Hour {
-		return u.times.away(m.node)
+	if m.g.owner != karpenter {
+		return at
 	}
-	cordon := func(e effect) bool { return e.instance == m.id && e.what == actCordon && at.Sub(e.at) < time.Hour }
-	if i := slices.IndexFunc(u.effects[m.c.name], cordon); i >= 0 && m.g.owner == karpenter {
-		return u.effects[m.c.name][i].at
+	leaves := func(e effect) bool {
+		return e.instance == m.id && (e.what == actCordon && at.Sub(e.at) < time.Hour || e.what == actEvict && at.Sub(e.at) < 24*time.Hour)
+	}
+	if i := slices.IndexFunc(u.effects[m.c.name], leaves); i >= 0 {
+		at = u.effects[m.c.name][i].at
+	}
+	if m.away(0) && u.a.Now().Sub(u.times.away(m.node)) < 24*time.Hour && u.times.away(m.node).Before(at) {
+		at = u.times.away(m.node)
 	}
 	return at
 }
@@ -213,7 +218,7 @@ func (u *auditor) mentioned(c *cluster, began time.Time) {
 		if u.a.Now().Sub(latest(f.Opened, began)) < 20*time.Minute+2*u.a.sc.Sweep {
 			continue
 		}
-		if key.Kind == roll.ConditionFailed && m.node != nil && m.node.ready().Status != corev1.ConditionTrue {
+		if key.Kind == roll.ConditionFailed && m.node != nil && m.node.ready().Status != corev1.ConditionTrue && m.node.ready().LastTransitionTime.Time.Before(latest(f.Opened, began).Add(20*time.Minute)) {
 			continue // what a kubelet reported that is not ready now may be over
 		}
 		about := saidKey{c.name, string(f.Group), string(key.Kind), string(key.Instance)}

@@ -218,7 +218,7 @@ func (inv *invocation) sawBefore(u *auditor, o order) bool {
 // omitted reports whether the listing before the last one lacked the instance. A check that lists tags, then
 // nodes, then instances takes no notice of what only the last shows: its node may have registered meanwhile.
 func (s *sight) omitted(id string) bool {
-	if !s.before.begun {
+	if !s.before.whole() {
 		return false
 	}
 	for i := range s.before.each() {
