@@ -98,7 +98,9 @@ func (u *auditor) happened(e Event, m *machine) {
 	}
 	if e.Stage == StateReady {
 		u.sense.worked[m.id] = true
-		u.sense.brought[m.g] = latest(u.sense.brought[m.g], m.launched, m.drawn)
+		if !m.template.refused { // Karpenter does not take its Node for registered
+			u.sense.brought[m.g] = latest(u.sense.brought[m.g], m.launched, m.drawn)
+		}
 	}
 	if m.node == nil {
 		return
