@@ -21,7 +21,6 @@ ADDED = {
     ("ec2", "create-network-acl-entry"): {"ingress": "Egress", "egress": "Egress"},
     ("ec2", "replace-network-acl-entry"): {"ingress": "Egress", "egress": "Egress"},
 }
-END = {"|", "||", "&&", ";", ">", ">>"}
 
 session = botocore.session.get_session()
 services = set(session.get_available_services())
@@ -66,19 +65,38 @@ def text_fault(option, shape, words):
     return ""
 
 
+def is_flag(shape):
+    """Whether the AWS CLI has two options without a value for it, --x and --no-x."""
+    return shape.type_name == "boolean" or shape.type_name == "structure" and list(shape.members) == ["Value"]
+
+
+def first_of(command):
+    """The words of the first command of a line, up to a separator or a redirection of the shell."""
+    lexer = shlex.shlex(command.replace("\\\n", " "), posix=True, punctuation_chars=";|&<>)")
+    lexer.whitespace_split, lexer.commenters = True, "#"
+    words = []
+    for word in lexer:
+        if word[0] in ";|&<>)" and not word.strip(";|&<>)"):
+            break
+        words.append(word)
+    return words
+
+
 def fault_of(command):
     """What is wrong with a command."""
     try:
-        words = shlex.split(command.replace("\\\n", " "), comments=True)
+        words = first_of(command)
     except ValueError as err:
         return f"cannot be parsed: {err}"
-    end = next((i for i, w in enumerate(words) if w in END), len(words))
-    service, operation, words = words[1], words[2], [w.rstrip(";)") for w in words[3:end]]
-    if (service, operation) in BY_HAND or operation == "wait":
+    service, operation, words = words[1], words[2], words[3:]
+    if (service, operation) in BY_HAND:
         return ""
     service = RENAMED.get(service, service)
     if service not in services:
         return f"no service {service}"
+    if operation == "wait":
+        known = [xform_name(w, "-") for w in session.get_waiter_model(service).waiter_names]
+        return "" if words and words[0] in known else f"no waiter {' '.join(words[:1])}"
     model = session.get_service_model(service)
     name = {xform_name(o, "-"): o for o in model.operation_names}.get(operation)
     if name is None:
@@ -86,6 +104,8 @@ def fault_of(command):
     shape = model.operation_model(name).input_shape
     members = {xform_name(m, "-"): m for m in shape.members} if shape else {}
     added, given = ADDED.get((service, operation), {}), set()
+    if words and not words[0].startswith("--"):
+        return f"{words[0]} belongs to no option"
     for i, word in enumerate(words):
         if not word.startswith("--"):
             continue
@@ -103,6 +123,8 @@ def fault_of(command):
             if w.startswith("--"):
                 break
             values.append(w)
+        if not values and not is_flag(shape.members[member]):
+            return f"--{option} has no value"
         if fault := text_fault("--" + option, shape.members[member], values):
             return fault
     lacking = [m for m in (shape.required_members if shape else []) if m not in given]
