@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,8 +84,9 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 		}
 		t := u.times.of[n]
 		from, to = u.times.away(n), n.ready().LastTransitionTime.Time
-		if !t.was.IsZero() && t.left.Sub(t.back) < unwatched {
-			from = t.was
+		between := func(check time.Time) bool { return check.After(t.back) && check.Before(t.left) }
+		if !t.was.IsZero() && (t.left.Sub(t.back) < unwatched || !slices.ContainsFunc(u.verdicts.whole[m.c.name], between)) {
+			from = t.was // no check saw that it was Ready
 		}
 		if m.leftRest.After(from) {
 			to = u.a.Now() // it counts from when a check saw that its group had put it into service
