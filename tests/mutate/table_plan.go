@@ -238,6 +238,12 @@ func paced() []Mutation {
 			Rules: rules(sim.RulePace),
 		},
 		{
+			Name: "only what is launched after its cordon replaces a node", File: group,
+			Old: "if !a.Since.IsZero() && a.At.Sub(deleted) < repeatsMemory {", New: "if a.Since.IsZero() {",
+			Harm: "a node pool whose nodes were replaced before anyone acted is held", Faults: faults(sim.FaultTides+"=moved-pods", sim.FaultSilence+"=3"),
+			Policy: remediating("limits: {unhealthy: 100%, zone: 100%, massSilence: 100%}"), Rules: rules(sim.RuleCure, sim.RuleTruth),
+		},
+		{
 			Name: "the replacement is waited for until the deadline, and no longer", File: group,
 			Old: "p.Now.Before(until) {\n\t\treturn p.refuseUntil(until, OneAtATime, \"%s of %s was terminated", New: "!p.Now.Before(until) {\n\t\treturn nil\n\t} else {\n\t\treturn p.refuseUntil(until, OneAtATime, \"%s of %s was terminated",
 			Harm: "a group loses one machine after the other", Faults: faults(sim.FaultNoJoin+"=2", sim.FaultSilence+"=2"),
