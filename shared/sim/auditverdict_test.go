@@ -144,7 +144,8 @@ func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
 			},
 			wrong: func(w world) {
 				sick(w)
-				w.m.c.a.audit.verdicts.losses[w.m.g] = []*loss{{at: w.m.c.a.Now().Add(-24 * time.Hour), instance: "i-gone"}}
+				at := w.m.c.a.Now().Add(-24 * time.Hour)
+				w.m.c.a.audit.verdicts.losses[w.m.g] = []*loss{{at: at, took: at, instance: "i-gone"}}
 			},
 		},
 		{
