@@ -120,7 +120,7 @@ func TestWhatTheCommandLineLacksIsFound(t *testing.T) {
 		"aws kubernetes get-nodes":                                          "no service kubernetes",
 		"aws ec2 reboot-instances --instance-ids":                           "--instance-ids has no value",
 		"aws ec2 wait instance-running --instance-ids i":                    "",
-		"aws ec2 wait instance-runing --instance-ids i":                     "no waiter instance-runing",
+		"aws ec2 wait instance-runs --instance-ids i":                       "no waiter instance-runs",
 		"aws ec2 reboot-instances now":                                      "now belongs to no option",
 		"aws ec2 reboot-instances --instance-ids i-1; aws ec2 nonsense --x": "",
 		"aws eks describe-cluster --name '":                                 "cannot be parsed",
