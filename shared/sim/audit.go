@@ -569,7 +569,7 @@ func (u *auditor) endedAs(inv *invocation, d noticed) {
 			}
 		case e.How == "recovered" && m.state == running && len(inv.seen.nodesOf(m.id)) == 0 && !u.lately("vanished", m.id) && m.elsewhere == "" && !m.disowned:
 			wrong = "has no node"
-		case e.How == "gone" && m.alive(), e.How == "acted" && d.Kind != string(roll.Ghost) && e.After != acts[actDeleteNode] && m.alive():
+		case e.How == "gone" && m.alive() && !m.disowned, e.How == "acted" && d.Kind != string(roll.Ghost) && e.After != acts[actDeleteNode] && m.alive():
 			wrong = "is " + state(m)
 		case e.How == "stopped" && !u.lately("at rest", m.id), e.How == "not-in-service" && !u.lately("aside", m.id):
 			wrong = "is in service, and " + state(m)

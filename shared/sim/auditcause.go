@@ -48,11 +48,12 @@ var causesHold = map[string]func(e excuse) bool{
 	"KubeletRestartedDuringStartup": func(e excuse) bool { return e.u.a.Now().Sub(e.m.launched) < 40*time.Minute },
 
 	// the machine
-	"KubeletSilent":          func(e excuse) bool { return e.lately("deaf", e.m.id) },
-	"MemoryPressurePreceded": excuse.starved,
-	"OutOfMemory":            excuse.starved,
-	"InstanceStopped":        func(e excuse) bool { return e.lately("at rest", e.m.id) },
-	"InstanceStatusImpaired": func(e excuse) bool { return e.lately("impaired", e.m.id) && e.m.checkFails != checksSystem },
+	"KubeletSilent":           func(e excuse) bool { return e.lately("deaf", e.m.id) },
+	"MemoryPressurePreceded":  excuse.starved,
+	"OutOfMemory":             excuse.starved,
+	"UserDataClusterMismatch": func(e excuse) bool { return e.m.elsewhere != "" },
+	"InstanceStopped":         func(e excuse) bool { return e.lately("at rest", e.m.id) },
+	"InstanceStatusImpaired":  func(e excuse) bool { return e.lately("impaired", e.m.id) && e.m.checkFails != checksSystem },
 	"SystemStatusImpaired": func(e excuse) bool {
 		return e.lately("impaired", e.m.id) && e.m.checkFails != "" && e.m.checkFails != checksInstance
 	},

@@ -232,7 +232,7 @@ func kept() []Mutation {
 			Name: "a group forgets its replacements", File: kinds,
 			Old: "writes, err = append(writes, w), errors.Join(err, failed)", New: "if k.name != \"memory\" {\n\t\t\twrites, err = append(writes, w), errors.Join(err, failed)\n\t\t}",
 			Harm: "no replacement ever counts, and the group is held", Faults: faults(sim.FaultSilence),
-			Rules: rules(sim.RuleCure),
+			Rules: rules(sim.RuleCure, sim.RuleTruth),
 		},
 	}
 }

@@ -10,7 +10,7 @@ func assessed() []Mutation {
 			Name: "tolerance is counted from the creation of the node", File: absence,
 			Old: "turned := n.Ready.Since\n", New: "turned := n.Created\n",
 			Harm: "a node is ended as soon as it leaves Ready", Faults: faults(sim.FaultNotReady),
-			Rules: rules(sim.RuleTruth, sim.RuleTolerance),
+			Rules: rules(sim.RuleTruth, sim.RuleTolerance, sim.RuleReport),
 		},
 		{
 			Name: "tolerance is counted from an absence that is over", File: absence,
