@@ -30,7 +30,7 @@ func (u *auditor) figures(inv *invocation, d noticed) {
 	}
 	for _, i := range d.Instances {
 		m := u.a.machines[i.Instance]
-		if m == nil {
+		if m == nil || d.Ordered != "" { // an outcome is about the trouble for which the act was ordered
 			continue
 		}
 		from, to, known := u.began(m, roll.Kind(d.Kind))
