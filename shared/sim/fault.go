@@ -455,7 +455,10 @@ func (a *account) heal() {
 		c.status, c.shifted, c.ghosts, c.barred = "ACTIVE", "", false, false
 		c.tag(c.spec.Mode)
 		for _, g := range c.groups {
-			g.repair, g.suspended, g.unlucky, g.dry = g.spec.Repair, false, 0, time.Time{}
+			g.repair, g.suspended, g.unlucky = g.spec.Repair, false, 0
+			if g.dry.Sub(a.Now()) < 24*time.Hour { // dryForAMonth outlasts the repairs
+				g.dry = time.Time{}
+			}
 			g.atEase()
 			g.remap()
 			g.mend()
