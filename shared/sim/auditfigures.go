@@ -10,8 +10,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// slightly is by how much the clock of a cluster and those of functions may differ. No time that a check gives
-// is later than its own.
+// slightly is by how much the clock of a cluster and those of functions may differ.
 const slightly = 2*skewed + time.Second
 
 // figures checks the figures of a notice that people read first: how many nodes of the cluster are Ready,
@@ -33,7 +32,7 @@ func (u *auditor) figures(inv *invocation, d noticed) {
 		if m == nil || d.Ordered != "" { // an outcome is about the trouble for which the act was ordered
 			continue
 		}
-		from, to, known := u.began(m, roll.Kind(d.Kind))
+		from, to, known := u.began(m, roll.Kind(d.Kind)) // a check that began before that gives its own time
 		wrong := known && (i.Since.Before(from.Add(-ahead)) || i.Since.After(to.Add(slightly)))
 		u.misstates(wrong, "%s: a notice says that %s of %s began at %s, and it did between %s and %s", inv.name, d.Kind, m.id, i.Since.Format(time.DateTime), from.Format(time.DateTime), to.Format(time.DateTime))
 	}
