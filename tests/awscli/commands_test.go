@@ -1,23 +1,20 @@
 package awscli
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"rollcall/functions/local/command"
-	"rollcall/shared/observe/bundle"
+	"rollcall/tests/corpus/explain"
 	"rollcall/tests/corpus/generate"
 	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
+	"rollcall/tests/harness/python"
 )
 
 const root = "../.."
@@ -28,18 +25,7 @@ var pasted = regexp.MustCompile("(?m)\\baws [a-z][a-z0-9-]+ [a-z]+(?:-[a-z0-9]+)
 // check returns what is wrong with each command, "" if nothing is.
 func check(t *testing.T, commands []string) []string {
 	t.Helper()
-	asked, err := json.Marshal(commands)
-	must.Succeed(t, err)
-	cmd := exec.CommandContext(t.Context(), filepath.Join(root, ".venv", "bin", "python"), "check.py")
-	cmd.Stdin = bytes.NewReader(asked)
-	var complaint bytes.Buffer
-	cmd.Stderr = &complaint
-	out, err := cmd.Output()
-	must.That(t, err == nil, "check commands (make testbed-deps installs what this needs): %v\n%s", err, complaint.String())
-	var faults []string
-	must.Succeed(t, json.Unmarshal(out, &faults))
-	must.That(t, len(faults) == len(commands), "%d answers about %d commands", len(faults), len(commands))
-	return faults
+	return python.Answers[string](t, root, "check.py", commands, len(commands))
 }
 
 // verify reports the commands with faults, by where each was found. Prose names commands without their parameters,
@@ -77,14 +63,10 @@ func commandsIn(v any, add func(string)) {
 func TestTheCommandsOfExplanationsExist(t *testing.T) {
 	found := map[string]string{}
 	for _, c := range generate.All() {
-		var out, fault bytes.Buffer
-		command.Run(t.Context(), []string{"explain", "--bundle", c.Name, "--output", "json", "--mode", "remediate"}, command.Environment{
-			Stdout: &out, Stderr: &fault, Now: time.Now,
-			OpenBundle: func(string) (*bundle.Bundle, error) { return bundle.OpenFS(c.FS()) },
-		})
+		out, _, err := explain.Case(t.Context(), c)
+		must.Succeed(t, err)
 		var document any
-		err := json.Unmarshal(out.Bytes(), &document)
-		must.That(t, err == nil, "explain %s: %v\n%s", c.Name, err, fault.String())
+		must.Succeed(t, json.Unmarshal(out, &document))
 		commandsIn(document, func(command string) { found[command] = c.Name })
 	}
 	verify(t, found, 150, false)

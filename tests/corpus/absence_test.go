@@ -149,7 +149,7 @@ func TestWhatIsNotKnownProvesNothing(t *testing.T) {
 		if i%of != one-1 {
 			continue
 		}
-		base, err := explain(t.Context(), c)
+		base, err := explained(t.Context(), c)
 		must.Succeed(t, err)
 		for _, l := range losses(c.Files) {
 			if !*everything && !chosen(c.Name, l) || l.allowed() {
@@ -177,7 +177,7 @@ func chosen(name string, l loss) bool {
 
 // proves compares the diagnosis of a bundle with the diagnosis without a part of it.
 func proves(t *testing.T, c generate.Made, base corpus.Document, l loss) {
-	got, err := explain(t.Context(), without(c, hiding{file: l.file, hide: func([]byte) []byte { return l.text }}))
+	got, err := explained(t.Context(), without(c, hiding{file: l.file, hide: func([]byte) []byte { return l.text }}))
 	if err != nil {
 		if !strings.Contains(err.Error(), ".json") && !strings.Contains(err.Error(), "at.txt") { // refused, with the place
 			t.Errorf("%s without %s: %v", c.Name, l, err)

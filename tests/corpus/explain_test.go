@@ -9,28 +9,22 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"rollcall/functions/local/command"
-	"rollcall/shared/observe/bundle"
 	"rollcall/tests/corpus"
+	"rollcall/tests/corpus/explain"
 	"rollcall/tests/corpus/generate"
 	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
-// explain runs the tool's explain on the bundle of a case.
-func explain(ctx context.Context, c generate.Made) (corpus.Document, error) {
-	var out, fault bytes.Buffer
-	code := command.Run(ctx, []string{"explain", "--bundle", c.Name, "--output", "json", "--mode", "remediate"}, command.Environment{
-		Stdout: &out, Stderr: &fault, Now: time.Now,
-		OpenBundle: func(string) (*bundle.Bundle, error) { return bundle.OpenFS(c.FS()) },
-	})
-	if out.Len() == 0 {
-		return corpus.Document{}, fmt.Errorf("explain %s: exit %d: %s", c.Name, code, fault.String())
+// explained returns the tool's explanation of a case.
+func explained(ctx context.Context, c generate.Made) (d corpus.Document, err error) {
+	out, code, err := explain.Case(ctx, c)
+	if err != nil {
+		return d, err
 	}
-	var d corpus.Document
-	if err := json.Unmarshal(out.Bytes(), &d); err != nil {
+	if err := json.Unmarshal(out, &d); err != nil {
 		return d, fmt.Errorf("explain %s printed no document: %w", c.Name, err)
 	}
 	if found := len(d.Findings) > 0; found != (code == command.ExitFindings) {
@@ -62,7 +56,7 @@ func TestExplainTellsTheCause(t *testing.T) {
 			t.Parallel()
 			want, ok := table[c.Name]
 			must.That(t, ok, "verdicts.jsonl has no line of this case: run make corpus")
-			got, err := explain(t.Context(), c)
+			got, err := explained(t.Context(), c)
 			must.Succeed(t, err)
 			for _, difference := range corpus.Verify(got, want.Expectation) {
 				t.Error(difference)
@@ -83,7 +77,7 @@ var symptoms = []string{
 func TestTheParagraphBeginsWithTheRoot(t *testing.T) {
 	roots, shown := 0, map[string]bool{}
 	for _, c := range generate.All() {
-		got, err := explain(t.Context(), c)
+		got, err := explained(t.Context(), c)
 		must.Succeed(t, err)
 		if len(got.Findings) == 0 {
 			continue

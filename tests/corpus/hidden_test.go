@@ -105,13 +105,13 @@ func TestWhatIsHiddenOfASiblingAddsNoOrder(t *testing.T) {
 			continue
 		}
 		cases++
-		whole, err := explain(t.Context(), c)
+		whole, err := explained(t.Context(), c)
 		must.Succeed(t, err)
 		for _, h := range hidings(t, c.Files, sick) {
 			asked++
 			t.Run(fmt.Sprintf("%s/%s/%s", c.Name, h.file, h.how), func(t *testing.T) {
 				t.Parallel()
-				got, err := explain(t.Context(), without(c, h))
+				got, err := explained(t.Context(), without(c, h))
 				must.Succeed(t, err)
 				for _, o := range got.Orders {
 					held := of(whole.Held, o.Instance)
@@ -156,12 +156,12 @@ func TestATimeInTheYear9999IsAnswered(t *testing.T) {
 				continue
 			}
 			never := without(c, hiding{file: file, hide: func(text []byte) []byte { return stamp.ReplaceAll(text, []byte(`"9999-12-31T23:59:59Z"`)) }})
-			_, err := explain(t.Context(), never)
+			_, err := explained(t.Context(), never)
 			expect.That(t, err == nil, "%s of %s: %v", file, name, err)
 		}
 	}
 	c := generate.Named(t, "silent")
 	c = without(c, hiding{file: "at.txt", hide: func([]byte) []byte { return []byte("9999-12-31T23:59:59Z") }})
-	_, err := explain(t.Context(), c)
+	_, err := explained(t.Context(), c)
 	expect.That(t, err != nil && strings.Contains(err.Error(), "is not a time in RFC 3339"), "a capture in the year 9999: %v", err)
 }

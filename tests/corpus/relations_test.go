@@ -46,9 +46,9 @@ func TestOnlyTheFaultMatters(t *testing.T) {
 				if i%len(relations) != nth || slices.Contains(sized, c.Name) {
 					continue
 				}
-				as, err := explain(t.Context(), c)
+				as, err := explained(t.Context(), c)
 				must.Succeed(t, err)
-				got, err := explain(t.Context(), r.change(c, all[(i+37)%len(all)]))
+				got, err := explained(t.Context(), r.change(c, all[(i+37)%len(all)]))
 				must.Succeed(t, err)
 				diff := cmp.Diff(judged(as, r.rename), judged(got, unchanged))
 				expect.That(t, diff == "", "%s (-as it is +changed)\n%s", c.Name, diff)

@@ -1,9 +1,7 @@
 package template
 
 import (
-	"bytes"
 	"encoding/json"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +9,7 @@ import (
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
+	"rollcall/tests/harness/python"
 )
 
 // matches reports, for each event, whether a rule of the template matches it.
@@ -18,19 +17,7 @@ func matches(t *testing.T, rule string, events []json.RawMessage) []bool {
 	t.Helper()
 	pattern, err := read(t).EventPattern(rule)
 	must.Succeed(t, err)
-	asked, err := json.Marshal(map[string]any{"pattern": json.RawMessage(pattern), "events": events})
-	must.Succeed(t, err)
-	cmd := exec.CommandContext(t.Context(), filepath.Join(root, ".venv", "bin", "python"), "match.py")
-	cmd.Stdin = bytes.NewReader(asked)
-	var complaint bytes.Buffer
-	cmd.Stderr = &complaint
-	out, err := cmd.Output()
-	must.That(t, err == nil, "match events (make testbed-deps installs what this needs): %v\n%s", err, complaint.String())
-	var answer []bool
-	if err := json.Unmarshal(out, &answer); err != nil || len(answer) != len(events) {
-		t.Fatalf("%s: %v", out, err)
-	}
-	return answer
+	return python.Answers[bool](t, root, "match.py", map[string]any{"pattern": json.RawMessage(pattern), "events": events}, len(events))
 }
 
 // bodies returns the messages of a sample batch.
