@@ -66,26 +66,21 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 	if last.At.IsZero() || last.Instance == f.Instance || good.After(last.Done) || act == Reboot || f.Kind == roll.Orphaned || p.lossAccepted(f) {
 		return nil
 	}
-	_, karpenter := f.Group.NodePool()
-	before, done := good.After(last.At), last.Done
-	if before && !karpenter {
-		return nil
+	since, latest, before := last.At, last.Done, good.After(last.At)
+	if before {
+		if _, karpenter := f.Group.NodePool(); !karpenter {
+			return nil
+		}
+		since, latest = last.Done, roll.Later(last.Done, p.latestLaunch(f.Group))
 	}
 	if g := p.Snapshot.Groups[f.Group]; g.LaunchSuspended.Answered() && g.Desired+g.Standby < last.Desired {
 		return nil // the group gave up the instance and did not replace it
 	}
-	if launched := p.latestLaunch(f.Group); before && launched.After(done) {
-		done = launched
-	}
-	if until := done.Add(pol.Registration.Deadline); p.Now.Before(until) {
+	if until := latest.Add(pol.Registration.Deadline); p.Now.Before(until) {
 		return p.refuseUntil(until, OneAtATime, "%s of %s was terminated at %s; its replacement has until %s to become a Ready node", last.Instance, f.Group, roll.Clock(last.Done), roll.Clock(until))
 	}
-	since := last.At
-	if before {
-		if done.Equal(last.Done) {
-			return nil // no pods wait
-		}
-		since = last.Done
+	if before && latest.Equal(last.Done) {
+		return nil // nothing was launched since: no pods wait
 	}
 	return refuse(ReplacementPending, "%s of %s was terminated at %s; no node of an instance launched since %s is Ready yet. To act on %s anyway: %s",
 		last.Instance, f.Group, roll.Clock(last.Done), roll.Clock(since), f.Instance,

@@ -26,10 +26,12 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 	}
 	// A node that is drained is cordoned, by whomever, or was when that, or the step cordon, was ordered: that step
 	// is done, even if somebody lifts it later.
-	if n := m.node; do == acts[actEvict] && n != nil && (n.cordoned || n.lifted.Add(ahead).After(intent.At) || u.foundCordoned(inv, m)) {
+	if n := m.node; do == acts[actEvict] && n != nil {
 		since, _, _ := u.tolerated(inv, m)
-		cordon := [2]string{m.id, acts[actCordon]}
-		u.taken[cordon] = latest(since, u.taken[cordon])
+		if n.cordoned || n.lifted.Add(ahead).After(intent.At) || u.foundCordoned(m, since) {
+			cordon := [2]string{m.id, acts[actCordon]}
+			u.taken[cordon] = latest(since, u.taken[cordon])
+		}
 	}
 	switch kind {
 	case "", "Ghost", "Orphaned", "Scheduled", "ConditionFailed": // other rules cover these
@@ -102,9 +104,9 @@ func (u *auditor) undrained(pol *terms, m *machine) string {
 	return ""
 }
 
-// foundCordoned reports whether the step cordon found the node cordoned, which a person has lifted since.
-func (u *auditor) foundCordoned(inv *invocation, m *machine) bool {
-	since, _, _ := u.tolerated(inv, m)
+// foundCordoned reports whether the step cordon, since a time, found the node cordoned, which a person has lifted
+// by now.
+func (u *auditor) foundCordoned(m *machine, since time.Time) bool {
 	return slices.ContainsFunc(u.a.dep.state(m.c.name).Actions, func(a ledger.Action) bool {
 		return string(a.Instance) == m.id && a.Do == acts[actCordon] && !a.At.Before(since) && a.Outcome != nil && a.Outcome.Result == ledger.Done && m.node.lifted.After(a.At)
 	})

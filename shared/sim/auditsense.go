@@ -72,7 +72,7 @@ func (u *auditor) paced(inv *invocation, what act, m *machine) {
 	u.madeGood(m.g)
 	proceeds := u.policy(inv, m.c, m.g.groupName()).values["limits.withoutReplacement"] == "proceed"
 	for _, l := range u.verdicts.losses[m.g] {
-		u.forbids(RulePace, l.instance != m.id && !u.replaced(m.g, l) && !proceeds, "%s: %s of %s while %s has not brought a replacement for %s, ended at %s", inv.name, what, m.id, m.g.groupName(), l.instance, l.at.Format(time.TimeOnly))
+		u.forbids(RulePace, l.instance != m.id && !u.replaced(m.g, l) && !proceeds, "%s: %s of %s while %s has not brought a replacement for %s, ended at %s", inv.name, what, m.id, m.g.groupName(), l.instance, l.took.Format(time.TimeOnly))
 	}
 	u.verdicts.losses[m.g] = append(u.verdicts.losses[m.g], &loss{at: u.lost(m), took: u.a.Now(), instance: m.id, desired: m.g.desired})
 }
@@ -80,18 +80,21 @@ func (u *auditor) paced(inv *invocation, what act, m *machine) {
 // lost returns from when a launch makes good for a machine that is taken away: Karpenter launches for the
 // pods of a machine once they are evicted, or deleted since its node is not Ready.
 func (u *auditor) lost(m *machine) time.Time {
-	at := u.a.Now()
+	now := u.a.Now()
 	if m.g.owner != karpenter {
-		return at
+		return now
 	}
 	leaves := func(e effect) bool {
-		return e.instance == m.id && (e.what == actCordon && at.Sub(e.at) < time.Hour || e.what == actEvict && at.Sub(e.at) < 24*time.Hour)
+		return e.instance == m.id && (e.what == actCordon && now.Sub(e.at) < time.Hour || e.what == actEvict && now.Sub(e.at) < 24*time.Hour)
 	}
+	at := now
 	if i := slices.IndexFunc(u.effects[m.c.name], leaves); i >= 0 {
 		at = u.effects[m.c.name][i].at
 	}
-	if m.away(0) && u.a.Now().Sub(u.times.away(m.node)) < 24*time.Hour && u.times.away(m.node).Before(at) {
-		at = u.times.away(m.node)
+	if m.unreadyFor(0) {
+		if left := u.times.away(m.node); now.Sub(left) < 24*time.Hour && left.Before(at) {
+			return left
+		}
 	}
 	return at
 }
@@ -215,10 +218,11 @@ func (u *auditor) mentioned(c *cluster, began time.Time) {
 		if m == nil || f.Stage == roll.Watching || f.Opened.IsZero() || u.policyNow(c, m.g).mode < mayNotify || !u.policyNow(c, m.g).tells(string(key.Kind)) {
 			continue
 		}
-		if u.a.Now().Sub(latest(f.Opened, began)) < 20*time.Minute+2*u.a.sc.Sweep {
+		from := latest(f.Opened, began)
+		if u.a.Now().Sub(from) < 20*time.Minute+2*u.a.sc.Sweep {
 			continue
 		}
-		if key.Kind == roll.ConditionFailed && m.node != nil && m.node.ready().Status != corev1.ConditionTrue && m.node.ready().LastTransitionTime.Time.Before(latest(f.Opened, began).Add(20*time.Minute)) {
+		if key.Kind == roll.ConditionFailed && m.node != nil && m.node.ready().Status != corev1.ConditionTrue && m.node.ready().LastTransitionTime.Time.Before(from.Add(20*time.Minute)) {
 			continue // what a kubelet reported that is not ready now may be over
 		}
 		about := saidKey{c.name, string(f.Group), string(key.Kind), string(key.Instance)}

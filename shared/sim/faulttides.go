@@ -24,7 +24,7 @@ var tides = faultType{
 	fits: func(g GroupSpec, value string) bool {
 		switch value {
 		case tideScaleDown:
-			return fitsOwned(g, value) && fitsScaled(g, value)
+			return fitsScaled(g, value)
 		case tideMovedPods:
 			return fitsKarpenter(g, value)
 		}

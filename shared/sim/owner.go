@@ -65,15 +65,15 @@ func (g *group) balance() {
 func (g *group) serving() int {
 	n := len(g.members)
 	for _, m := range g.members {
-		if g.moves && m.away(5*time.Minute) {
+		if g.moves && m.unreadyFor(5*time.Minute) {
 			n--
 		}
 	}
 	return n
 }
 
-// away reports whether the machine's node was Ready, and has not been for that long.
-func (m *machine) away(long time.Duration) bool {
+// unreadyFor reports whether the machine's node was Ready, and has not been for that long.
+func (m *machine) unreadyFor(long time.Duration) bool {
 	if m.node == nil {
 		return false
 	}
