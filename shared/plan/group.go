@@ -52,6 +52,17 @@ func (p *planner) latestLaunch(g roll.Group) (latest time.Time) {
 	return latest
 }
 
+// firstLaunch returns when the first of the group's instances since a time was launched, of those that EC2
+// still lists, or that time. Karpenter replaces what never joins every 15 minutes: the latest is always young.
+func (p *planner) firstLaunch(g roll.Group, since time.Time) (first time.Time) {
+	for i := range p.Snapshot.Instances {
+		if at := p.Snapshot.Instances[i].Launched; p.Snapshot.Instances[i].Group == g && at.After(since) && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return roll.Later(first, since)
+}
+
 // replacementPending refuses while the replacement of the group's last terminated instance is not a
 // Ready node. No timeout ends the refusal, since a group whose launches fail must not be emptied
 // one by one. It ends with a Ready node, a lower desired capacity, or a person who accepts the
@@ -66,20 +77,20 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 	if last.At.IsZero() || last.Instance == f.Instance || good.After(last.Done) || act == Reboot || f.Kind == roll.Orphaned || p.lossAccepted(f) {
 		return nil
 	}
-	since, latest, before := last.At, last.Done, good.After(last.At)
+	since, asked, before := last.At, last.Done, good.After(last.At)
 	if before {
 		if _, karpenter := f.Group.NodePool(); !karpenter {
 			return nil
 		}
-		since, latest = last.Done, roll.Later(last.Done, p.latestLaunch(f.Group))
+		since, asked = last.Done, p.firstLaunch(f.Group, last.Done)
 	}
 	if g := p.Snapshot.Groups[f.Group]; g.LaunchSuspended.Answered() && g.Desired+g.Standby < last.Desired {
 		return nil // the group gave up the instance and did not replace it
 	}
-	if until := latest.Add(pol.Registration.Deadline); p.Now.Before(until) {
+	if until := asked.Add(pol.Registration.Deadline); p.Now.Before(until) {
 		return p.refuseUntil(until, OneAtATime, "%s of %s was terminated at %s; its replacement has until %s to become a Ready node", last.Instance, f.Group, roll.Clock(last.Done), roll.Clock(until))
 	}
-	if before && latest.Equal(last.Done) {
+	if before && asked.Equal(last.Done) {
 		return nil // nothing was launched since: no pods wait
 	}
 	return refuse(ReplacementPending, "%s of %s was terminated at %s; no node of an instance launched since %s is Ready yet. To act on %s anyway: %s",

@@ -64,25 +64,28 @@ func TestOfWhatIsLaunchedAfterTheTerminationOneMustWork(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		acts     []ledger.Action
-		good     int // when what became Ready last was launched
-		launched int // when the latest was launched
+		good     int   // when what became Ready last was launched
+		launched []int // when the latest were launched
 		want     Reason
 	}{
-		"replaced before it":                            {[]ledger.Action{ended(98, -60, -16)}, -50, -50, ""},
-		"replaced before it, a moment ago":              {[]ledger.Action{ended(98, -60, -14)}, -50, -50, OneAtATime},
-		"the last one that works is older":              {[]ledger.Action{ended(98, -60, -16)}, -70, -70, ReplacementPending},
-		"its pods were not deleted yet":                 {[]ledger.Action{ended(98, -60, -16)}, -57, -57, ReplacementPending},
-		"what came after it works":                      {[]ledger.Action{ended(98, -60, -16)}, -10, -10, ""},
-		"what came after it has its time":               {[]ledger.Action{ended(98, -60, -30)}, -50, -10, OneAtATime},
-		"what came after it does not work":              {[]ledger.Action{ended(98, -60, -30)}, -50, -20, ReplacementPending},
-		"one launch for two":                            {[]ledger.Action{ended(98, -60, -40), ended(97, -60, -16)}, -50, -50, ReplacementPending},
-		"one launch for two, the other after the first": {[]ledger.Action{ended(98, -60, -40), ended(97, -60, -16)}, -39, -39, ""},
+		"replaced before it":                            {[]ledger.Action{ended(98, -60, -16)}, -50, []int{-50}, ""},
+		"replaced before it, a moment ago":              {[]ledger.Action{ended(98, -60, -14)}, -50, []int{-50}, OneAtATime},
+		"the last one that works is older":              {[]ledger.Action{ended(98, -60, -16)}, -70, []int{-70}, ReplacementPending},
+		"its pods were not deleted yet":                 {[]ledger.Action{ended(98, -60, -16)}, -57, []int{-57}, ReplacementPending},
+		"what came after it works":                      {[]ledger.Action{ended(98, -60, -16)}, -10, []int{-10}, ""},
+		"what came after it has its time":               {[]ledger.Action{ended(98, -60, -30)}, -50, []int{-10}, OneAtATime},
+		"what came after it does not work":              {[]ledger.Action{ended(98, -60, -30)}, -50, []int{-20}, ReplacementPending},
+		"one launch for two":                            {[]ledger.Action{ended(98, -60, -40), ended(97, -60, -16)}, -50, []int{-50}, ReplacementPending},
+		"one launch for two, the other after the first": {[]ledger.Action{ended(98, -60, -40), ended(97, -60, -16)}, -39, []int{-39}, ""},
+		"each that came after it ended without a node":  {[]ledger.Action{ended(98, -60, -30)}, -50, []int{-20, -5}, ReplacementPending},
 	} {
 		w := healthy(3)
 		for i := range w.snapshot.Instances {
 			w.snapshot.Instances[i].Group, w.snapshot.Instances[i].Launched = "nodepool/p", minutes(-1000)
 		}
-		w.snapshot.Instances[2].Launched = minutes(tt.launched)
+		for i, at := range tt.launched {
+			w.snapshot.Instances[1+i].Launched = minutes(at)
+		}
 		state := ledger.State{Actions: tt.acts, Groups: map[roll.Group]ledger.GroupMemory{"nodepool/p": {Good: minutes(tt.good)}}}
 		pol := policy.Default().For("demo", "", roll.Selector{})
 		p := &planner{Input: Input{Snapshot: w.snapshot, State: state, Now: now, Policy: func(roll.Selector) policy.Policy { return pol }}, instances: map[roll.InstanceID]*roll.Instance{instanceID(1): &w.snapshot.Instances[0]}}

@@ -62,9 +62,17 @@ func (u *auditor) owned(inv *invocation, what act, m *machine) {
 		}
 		ill := now.Sub(since)
 		u.forbids(RuleOwner, ill < repairAfter, "%s: %s of %s, %s for %s, which Karpenter may be about to repair", inv.name, what, m.id, m.ail, ill.Round(time.Second))
-	case g.owner == nodeGroup && g.repair && g.spec.Repair && now.Sub(m.since) < repairAfter:
+	case g.owner == nodeGroup && g.repair && g.spec.Repair && now.Sub(illSince(m)) < repairAfter:
 		u.broken(RuleOwner, "%s: %s of %s, of a node group that repairs its nodes", inv.name, what, m.id)
 	}
+}
+
+// illSince returns since when the machine is ill, or its node is not Ready: its zone may have failed first.
+func illSince(m *machine) time.Time {
+	if r := m.node.ready(); r.Status != corev1.ConditionTrue && r.LastTransitionTime.Time.Before(m.since) {
+		return r.LastTransitionTime.Time
+	}
+	return m.since
 }
 
 // paced checks that the group has recovered from the last replacement.

@@ -563,11 +563,7 @@ var ofMachine = map[string]func(excuse) bool{
 		return len(replaced)+len(more) >= e.u.policy(e.inv, e.c, e.g.groupName()).count("limits.replacements")
 	},
 	"ReplacementPending": func(e excuse) bool {
-		// The owner of a machine without a NodeClaim does not know it, and launches for its pods.
-		unowned := e.actions(func(a ledger.Action) bool {
-			return string(a.Group) == e.group && a.Do == acts[actTerminate] && !e.u.brought(e.g, a.At.Add(-slack))
-		})
-		return slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown || !e.u.replaced(e.g, l) }) || len(unowned) > 0
+		return e.u.owes(e.g) || slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown || !e.u.replaced(e.g, l) })
 	},
 	"OneAtATime": func(e excuse) bool { return e.sibling() },
 	"ActionUnresolved": func(e excuse) bool {

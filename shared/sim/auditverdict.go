@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 )
 
@@ -131,8 +133,9 @@ func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 	u.zonesDown(inv, cluster)
 	if last := u.verdicts.latest[cluster]; last != nil && !last.ended.IsZero() && last.clean() {
 		u.verdicts.clean[cluster] = append(u.verdicts.clean[cluster], last.begun)
-		for n := range last.seen.eachNode() { // and could record it
-			if id := instanceOf(n); !u.sense.shown[id] && readyNode(n) {
+		running := sync.OnceValue(last.seen.running) // EC2 may list it later than Kubernetes
+		for n := range last.seen.eachNode() {        // and could record it
+			if id := instanceOf(n); !u.sense.shown[id] && readyNode(n) && running()[id] {
 				u.sense.shown[id] = true
 			}
 		}
@@ -525,7 +528,24 @@ func (u *auditor) owed(g *group) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(u.verdicts.losses[g], func(l *loss) bool { return !l.shown })
+	return u.owes(g) || slices.ContainsFunc(u.verdicts.losses[g], func(l *loss) bool { return !l.shown })
+}
+
+// owes reports whether a termination of the group on record is not made good: nothing was launched successfully
+// since. The owner of a machine without a NodeClaim does not know it, and launches for its pods. One that its
+// owner ended while the termination was begun looks the same. If it is not known when one took effect, what
+// Karpenter launched after its outcome was recorded must work.
+func (u *auditor) owes(g *group) bool {
+	return slices.ContainsFunc(u.a.dep.state(g.c.name).Actions, func(a ledger.Action) bool {
+		if string(a.Group) != g.groupName() || a.Do != acts[actTerminate] && a.Do != acts[actDeleteClaim] {
+			return false
+		}
+		if a.Do == acts[actTerminate] && !u.brought(g, a.At.Add(-slack)) {
+			return true
+		}
+		return g.owner == karpenter && a.Outcome != nil && a.Outcome.At.Sub(a.At) > lag && !u.brought(g, a.Outcome.At) &&
+			slices.ContainsFunc(g.c.machines, func(m *machine) bool { return m.g == g && m.launched.After(a.Outcome.At) })
+	})
 }
 
 // hindered returns what may rightly prevent the cure of a machine, or "" if nothing does.

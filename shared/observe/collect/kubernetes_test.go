@@ -345,8 +345,10 @@ func TestNodesOfEachZone(t *testing.T) {
 			{Name: "c", Zone: "z1", ZoneID: "id1", Ready: roll.Condition{Status: roll.ConditionTrue}, Compute: roll.ComputeEC2},
 			{Name: "d", Zone: "z1", ZoneID: "id1", Ready: unknown(1), Compute: roll.ComputeFargate}, {Name: "e", Ready: unknown(1)},
 			{Name: "f", Zone: "z1", ZoneID: "id1", Ready: unknown(1), Compute: roll.ComputeEC2, Shutdown: true},
+			{Name: "g", Zone: "z1", ZoneID: "id1", Ready: unknown(1), Compute: roll.ComputeEC2, Instance: "i-0123456789abcdef7"},
 		},
-		Shifts: []roll.Shift{{ZoneID: "id2"}}, ShiftsRead: roll.Yes,
+		NotFound: map[roll.InstanceID]bool{"i-0123456789abcdef7": true},
+		Shifts:   []roll.Shift{{ZoneID: "id2"}}, ShiftsRead: roll.Yes,
 	}
 	want := []evidence.Zone{{Zone: "z1", Nodes: 1}, {Zone: "z2", Nodes: 2, Silent: []time.Time{at.Add(-9 * time.Minute), at.Add(-5 * time.Minute)}, Shifted: true}}
 	got := zones(s)

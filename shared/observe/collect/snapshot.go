@@ -44,7 +44,7 @@ func (l *look) fromSnapshot() {
 }
 
 // zones counts the EC2 nodes of each zone, except those that are silent because their instances
-// were stopped.
+// were stopped, or are gone: Nodes that nothing removed say nothing about their zone.
 func zones(s *roll.Snapshot) []evidence.Zone {
 	shifted := map[string]bool{}
 	for _, shift := range s.Shifts {
@@ -54,7 +54,7 @@ func zones(s *roll.Snapshot) []evidence.Zone {
 	var names []string
 	for _, m := range roll.Pair(s) {
 		if m.Node == nil || m.Zone() == "" || !m.Node.Compute.Hosted() ||
-			m.Off() && m.Node.Ready.Status != roll.ConditionTrue {
+			m.Node.Ready.Status != roll.ConditionTrue && (m.Off() || s.NotFound[m.Node.Instance]) {
 			continue
 		}
 		z := by[m.Zone()]
