@@ -62,7 +62,7 @@ func (l *look) readAwsAuth() {
 	case mode == ekstypes.AuthenticationModeApi:
 		l.ev.Cluster.AwsAuth = evidence.Skipped[evidence.AwsAuth]("the cluster's authentication mode is API, which does not heed aws-auth")
 	default:
-		l.ev.Cluster.AwsAuth = object(l.kube.topic(), kube.AwsAuth(), mappings)
+		l.ev.Cluster.AwsAuth = object(l.topic(), kube.AwsAuth(), mappings)
 	}
 }
 
@@ -260,7 +260,7 @@ func (l *look) readControllerRoles() {
 			l.readDocuments(r.Value)
 		}
 	}
-	l.ev.Cluster.Controllers = items(l.kube.topic(), kube.ControllerAccounts(), serviceAccount)
+	l.ev.Cluster.Controllers = items(l.topic(), kube.ControllerAccounts(), serviceAccount)
 }
 
 // suspicion returns how much a name resembles that of a controller's role.

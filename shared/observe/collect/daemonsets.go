@@ -101,7 +101,7 @@ func (l *look) readDaemonSets() {
 		}
 	}
 	if starved || tainted || l.ev.Cluster.Networked.State == evidence.Absent {
-		l.ev.Cluster.DaemonSets = items(l.kube.topic(), kube.DaemonSets(), daemonSetOf)
+		l.ev.Cluster.DaemonSets = items(l.topic(), kube.DaemonSets(), daemonSetOf)
 	}
 }
 

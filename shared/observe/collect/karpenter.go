@@ -22,7 +22,7 @@ func ofPools[V any](l *look, read func(pool string) evidence.Fact[V], place func
 }
 
 func (l *look) readNodePools() {
-	t := l.kube.topic()
+	t := l.topic()
 	ofPools(l, func(pool string) evidence.Fact[evidence.NodePool] { return object(t, kube.ANodePool(pool), nodePool) },
 		func(g *evidence.Group) *evidence.Fact[evidence.NodePool] { return &g.NodePool })
 }
@@ -30,7 +30,7 @@ func (l *look) readNodePools() {
 // readNodeClaims lists the NodeClaims of the node pools. A cluster that does not serve NodeClaims
 // has none.
 func (l *look) readNodeClaims() {
-	t := l.kube.topic()
+	t := l.topic()
 	ofPools(l, func(pool string) evidence.Fact[[]evidence.NodeClaim] {
 		fact := items(t, kube.NodeClaimsOf(pool), nodeClaim)
 		if fact.State == evidence.Absent {
@@ -43,7 +43,7 @@ func (l *look) readNodeClaims() {
 // readNodeClasses reads the EC2NodeClasses that the node pools name, each once. Auto Mode's
 // NodeClasses are of another kind, and AWS manages their nodes.
 func (l *look) readNodeClasses() {
-	t := l.kube.topic()
+	t := l.topic()
 	known := map[string]evidence.Fact[evidence.NodeClass]{}
 	for _, group := range l.groupsOf(roll.Group.NodePool) {
 		pool := l.groupOf(group).NodePool
@@ -65,7 +65,7 @@ func (l *look) nodeClass(t *topic, known map[string]evidence.Fact[evidence.NodeC
 
 // readClaimEvents reads the events about the NodeClaims of the sample.
 func (l *look) readClaimEvents() {
-	t := l.kube.topic()
+	t := l.topic()
 	asked := 0
 	for _, f := range l.needing(needOwner) {
 		claims := l.groupOf(f.Group).NodeClaims.Value

@@ -1,10 +1,9 @@
 package collect
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
-	"sync"
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
@@ -25,25 +24,14 @@ const (
 	nodesTotal       = 8
 )
 
-// kubeClient reads the Kubernetes API of the cluster.
-type kubeClient struct {
-	l    *look
-	dial func() (*kube.Client, error)
-
-	mu   *sync.Mutex
-	down *string // why no more questions are asked: the API server does not answer, or refuses
-}
-
-func newKubeClient(l *look) kubeClient {
-	down := ""
-	for _, g := range l.in.Snapshot.Gaps {
+// downSince returns why the API server answers no question, as the snapshot shows; "" if it may.
+func downSince(s *roll.Snapshot) string {
+	for _, g := range s.Gaps {
 		if unreachable(g.Kind) && (g.Scope == roll.ScopeNodes || g.Scope == roll.ScopeCluster) {
-			down = g.Detail
-			break
+			return g.Detail
 		}
 	}
-	dial := sync.OnceValues(func() (*kube.Client, error) { return l.Kube.Dial(l.in.Snapshot.Cluster) })
-	return kubeClient{l: l, dial: dial, mu: new(sync.Mutex), down: &down}
+	return ""
 }
 
 // unreachable reports whether the gap would affect every question. Waiting for each would take as
@@ -58,11 +46,11 @@ func unreachable(kind roll.GapKind) bool {
 
 // topic is a kind of question that one task asks repeatedly.
 type topic struct {
-	k    kubeClient
+	l    *look
 	over string // why no more such questions are asked
 }
 
-func (k kubeClient) topic() *topic { return &topic{k: k} }
+func (l *look) topic() *topic { return &topic{l: l} }
 
 // read asks one question and returns the objects of the answer. gone reports whether the object
 // does not exist, or the cluster does not serve its kind.
@@ -70,44 +58,41 @@ func (t *topic) read(q kube.Question) (objects []*kube.Item, gone bool, why stri
 	if why := t.why(); why != "" {
 		return nil, false, why
 	}
-	objects, err := t.ask(t.k.l.ctx, q)
+	objects, err := t.ask(q)
 	switch {
 	case err == nil:
 		return objects, false, ""
 	case errors.Is(err, kube.ErrGone), errors.Is(err, kube.ErrNoNodeClaims), errors.Is(err, kube.ErrNoEC2NodeClasses):
 		return nil, true, ""
 	}
-	kind, why := kube.Fault(t.k.l.in.Snapshot.Cluster, err, t.k.l.Principal(t.k.l.ctx))
-	t.k.l.unread(why, kind.Passing())
+	kind, why := kube.Fault(t.l.in.Snapshot.Cluster, err, t.l.Principal(t.l.ctx))
+	t.l.unread(why, kind.Passing())
 	switch {
 	case unreachable(kind):
-		t.k.mu.Lock()
-		*t.k.down = why
-		t.k.mu.Unlock()
+		t.l.mu.Lock()
+		t.l.down = why
+		t.l.mu.Unlock()
 	case kind == roll.GapDenied || kind == roll.GapThrottled:
 		t.over = why
 	}
 	return nil, false, why
 }
 
-func (t *topic) ask(ctx context.Context, q kube.Question) ([]*kube.Item, error) {
-	client, err := t.k.dial()
+func (t *topic) ask(q kube.Question) ([]*kube.Item, error) {
+	client, err := t.l.dial()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := deadline.In(ctx, callTime)
+	ctx, cancel := deadline.In(t.l.ctx, callTime)
 	defer cancel()
 	return client.Read(ctx, q)
 }
 
 // why returns why no question is asked, "" if questions are asked.
 func (t *topic) why() string {
-	t.k.mu.Lock()
-	defer t.k.mu.Unlock()
-	if *t.k.down != "" {
-		return *t.k.down
-	}
-	return t.over
+	t.l.mu.Lock()
+	defer t.l.mu.Unlock()
+	return cmp.Or(t.l.down, t.over)
 }
 
 // object reads and decodes one object; Absent if it does not exist.

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/kube"
 	"rollcall/shared/roll"
 )
 
@@ -18,11 +19,12 @@ type look struct {
 	in       Input
 	findings []roll.Finding // those that are diagnosed
 	samples  samples
-	kube     kubeClient
 	needed   sync.Map // the results of needing
+	dial     func() (*kube.Client, error)
 
-	mu sync.Mutex // guards what several tasks write: instances, nodes and groups
-	ev *evidence.Evidence
+	mu   sync.Mutex // guards what several tasks write: instances, nodes and groups, and down
+	ev   *evidence.Evidence
+	down string // why the Kubernetes API is asked no more: it does not answer, or refuses
 
 	// The results that one step leaves for the next, each written by one task.
 	tables fetched[types.RouteTable]
@@ -40,12 +42,12 @@ type fetched[T any] struct {
 
 func newLook(ctx context.Context, c *Collector, in Input) *look {
 	s := in.Snapshot
-	l := &look{ctx: ctx, Collector: c, in: in, findings: wanted(in)}
+	l := &look{ctx: ctx, Collector: c, in: in, findings: wanted(in), down: downSince(in.Snapshot)}
 	if !c.Free {
 		l.findings = inRotation(l.findings, s.At)
 	}
 	l.samples = sampled(l.findings, c.Free)
-	l.kube = newKubeClient(l)
+	l.dial = sync.OnceValues(func() (*kube.Client, error) { return l.Kube.Dial(s.Cluster) })
 	l.ev = &evidence.Evidence{
 		At: s.At, Region: c.AWS.Region, ClusterID: s.Cluster.ID, Findings: in.Findings, Gaps: s.Gaps, Alone: s.Target != "",
 		Unread: map[string]bool{}, Instances: map[roll.InstanceID]evidence.Instance{}, Nodes: map[string]evidence.Node{},

@@ -16,7 +16,7 @@ func ofNodes[V any](l *look, n need, read func(t *topic, name string) evidence.F
 		l.node(name, func(n *evidence.Node) { *place(n) = fact })
 	}
 	return func() {
-		t := l.kube.topic()
+		t := l.topic()
 		names, skipped := l.sampledNodes(n)
 		for _, name := range names {
 			set(name, read(t, name))

@@ -18,7 +18,7 @@ const podEventsEach = 2
 // readPodEvents reads the events of pods that are not ready, those of DaemonSets first: these are
 // the agents that make a node ready for work.
 func (l *look) readPodEvents() {
-	t := l.kube.topic()
+	t := l.topic()
 	asked := 0
 	for _, name := range distinct(roll.Map(l.needing(needPods), func(f *roll.Finding) string { return f.Node })) {
 		pods := l.nodeOf(name).Pods.Value
@@ -42,7 +42,7 @@ func (l *look) readPodEvents() {
 
 // readBudgets reads the disruption budgets of the pods that a drain of the nodes would evict.
 func (l *look) readBudgets() {
-	t := l.kube.topic()
+	t := l.topic()
 	var all []*kube.Item
 	why, asked := "", false
 	of := func(pods []evidence.Pod) evidence.Fact[[]roll.Budget] {

@@ -50,7 +50,7 @@ func (l *look) readWebhooks() {
 	if len(l.needing(needWebhooks)) == 0 {
 		return
 	}
-	all := items(l.kube.topic(), kube.Webhooks(), hooksOf)
+	all := items(l.topic(), kube.Webhooks(), hooksOf)
 	some := func(of func(hooks) []evidence.Webhook) evidence.Fact[[]evidence.Webhook] {
 		return evidence.Then(all, func(each []hooks) evidence.Fact[[]evidence.Webhook] {
 			out := []evidence.Webhook{}
@@ -207,7 +207,7 @@ type service struct{ namespace, name string }
 // that concern nodes, and those that concern pods if a node waits for its network plugin and has no
 // pod of one.
 func (l *look) readServices() {
-	t, known := l.kube.topic(), map[service]evidence.Fact[int]{}
+	t, known := l.topic(), map[service]evidence.Fact[int]{}
 	l.serve(t, known, l.ev.Cluster.Webhooks.Value)
 	if slices.ContainsFunc(l.needing(needPlugin), func(f *roll.Finding) bool { return l.nodeOf(f.Node).Starved() }) {
 		l.serve(t, known, l.podHooks.Value)
