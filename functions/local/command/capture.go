@@ -17,6 +17,7 @@ import (
 	"rollcall/shared/ledger"
 	"rollcall/shared/observe/bundle"
 	"rollcall/shared/observe/collect"
+	"rollcall/shared/observe/view"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
@@ -88,7 +89,7 @@ func (f captureFlags) capture(ctx context.Context, env Environment, p *progress,
 	p.say("reading " + f.cluster)
 	now := env.Now()
 	recorder := bundle.NewRecorder(now)
-	look, dialer := a.view.Recorded(recorder)
+	look := a.view.Recorded(recorder)
 	s := look.Observer.Snapshot(ctx, f.cluster, now, doc.Watch())
 	if len(s.Gaps) > 0 && s.Cluster.Endpoint == "" {
 		return errors.New(s.Gaps[0].Detail)
@@ -104,7 +105,7 @@ func (f captureFlags) capture(ctx context.Context, env Environment, p *progress,
 	p.say(fmt.Sprintf("reading the evidence about %d instances of %s", len(findings), f.cluster))
 	e := look.Inquire(ctx, collect.Input{Snapshot: s, Findings: findings, State: state, Whole: true}, false).Evidence
 	recorder.Remember(e.Remembered())
-	whole(ctx, dialer, s)
+	whole(ctx, look, s)
 	files, err := recorder.Files()
 	if err != nil {
 		return err
@@ -148,8 +149,8 @@ func specimens(s *roll.Snapshot, findings []roll.Finding) (out []roll.Finding) {
 
 // whole reads what no diagnosis reads completely, for the recorder: all nodes and leases,
 // and the NodeClaims of every pool, since a pool that is not read looks as if it had none.
-func whole(ctx context.Context, dialer *bundle.RecordedKube, s *roll.Snapshot) {
-	client, err := dialer.Dial(s.Cluster)
+func whole(ctx context.Context, look *view.View, s *roll.Snapshot) {
+	client, err := look.Dial(s.Cluster)
 	if err != nil {
 		return // nothing can be read; the bundle shows it by the missing files
 	}

@@ -9,16 +9,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Kube creates clients of the bundle's cluster.
-type Kube struct {
-	c *contents
-}
-
 // Kube returns a dialer for the Kubernetes API's answers in the bundle.
-func (b *Bundle) Kube() *Kube { return &Kube{b.c} }
-
-// Dial returns a client that reads the bundle.
-func (k *Kube) Dial(roll.Cluster) (*kube.Client, error) { return kube.NewStoreClient(store{k.c}) }
+func (b *Bundle) Kube() Dial {
+	return func(roll.Cluster) (*kube.Client, error) { return kube.NewStoreClient(store{b.c}) }
+}
 
 // store returns the objects in the files: see kube.Store.
 type store struct {

@@ -47,23 +47,22 @@ type Dialer interface {
 	Dial(roll.Cluster) (*kube.Client, error)
 }
 
-// RecordedKube creates clients whose reads are recorded.
-type RecordedKube struct {
-	r    *Recorder
-	next Dialer
-}
+// Dial is a dialer that is a function.
+type Dial func(roll.Cluster) (*kube.Client, error)
+
+// Dial implements the dialers of observe and collect.
+func (d Dial) Dial(c roll.Cluster) (*kube.Client, error) { return d(c) }
 
 // Kube returns a dialer that records what is read with kube.Client.Read. Listings by Nodes and
 // NodeClaims, which reduce objects, are not recorded: a capture also reads kube.AllNodes.
-func (r *Recorder) Kube(next Dialer) *RecordedKube { return &RecordedKube{r, next} }
-
-// Dial implements the dialers of observe and collect.
-func (k *RecordedKube) Dial(c roll.Cluster) (*kube.Client, error) {
-	client, err := k.next.Dial(c)
-	if err != nil {
-		return nil, err
+func (r *Recorder) Kube(next Dialer) Dial {
+	return func(c roll.Cluster) (*kube.Client, error) {
+		client, err := next.Dial(c)
+		if err != nil {
+			return nil, err
+		}
+		return client.Noting(r.note), nil
 	}
-	return client.Noting(k.r.note), nil
 }
 
 // note records the objects that the Kubernetes API returned.

@@ -122,13 +122,12 @@ func Open(cfg aws.Config, agent string, o Options) *Account {
 	return a
 }
 
-// Recorded returns a view of the same account whose answers a recorder keeps, and a dialer whose
-// clients' reads it also keeps.
-func (v *View) Recorded(r *bundle.Recorder) (*View, *bundle.RecordedKube) {
-	dialer := r.Kube(v.kube)
+// Recorded returns a view of the same account whose answers a recorder keeps, with what its clients
+// of clusters read.
+func (v *View) Recorded(r *bundle.Recorder) *View {
 	o := v.options
 	o.RollFrom = inFull // a bundle has all instances
-	return New(r.AWS(v.aws), dialer, o), dialer
+	return New(r.AWS(v.aws), r.Kube(v.kube), o)
 }
 
 // Before returns a view of the same account whose AWS calls go through the interceptor first, and
@@ -136,22 +135,13 @@ func (v *View) Recorded(r *bundle.Recorder) (*View, *bundle.RecordedKube) {
 func (v *View) Before(by apistats.Interceptor, first *kube.Client) *View {
 	o := v.options
 	o.Free = true
-	return New(apistats.Intercept(v.aws, by), behind{v.kube, first}, o)
-}
-
-// behind makes clients that ask another client first.
-type behind struct {
-	bundle.Dialer
-	first *kube.Client
-}
-
-// Dial implements bundle.Dialer.
-func (b behind) Dial(c roll.Cluster) (*kube.Client, error) {
-	client, err := b.Dialer.Dial(c)
-	if err != nil {
-		return nil, err
-	}
-	return client.Behind(b.first), nil
+	return New(apistats.Intercept(v.aws, by), bundle.Dial(func(c roll.Cluster) (*kube.Client, error) {
+		client, err := v.kube.Dial(c)
+		if err != nil {
+			return nil, err
+		}
+		return client.Behind(first), nil
+	}), o)
 }
 
 // AWS returns the configuration of the clients that read the account or the bundle.
