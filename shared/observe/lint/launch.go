@@ -61,7 +61,13 @@ type overlay struct {
 func (o *overlay) intercept(ctx context.Context, in any, next apistats.Call) (any, error) {
 	switch in := in.(type) {
 	case *ec2.DescribeInstancesInput:
-		return o.instances(ctx, in, next)
+		asked := *in
+		return besides(ctx, next, &asked, &asked.InstanceIds, func(id string) (out types.Reservation, own bool) {
+			if l := o.launches[roll.InstanceID(id)]; l != nil {
+				return types.Reservation{Instances: []types.Instance{l.instance}}, true
+			}
+			return out, false
+		}, func(out *ec2.DescribeInstancesOutput) *[]types.Reservation { return &out.Reservations })
 	case *ec2.DescribeInstanceStatusInput:
 		rest := slices.DeleteFunc(slices.Clone(in.InstanceIds), func(id string) bool { return o.launches[roll.InstanceID(id)] != nil })
 		if len(in.InstanceIds) > 0 && len(rest) == 0 {
@@ -82,11 +88,23 @@ func (o *overlay) intercept(ctx context.Context, in any, next apistats.Call) (an
 			return nil, &awserr.NotCaptured{What: "console output:", Why: beforeLaunch}
 		}
 	case *ec2.DescribeImagesInput:
-		if len(in.ImageIds) > 0 && slices.ContainsFunc(in.ImageIds, func(id string) bool { return o.images[id].ImageId != nil }) {
-			return o.describeImages(ctx, in, next)
-		}
+		asked := *in
+		return besides(ctx, next, &asked, &asked.ImageIds, func(id string) (types.Image, bool) {
+			image, own := o.images[id]
+			return image, own
+		}, func(out *ec2.DescribeImagesOutput) *[]types.Image { return &out.Images })
 	case *ec2.DescribeLaunchTemplateVersionsInput:
-		return o.versions(ctx, in, next)
+		asked := *in
+		return besides(ctx, next, &asked, &asked.Versions, func(version string) (out types.LaunchTemplateVersion, own bool) {
+			for _, v := range o.templates {
+				if aws.ToString(v.LaunchTemplateId) == aws.ToString(in.LaunchTemplateId) && fmt.Sprint(aws.ToInt64(v.VersionNumber)) == version {
+					return v, true
+				}
+			}
+			return out, false
+		}, func(out *ec2.DescribeLaunchTemplateVersionsOutput) *[]types.LaunchTemplateVersion {
+			return &out.LaunchTemplateVersions
+		})
 	case *iam.GetInstanceProfileInput:
 		for _, l := range o.launches {
 			if !l.ownProfile || lastPart(aws.ToString(l.instance.IamInstanceProfile.Arn)) != aws.ToString(in.InstanceProfileName) {
@@ -107,69 +125,28 @@ func (o *overlay) intercept(ctx context.Context, in any, next apistats.Call) (an
 	return next(ctx, in)
 }
 
-// instances describes the launches among the instances, and has the others described.
-func (o *overlay) instances(ctx context.Context, in *ec2.DescribeInstancesInput, next apistats.Call) (any, error) {
-	var own []types.Reservation
-	var others []string
-	for _, id := range in.InstanceIds {
-		if l := o.launches[roll.InstanceID(id)]; l != nil {
-			own = append(own, types.Reservation{Instances: []types.Instance{l.instance}})
-		} else {
-			others = append(others, id)
+// besides returns the own ones among what is asked by id, with what next answers about the others. ids
+// are a field of asked, which it changes.
+func besides[O, T any](ctx context.Context, next apistats.Call, asked any, ids *[]string, own func(id string) (T, bool), list func(*O) *[]T) (any, error) {
+	var found []T
+	others := slices.DeleteFunc(slices.Clone(*ids), func(id string) bool {
+		one, ok := own(id)
+		if ok {
+			found = append(found, one)
 		}
+		return ok
+	})
+	if len(found) > 0 && len(others) == 0 {
+		out := new(O)
+		*list(out) = found
+		return out, nil
 	}
-	if len(own) > 0 && len(others) == 0 {
-		return &ec2.DescribeInstancesOutput{Reservations: own}, nil
+	*ids = others
+	answer, err := next(ctx, asked)
+	if out, ok := answer.(*O); ok && err == nil {
+		*list(out) = append(*list(out), found...)
 	}
-	asked := *in
-	asked.InstanceIds = others
-	out, err := next(ctx, &asked)
-	if found, ok := out.(*ec2.DescribeInstancesOutput); ok && err == nil {
-		found.Reservations = append(found.Reservations, own...)
-	}
-	return out, err
-}
-
-// describeImages describes the stand-ins among the AMIs, and has the others described.
-func (o *overlay) describeImages(ctx context.Context, in *ec2.DescribeImagesInput, next apistats.Call) (any, error) {
-	asked := *in
-	asked.ImageIds = slices.DeleteFunc(slices.Clone(in.ImageIds), func(id string) bool { return o.images[id].ImageId != nil })
-	out := &ec2.DescribeImagesOutput{}
-	if len(asked.ImageIds) > 0 {
-		answer, err := next(ctx, &asked)
-		if err != nil {
-			return nil, err
-		}
-		out = answer.(*ec2.DescribeImagesOutput)
-	}
-	for _, id := range in.ImageIds {
-		if image, ok := o.images[id]; ok {
-			out.Images = append(out.Images, image)
-		}
-	}
-	return out, nil
-}
-
-// versions describes the given ones among the launch template versions, and has the others described.
-func (o *overlay) versions(ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, next apistats.Call) (any, error) {
-	var own []types.LaunchTemplateVersion
-	asked := *in
-	asked.Versions = slices.Clone(in.Versions)
-	for _, v := range o.templates {
-		at := slices.Index(asked.Versions, fmt.Sprint(aws.ToInt64(v.VersionNumber)))
-		if at >= 0 && aws.ToString(v.LaunchTemplateId) == aws.ToString(in.LaunchTemplateId) {
-			own = append(own, v)
-			asked.Versions = slices.Delete(asked.Versions, at, at+1)
-		}
-	}
-	if len(own) > 0 && len(asked.Versions) == 0 {
-		return &ec2.DescribeLaunchTemplateVersionsOutput{LaunchTemplateVersions: own}, nil
-	}
-	out, err := next(ctx, &asked)
-	if found, ok := out.(*ec2.DescribeLaunchTemplateVersionsOutput); ok && err == nil {
-		found.LaunchTemplateVersions = append(found.LaunchTemplateVersions, own...)
-	}
-	return out, err
+	return answer, err
 }
 
 // lastPart returns the name at the end of an ARN or a path.
