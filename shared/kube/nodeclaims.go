@@ -21,7 +21,6 @@ import (
 const (
 	karpenterGroup    = "karpenter.sh"
 	karpenterAWSGroup = "karpenter.k8s.aws"
-	nodeClaimsPath    = "/apis/" + karpenterGroup + "/v1/nodeclaims"
 	labelNodePool     = "karpenter.sh/nodepool"
 	claimLaunched     = "Launched"
 	claimInitialized  = "Initialized"

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -22,12 +23,8 @@ func (g Grant) String() string {
 }
 
 func (g Grant) path() string {
-	path := "/apis/rbac.authorization.k8s.io/v1"
-	if g.Namespace != "" {
-		path += "/namespaces/" + g.Namespace
-	}
-	plural := map[string]string{"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings", "Role": "roles", "RoleBinding": "rolebindings"}
-	return path + "/" + plural[g.Kind] + "/" + g.Name
+	of := resource{group: "rbac.authorization.k8s.io", version: "v1", plural: strings.ToLower(g.Kind) + "s"}
+	return of.path(g.Namespace, g.Name)
 }
 
 // manifest lists the objects of infra/rbac.yaml. Bindings come first: once one is gone, nobody has
@@ -66,8 +63,5 @@ func (c *Client) Grants(ctx context.Context) ([]Grant, error) {
 // API server.
 func (c *Client) Revoke(ctx context.Context, g Grant) error {
 	op := operation{what: "delete " + g.String(), noun: "deletion of " + g.String(), verb: "delete", target: "rbac.authorization.k8s.io", writes: true}
-	if g.uid == "" {
-		return op.failed(errIncomplete)
-	}
-	return op.failed(remove(ctx, c.rest.Delete().AbsPath(g.path()).SetHeader("Accept", applicationJSON), g.uid))
+	return op.failed(remove(ctx, c.rest.Delete().AbsPath(g.path()).SetHeader("Accept", applicationJSON), g.Name, g.uid))
 }

@@ -122,25 +122,22 @@ func (c *Client) changeNode(ctx context.Context, node, uid string, make func(*No
 // those of the API server.
 func (c *Client) DeleteNode(ctx context.Context, name, uid string) error {
 	op := operation{what: "delete node " + name, noun: "deletion of node " + name, verb: "delete", target: "nodes", writes: true}
-	if name == "" || uid == "" {
-		return op.failed(errIncomplete)
-	}
-	return op.failed(remove(ctx, c.rest.Delete().Resource("nodes").Name(name), uid))
+	return op.failed(remove(ctx, c.rest.Delete().Resource("nodes").Name(name), name, uid))
 }
 
 // DeleteNodeClaim deletes the NodeClaim. Karpenter then drains the node and terminates the
 // instance. The errors are those of DeleteNode.
 func (c *Client) DeleteNodeClaim(ctx context.Context, name, uid string) error {
 	op := operation{what: "delete NodeClaim " + name, noun: "deletion of NodeClaim " + name, verb: "delete", target: "nodeclaims.karpenter.sh", writes: true}
-	if name == "" || uid == "" {
-		return op.failed(errIncomplete)
-	}
-	return op.failed(remove(ctx, c.rest.Delete().AbsPath(nodeClaimsPath, name).SetHeader("Accept", applicationJSON), uid))
+	return op.failed(remove(ctx, c.rest.Delete().AbsPath(resourceNodeClaim.path("", name)).SetHeader("Accept", applicationJSON), name, uid))
 }
 
-// remove deletes the object with the uid; for another uid the API server answers 409. It is sent
+// remove deletes the object with the name and the uid; for another uid the API server answers 409. It is sent
 // once: after a deletion that took effect, a retry would find nothing, or a namesake.
-func remove(ctx context.Context, r *rest.Request, uid string) error {
+func remove(ctx context.Context, r *rest.Request, name, uid string) error {
+	if name == "" || uid == "" {
+		return errIncomplete
+	}
 	options := metav1.NewPreconditionDeleteOptions(uid)
 	options.TypeMeta = metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}
 	body, err := json.Marshal(options)
