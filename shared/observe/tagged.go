@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -305,14 +306,10 @@ func voucherOf(nodes []roll.Node, at time.Time) map[roll.InstanceID]*roll.Node {
 	out := make(map[roll.InstanceID]*roll.Node, len(nodes))
 	for i := range nodes {
 		n := &nodes[i]
-		if n.Instance == "" {
-			continue
-		}
 		if _, twice := out[n.Instance]; twice || !vouches(n, at) {
-			out[n.Instance] = nil
-			continue
+			n = nil
 		}
-		out[n.Instance] = n
+		out[nodes[i].Instance] = n // nothing vouches for no instance
 	}
 	return out
 }
@@ -327,10 +324,7 @@ func newestOf(nodes []roll.Node, vouching map[roll.InstanceID]*roll.Node) map[ro
 		}
 		all := append(of[n.Group], n)
 		slices.SortFunc(all, func(a, b *roll.Node) int {
-			if c := b.Created.Compare(a.Created); c != 0 {
-				return c
-			}
-			return strings.Compare(a.Name, b.Name)
+			return cmp.Or(b.Created.Compare(a.Created), strings.Compare(a.Name, b.Name))
 		})
 		of[n.Group] = all[:min(len(all), newestOfGroup)]
 	}

@@ -38,7 +38,9 @@ func InstanceStatus(s *types.InstanceStatus) evidence.InstanceStatus {
 	if e := s.AttachedEbsStatus; e != nil {
 		out.AttachedEBS = string(e.Status)
 		for _, d := range e.Details {
-			out.AttachedEBSSince = earlier(out.AttachedEBSSince, d.ImpairedSince)
+			if d.ImpairedSince != nil {
+				out.AttachedEBSSince = roll.Earlier(out.AttachedEBSSince, utc(d.ImpairedSince))
+			}
 		}
 	}
 	if a := s.ApplicationStatus; a != nil {
@@ -63,17 +65,11 @@ func check(s *types.InstanceStatusSummary) (status string, since time.Time) {
 		return "", time.Time{}
 	}
 	for _, d := range s.Details {
-		since = earlier(since, d.ImpairedSince)
+		if d.ImpairedSince != nil {
+			since = roll.Earlier(since, utc(d.ImpairedSince))
+		}
 	}
 	return string(s.Status), since
-}
-
-// earlier returns the earlier of a time, zero if unknown, and the time that EC2 reports, if any.
-func earlier(since time.Time, told *time.Time) time.Time {
-	if told != nil && (since.IsZero() || told.Before(since)) {
-		return told.UTC()
-	}
-	return since
 }
 
 func utc(t *time.Time) time.Time { return aws.ToTime(t).UTC() }
