@@ -90,7 +90,7 @@ func (o *Observer) readClaims(ctx context.Context, s *roll.Snapshot) (kube.NodeC
 }
 
 func (o *Observer) nodeClaims(ctx context.Context, c roll.Cluster, pools []string) (kube.NodeClaims, error) {
-	client, err := o.kube.Dial(c)
+	client, err := o.Kube.Dial(c)
 	if err != nil {
 		return kube.NodeClaims{}, err
 	}

@@ -23,7 +23,7 @@ func (o *Observer) Clusters(ctx context.Context) ([]string, error) {
 	var names []string
 	err := project.EachPage(ctx, direct(o, o.eks.ListClusters), &eks.ListClustersInput{}, func(out *eks.ListClustersOutput) { names = append(names, out.Clusters...) })
 	if err != nil {
-		return nil, errors.New(awserr.Describe(err, "eks:ListClusters", o.principal(ctx)))
+		return nil, errors.New(awserr.Describe(err, "eks:ListClusters", o.Principal(ctx)))
 	}
 	slices.Sort(names)
 	return names, nil
@@ -44,15 +44,15 @@ func (o *Observer) Cluster(ctx context.Context, name string) (roll.Cluster, *rol
 // that could not be described, or does not exist, the id holds what is known without it.
 func (o *Observer) describeCluster(ctx context.Context, name string) (cluster roll.Cluster, arn string, gap *roll.Gap) {
 	unknown := roll.Cluster{ID: roll.ClusterID{Name: name}, ModeTag: roll.ModeTagUnread}
-	if o.account != "" {
-		unknown.ID.Account, unknown.ID.Region = o.account, o.aws.Region
+	if o.Account != "" {
+		unknown.ID.Account, unknown.ID.Region = o.Account, o.AWS.Region
 	}
 	out, err := direct(o, o.eks.DescribeCluster)(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
 	if err != nil {
 		gap := o.gap(ctx, unknown, roll.ScopeCluster, callDescribeCluster, err)
 		if awserr.IsNotFound(err) {
 			// A deleted cluster has no tags, and does not report its region. Its instances show the account.
-			unknown = roll.Cluster{ID: roll.ClusterID{Region: o.aws.Region, Name: name}}
+			unknown = roll.Cluster{ID: roll.ClusterID{Region: o.AWS.Region, Name: name}}
 			gap.Kind = roll.GapClusterGone
 			gap.Detail = fmt.Sprintf("there is no EKS cluster %q in this account and region: check the name, AWS_REGION and the profile (names are case-sensitive; aws eks list-clusters shows them)", name)
 		}

@@ -106,7 +106,7 @@ func TestAClusterThatCannotBeDescribedHasItsIDIfTheAccountIsKnown(t *testing.T) 
 		a := newAccount(t)
 		a.fail["eks:DescribeCluster"] = apiError("EKS", "DescribeCluster", "AccessDeniedException", "")
 		o := a.observer()
-		o.account = account
+		o.Account = account
 		for _, s := range []*roll.Snapshot{o.Snapshot(t.Context(), "demo", at, roll.Watch{}), o.Target(t.Context(), "demo", "i-00000001", at, roll.Watch{})} {
 			expect.That(t, s.Cluster.ID == want && s.Cluster.ModeTag == roll.ModeTagUnread && s.Cluster.Status == "" && !s.Whole(), "account %q: %+v", account, s.Cluster)
 		}
@@ -116,7 +116,7 @@ func TestAClusterThatCannotBeDescribedHasItsIDIfTheAccountIsKnown(t *testing.T) 
 // A deleted cluster has no tag, and is of the account of what it left behind.
 func TestTheAccountOfADeletedClusterIsThatOfItsInstances(t *testing.T) {
 	o := forsaken(t).observer()
-	o.account = "111122223333"
+	o.Account = "111122223333"
 	s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
 	expect.That(t, s.Cluster.ID == (roll.ClusterID{Region: "eu-west-1", Name: "demo"}) && s.Cluster.ModeTag == "", "%+v", s.Cluster)
 }

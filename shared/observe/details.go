@@ -147,7 +147,7 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 		d := s.Details[q.Instance]
 		if q.UserData {
 			d.Bootstraps = roll.Unreadable
-			if !o.noUserData {
+			if !o.WithoutUserData {
 				unread := true
 				read(q.Instance, types.InstanceAttributeNameUserData, func(out *ec2.DescribeInstanceAttributeOutput) {
 					unread = false
@@ -195,7 +195,7 @@ type whatBoots struct {
 func (o *Observer) userDataRead(s *roll.Snapshot, questions []roll.Question) (rest []roll.Question, data map[roll.InstanceID]userDataOf) {
 	wanted := map[roll.InstanceID]bool{}
 	for _, q := range questions {
-		if q.UserData && !o.noUserData {
+		if q.UserData && !o.WithoutUserData {
 			wanted[q.Instance] = true
 		}
 	}

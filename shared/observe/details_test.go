@@ -264,7 +264,7 @@ func TestUserDataCanBeLeftUnreadAndProtectionIsStillRead(t *testing.T) {
 	a.userData[instanceID(1)] = encode("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n")
 	a.protected[instanceID(1)] = true
 	o := a.observer()
-	o.noUserData = true
+	o.WithoutUserData = true
 	s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{}}
 	o.Details(t.Context(), s, suspects(1, 1, roll.Question{UserData: true, Protection: true}))
 	want := roll.Detail{Bootstraps: roll.Unreadable, TerminationProtected: roll.Yes}

@@ -15,10 +15,10 @@ import (
 func (o *Observer) gap(ctx context.Context, c roll.Cluster, scope roll.Scope, call string, err error) roll.Gap {
 	g := roll.Gap{Scope: scope, Call: call, Kind: roll.GapFailed}
 	if strings.HasPrefix(call, "kubernetes:") {
-		g.Kind, g.Detail = kube.Fault(c, err, o.principal(ctx))
+		g.Kind, g.Detail = kube.Fault(c, err, o.Principal(ctx))
 		return g
 	}
-	g.Detail = awserr.Describe(err, call, o.principal(ctx))
+	g.Detail = awserr.Describe(err, call, o.Principal(ctx))
 	switch {
 	case awserr.IsDenied(err):
 		g.Kind = roll.GapDenied

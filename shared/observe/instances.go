@@ -227,9 +227,9 @@ func (o *Observer) ClustersOf(ctx context.Context, id roll.InstanceID) ([]string
 	found, unknown, err := o.lookup(ctx, []string{string(id)})
 	switch {
 	case err != nil:
-		return nil, errors.New(awserr.Describe(err, callDescribeInstances, o.principal(ctx)))
+		return nil, errors.New(awserr.Describe(err, callDescribeInstances, o.Principal(ctx)))
 	case len(unknown) > 0:
-		return nil, fmt.Errorf("%w %s in %s: check the id, the region and the profile", ErrNoInstance, id, o.aws.Region)
+		return nil, fmt.Errorf("%w %s in %s: check the id, the region and the profile", ErrNoInstance, id, o.AWS.Region)
 	}
 	var tags roll.TagSet
 	for _, r := range found {

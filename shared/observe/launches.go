@@ -58,7 +58,7 @@ func (o *Observer) readClaimLaunches(ctx context.Context, s *roll.Snapshot, clai
 		}
 	}
 	add(claims.Unlaunched)
-	client, err := o.kube.Dial(s.Cluster)
+	client, err := o.Kube.Dial(s.Cluster)
 	if err != nil {
 		return o.unlaunchedGap(ctx, s, roll.CallEvents, err)
 	}

@@ -20,7 +20,7 @@ func (o *Observer) readLeases(ctx context.Context, s *roll.Snapshot, questions [
 	if len(names) == 0 {
 		return
 	}
-	client, err := o.kube.Dial(s.Cluster)
+	client, err := o.Kube.Dial(s.Cluster)
 	over := err != nil // a failure that affects all of them is noted once
 	if over {
 		o.unread(ctx, s, roll.CallLease, err)

@@ -138,7 +138,7 @@ func (o *Observer) unclaimed(ctx context.Context, s *roll.Snapshot, asked []stri
 		answerLeft(s, asked, nil)
 		return
 	}
-	client, err := o.kube.Dial(s.Cluster)
+	client, err := o.Kube.Dial(s.Cluster)
 	if err != nil {
 		o.unread(ctx, s, roll.CallVolumes, err)
 	} else if volumes, read := whole(ctx, o, s, roll.CallVolumes, client.Volumes); read == roll.Yes {

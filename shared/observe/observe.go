@@ -38,27 +38,22 @@ type dialer interface {
 
 // Observer reads the clusters of one account and region.
 type Observer struct {
+	Options
 	ec2         *ec2.Client
 	eks         *eks.Client
 	autoScaling *autoscaling.Client
 	zonalShift  *arczonalshift.Client // only for clusters that ARC may shift
-	kube        dialer
-	aws         aws.Config
-	principal   func(context.Context) string
-	account     string
 	pages       *rate.Limiter
 	jitter      time.Duration
-	rollFrom    int
 	progress    progress
 	userData    memo.Memo[userDataOf, whatBoots]
-	noUserData  bool
 }
 
 // Options configure an observer.
 type Options struct {
 	AWS  aws.Config
 	Kube dialer
-	// Principal names the caller's credentials in messages; it may return "".
+	// Principal names the caller's credentials in messages; it may return "" and may be nil.
 	Principal func(context.Context) string
 	// Account is the account of the clusters, if it is known beforehand; "" if not. With it, a cluster
 	// that cannot be described is still found in the ledger, and can be reported.
@@ -82,20 +77,17 @@ const jitterShare = 10
 
 // New returns an observer.
 func New(o Options) *Observer {
-	interval := o.PageInterval
-	if interval == 0 {
-		interval = time.Second
-	}
-	principal := o.Principal
-	if principal == nil {
-		principal = func(context.Context) string { return "" }
+	interval := cmp.Or(o.PageInterval, time.Second)
+	o.RollFrom = cmp.Or(o.RollFrom, rollFrom)
+	if o.Principal == nil {
+		o.Principal = func(context.Context) string { return "" }
 	}
 	return &Observer{
-		ec2: ec2.NewFromConfig(o.AWS), eks: eks.NewFromConfig(o.AWS), autoScaling: autoscaling.NewFromConfig(o.AWS), zonalShift: arczonalshift.NewFromConfig(o.AWS),
-		kube: o.Kube, aws: o.AWS, principal: principal, account: o.Account,
+		Options: o,
+		ec2:     ec2.NewFromConfig(o.AWS), eks: eks.NewFromConfig(o.AWS), autoScaling: autoscaling.NewFromConfig(o.AWS), zonalShift: arczonalshift.NewFromConfig(o.AWS),
 		// The pause after a turn must not bring two requests closer than the interval.
-		pages: rate.NewLimiter(rate.Every(interval+interval/jitterShare), max(1, o.PageBurst)), jitter: interval / jitterShare, noUserData: o.WithoutUserData,
-		rollFrom: cmp.Or(o.RollFrom, rollFrom), userData: memo.Memo[userDataOf, whatBoots]{Most: 5000},
+		pages: rate.NewLimiter(rate.Every(interval+interval/jitterShare), max(1, o.PageBurst)), jitter: interval / jitterShare,
+		userData: memo.Memo[userDataOf, whatBoots]{Most: 5000},
 	}
 }
 
@@ -184,7 +176,7 @@ const callNodes = "kubernetes: list nodes"
 
 // readNodes lists the nodes. trim removes what is not needed of each.
 func (o *Observer) readNodes(ctx context.Context, s *roll.Snapshot, watch roll.Watch, trim func(*roll.Node)) {
-	client, err := o.kube.Dial(s.Cluster)
+	client, err := o.Kube.Dial(s.Cluster)
 	if err != nil {
 		o.fail(ctx, s, roll.ScopeNodes, callNodes, err)
 		return
@@ -205,7 +197,7 @@ func (o *Observer) readNodes(ctx context.Context, s *roll.Snapshot, watch roll.W
 
 // direct returns a method of a client of the observer, as apistats.Direct does.
 func direct[I, O, F any](o *Observer, call project.Method[I, O, F]) project.Method[I, O, F] {
-	return apistats.Direct(&o.aws, call)
+	return apistats.Direct(&o.AWS, call)
 }
 
 // limited returns a method of the EC2 client that waits for its turn before each call.

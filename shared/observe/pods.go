@@ -28,7 +28,7 @@ func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []r
 			set(q.Instance, roll.NodePods{Read: roll.Unreadable, Later: true})
 		}
 	}
-	client, err := o.kube.Dial(s.Cluster)
+	client, err := o.Kube.Dial(s.Cluster)
 	if err != nil {
 		o.unread(ctx, s, roll.CallPods, err)
 		for _, q := range now {

@@ -54,7 +54,7 @@ func (o *Observer) readStatus(ctx context.Context, s *roll.Snapshot) {
 			running = append(running, string(s.Instances[i].ID))
 		}
 	}
-	if len(running) <= statusBatch && o.rollFrom >= 0 {
+	if len(running) <= statusBatch && o.RollFrom >= 0 {
 		said, err := o.statusesOf(ctx, running)
 		if !awserr.IsNotFound(err) {
 			o.addStatus(ctx, s, said, err)

@@ -82,7 +82,7 @@ func (o *Observer) Subject(ctx context.Context, s *roll.Snapshot, id roll.Instan
 // karpenters adds the NodeClaims or the node pools of a cluster. A NodeClaim without an instance is
 // reported under its node pool.
 func (o *Observer) karpenters(ctx context.Context, s *roll.Snapshot, kind, name string, add func(string, ...roll.InstanceID)) error {
-	client, err := o.kube.Dial(s.Cluster)
+	client, err := o.Kube.Dial(s.Cluster)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (o *Observer) karpenters(ctx context.Context, s *roll.Snapshot, kind, name 
 		}
 	}
 	if err != nil {
-		_, detail := kube.Fault(s.Cluster, err, o.principal(ctx))
+		_, detail := kube.Fault(s.Cluster, err, o.Principal(ctx))
 		return errors.New(detail)
 	}
 	return nil
@@ -137,5 +137,5 @@ func (o *Observer) described(ctx context.Context, err error, call string) error 
 	case errors.As(err, &missing):
 		return fmt.Errorf("%s: %w", call, missing)
 	}
-	return errors.New(awserr.Describe(err, call, o.principal(ctx)))
+	return errors.New(awserr.Describe(err, call, o.Principal(ctx)))
 }

@@ -149,16 +149,16 @@ func (o *Observer) begins(ctx context.Context, s *roll.Snapshot) *tagged {
 	name := s.Cluster.ID.Name
 	known := o.progress.of(name)
 	switch {
-	case o.rollFrom < 0:
+	case o.RollFrom < 0:
 		o.listInstances(ctx, s, instancesOf(name), nil)
 		return nil
 	case s.At.Before(known.relist):
 		s.Relisted = known.because
 		o.listInstances(ctx, s, instancesOf(name), nil)
 		return nil
-	case known.size < o.rollFrom:
+	case known.size < o.RollFrom:
 		in := instancesOf(name)
-		o.listSome(ctx, s, in, nil, o.rollFrom-1)
+		o.listSome(ctx, s, in, nil, o.RollFrom-1)
 		o.progress.set(name, func(r *reading) { r.size, r.ids = len(s.Instances), idsIn(s) })
 		if aws.ToString(in.NextToken) == "" || !s.Has(roll.ScopeInstances) {
 			return nil
