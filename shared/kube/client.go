@@ -103,6 +103,13 @@ func (c *Client) Behind(first *Client) *Client {
 	return &behind
 }
 
+// Noting returns the same client, which also passes every [Client.Read] to
+// note: the question, and the objects of the answer or the error. It is for a capture, and is safe
+// for concurrent use if the client is.
+func (c *Client) Noting(note func(Question, []*Item, error)) *Client {
+	return &Client{rest: c.rest, nodes: c.nodes, items: c.items, note: note}
+}
+
 // NewClient returns a client for an endpoint whose certificate ca signs. wrap adds the
 // authentication; nil adds none.
 func NewClient(endpoint string, ca []byte, userAgent string, wrap func(http.RoundTripper) http.RoundTripper) (*Client, error) {

@@ -48,14 +48,13 @@ func readList[T any](ctx context.Context, c *Client, r resource, o *metav1.ListO
 	path, budget := r.path("", ""), int64(maxCapture)
 	if c.items != nil {
 		items, next, err := c.pageInMemory(ctx, r, "", "", o, &budget)
-		for _, item := range items {
-			one, bad := Decode[T](item)
-			if bad != nil {
-				return nil, "", unexpected(path, bad)
-			}
-			all = append(all, one)
+		if err != nil {
+			return nil, "", err
 		}
-		return all, next, err
+		if all, err = decodeAll[T](items); err != nil {
+			return nil, "", unexpected(path, err)
+		}
+		return all, next, nil
 	}
 	data, err := c.fetch(ctx, path, o, &budget)
 	if err != nil {

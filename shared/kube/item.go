@@ -39,6 +39,17 @@ func Decode[T any](i *Item) (*T, error) {
 	return v, nil
 }
 
+func decodeAll[T any](items []*Item) (all []*T, err error) {
+	for _, i := range items {
+		one, err := Decode[T](i)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
 // trim returns the item without what must not leave the package.
 func (i *Item) trim(t trimming) (*Item, error) {
 	i.mu.Lock()

@@ -37,7 +37,7 @@ type NodeStatus struct {
 	VolumesAttached []AttachedVolume `json:"volumesAttached"`
 }
 
-// NodeCondition is one of its conditions.
+// NodeCondition is one of its conditions. Those of a pod have the same fields.
 type NodeCondition struct {
 	Type               string      `json:"type"`
 	Status             string      `json:"status"`
@@ -75,15 +75,10 @@ type podObject struct {
 		} `json:"volumes"`
 	} `json:"spec"`
 	Status struct {
-		Phase      string         `json:"phase"`
-		StartTime  *metav1.Time   `json:"startTime"`
-		Conditions []podCondition `json:"conditions"`
+		Phase      string          `json:"phase"`
+		StartTime  *metav1.Time    `json:"startTime"`
+		Conditions []NodeCondition `json:"conditions"`
 	} `json:"status"`
-}
-
-type podCondition struct {
-	Type   string `json:"type"`
-	Status string `json:"status"`
 }
 
 type budgetObject struct {

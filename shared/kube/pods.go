@@ -28,9 +28,11 @@ type budget struct {
 	err     error // of the selector
 }
 
-func (b *Budgets) add(pdb *budgetObject) {
-	selects, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector) // nil selects nothing, {} everything
-	b.all = append(b.all, budget{pdb, selects, err})
+func newBudgets(all []*budgetObject) *Budgets {
+	return &Budgets{roll.Map(all, func(pdb *budgetObject) budget {
+		selects, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector) // nil selects nothing, {} everything
+		return budget{pdb, selects, err}
+	})}
 }
 
 // Volumes are the PersistentVolumes of a cluster that hold data: those that are bound, and those
@@ -41,11 +43,7 @@ type Volumes struct{ all []*volumeObject }
 // [Client.Read].
 func (c *Client) Budgets(ctx context.Context) (*Budgets, error) {
 	all, err := decoded[budgetObject](ctx, c, AllBudgets())
-	b := &Budgets{}
-	for _, pdb := range all {
-		b.add(pdb)
-	}
-	return b, err
+	return newBudgets(all), err
 }
 
 // Volumes reads the PersistentVolumes of the cluster. The errors are those of
@@ -69,15 +67,11 @@ type Covered struct {
 // BudgetsOf returns those of the PodDisruptionBudgets, as [AllBudgets] returns them, that count the
 // pods.
 func BudgetsOf(budgets []*Item, pods []Covered) ([]roll.Budget, error) {
-	b := &Budgets{}
-	for _, i := range budgets {
-		one, err := Decode[budgetObject](i)
-		if err != nil {
-			return nil, err
-		}
-		b.add(one)
+	all, err := decodeAll[budgetObject](budgets)
+	if err != nil {
+		return nil, err
 	}
-	return b.of(pods), nil
+	return newBudgets(all).of(pods), nil
 }
 
 // KeepsPod returns the annotation with which the owner of a pod keeps Karpenter from draining it, ""
@@ -90,13 +84,9 @@ func KeepsPod(annotations map[string]string) string {
 // decoded reads and decodes the objects of an answer.
 func decoded[T any](ctx context.Context, c *Client, q Question) ([]*T, error) {
 	items, err := c.Read(ctx, q)
-	out := make([]*T, 0, len(items))
-	for _, i := range items {
-		one, bad := Decode[T](i)
-		if bad != nil {
-			return nil, q.unexpected(bad)
-		}
-		out = append(out, one)
+	out, bad := decodeAll[T](items)
+	if bad != nil {
+		return nil, q.unexpected(bad)
 	}
 	return out, err
 }
@@ -227,7 +217,7 @@ func deletedAt(p *podObject) time.Time {
 }
 
 func isReady(p *podObject) bool {
-	return slices.ContainsFunc(p.Status.Conditions, func(c podCondition) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c NodeCondition) bool {
 		return c.Type == conditionReady && c.Status == conditionTrue
 	})
 }

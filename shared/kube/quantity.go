@@ -2,11 +2,11 @@ package kube
 
 import quantities "k8s.io/apimachinery/pkg/api/resource"
 
-// Quantity returns the value of a quantity such as 1500Mi, rounded up to a whole number.
-func Quantity(text string) (int64, error) {
+// Quantity returns the value of a quantity such as 1500Mi, rounded up to a whole number; 0 if it is invalid.
+func Quantity(text string) int64 {
 	q, err := quantities.ParseQuantity(text)
-	if err != nil {
-		return 0, err
+	if n := q.Value(); err == nil && n >= 0 && n < 1<<62 {
+		return n
 	}
-	return q.Value(), nil
+	return 0
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"rollcall/shared/roll"
 )
 
 // Question is one request of a diagnosis to the Kubernetes API. The functions below create every
@@ -103,6 +105,14 @@ func (q Question) String() string {
 	}
 	return q.ask.verb() + " " + q.thing()
 }
+
+// Kinds returns the kinds of the objects that the question requests, such as Node.
+func (q Question) Kinds() []string {
+	return roll.Map(q.ask.of, func(r resource) string { return r.kind })
+}
+
+// ByName reports whether the question requests one object by name, not a list.
+func (q Question) ByName() bool { return q.ask.byName }
 
 // thing returns what is requested, in words.
 func (q Question) thing() string {

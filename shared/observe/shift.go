@@ -12,11 +12,9 @@ import (
 	"rollcall/shared/roll"
 )
 
-const (
-	// shiftTime bounds the one call. ARC may be unreachable where the rest of AWS is reachable,
-	// behind the VPC endpoints of a private network.
-	shiftTime = 10 * time.Second
-)
+// shiftTime bounds the one call. ARC may be unreachable where the rest of AWS is reachable, behind the
+// VPC endpoints of a private network.
+const shiftTime = 10 * time.Second
 
 // readShifts reads the zones that ARC shifts the cluster away from, if permitted. ARC lists the
 // active shifts. Of those that a person or a practice run started only the applied one counts. All

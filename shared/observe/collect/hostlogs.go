@@ -224,10 +224,7 @@ func (l *look) askHosts(ids []roll.InstanceID) map[roll.InstanceID]string {
 	if len(ids) == 0 {
 		return sent
 	}
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = string(id)
-	}
+	names := roll.Map(ids, func(id roll.InstanceID) string { return string(id) })
 	in := &ssm.DescribeInstanceInformationInput{MaxResults: aws.Int32(agentPage), Filters: []types.InstanceInformationStringFilter{{Key: aws.String("InstanceIds"), Values: names}}}
 	agents, end := pages(l.extra("ssm:DescribeInstanceInformation"), agentPages, l.ssm.DescribeInstanceInformation, in,
 		func(out *ssm.DescribeInstanceInformationOutput) []types.InstanceInformation {

@@ -29,7 +29,7 @@ func memoryOf(of map[string]any) int64 {
 	if !ok {
 		return 0
 	}
-	return quantity(fmt.Sprint(v))
+	return kube.Quantity(fmt.Sprint(v))
 }
 
 // memory sets how much of the node's memory the pod may use, and what is known of its usage.
@@ -62,18 +62,9 @@ var using = regexp.MustCompile(`(Container|Pod) \S+ was using ([0-9.]+[A-Za-z]*)
 func evictedUsing(message string) (used int64) {
 	for _, m := range using.FindAllStringSubmatch(message, -1) {
 		if m[1] == "Pod" {
-			return quantity(m[2])
+			return kube.Quantity(m[2])
 		}
-		used += quantity(m[2])
+		used += kube.Quantity(m[2])
 	}
 	return used
-}
-
-// quantity returns a quantity of memory in bytes, 0 if it is invalid.
-func quantity(s string) int64 {
-	n, err := kube.Quantity(s)
-	if err != nil || n < 0 || n >= 1<<62 {
-		return 0
-	}
-	return n
 }

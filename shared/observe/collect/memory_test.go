@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"rollcall/shared/kube"
 	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
@@ -13,7 +14,7 @@ func TestQuantities(t *testing.T) {
 		"134217728": 128 << 20, "128Mi": 128 << 20, "1500Ki": 1500 << 10, "0.5Gi": 512 << 20, "1G": 1e9, "500M": 5e8, "2k": 2000, "1e9": 1e9, "128974848000m": 128974848,
 		"0": 0, "": 0, "much": 0, "5Zi": 0, "-1Gi": 0, "Gi": 0, "1E30": 0, "NaN": 0, "7Mi more": 0,
 	} {
-		expect.Equal(t, quantity(text), want, "%q", text)
+		expect.Equal(t, kube.Quantity(text), want, "%q", text)
 	}
 }
 
