@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,13 +22,8 @@ func clusterSpec() spec {
 				return &eks.ListClustersOutput{Clusters: append([]string{}, c.cluster().keys...)}, nil
 			}, nil),
 			on("", nil, func(c *contents, in *eks.DescribeClusterInput) (*eks.DescribeClusterOutput, error) {
-				if err := c.cluster().missing(); err != nil {
-					return nil, err
-				}
-				if at, ok := c.cluster().at[aws.ToString(in.Name)]; ok {
-					return &eks.DescribeClusterOutput{Cluster: &c.cluster().rows[at]}, nil
-				}
-				return nil, notFound("No cluster found for name: %s.", aws.ToString(in.Name))
+				cluster, err := c.cluster().known(aws.ToString(in.Name), notFound("No cluster found for name: %s.", aws.ToString(in.Name)))
+				return &eks.DescribeClusterOutput{Cluster: cluster}, err
 			}, func(c *contents, _ *eks.DescribeClusterInput, out *eks.DescribeClusterOutput) {
 				putOne(c, fileCluster, out.Cluster)
 			}),
@@ -46,17 +42,9 @@ func nodeGroupsSpec() spec {
 			c.nodeGroups().held = true
 		}),
 		on(fileNodeGroups, asksAll, func(c *contents, in *eks.DescribeNodegroupInput) (*eks.DescribeNodegroupOutput, error) {
-			all := c.nodeGroups()
-			if err := all.cutDown(aws.ToString(in.NodegroupName)); err != nil {
-				return nil, err
-			}
-			if at, ok := all.at[aws.ToString(in.NodegroupName)]; ok {
-				return &eks.DescribeNodegroupOutput{Nodegroup: &all.rows[at]}, nil
-			}
-			if err := all.listing(); err != nil {
-				return nil, err
-			}
-			return nil, notFound("No node group found for name: %s.", aws.ToString(in.NodegroupName))
+			all, name := c.nodeGroups(), aws.ToString(in.NodegroupName)
+			group, err := all.known(name, cmp.Or(all.listing(), notFound("No node group found for name: %s.", name)))
+			return &eks.DescribeNodegroupOutput{Nodegroup: group}, err
 		}, func(c *contents, _ *eks.DescribeNodegroupInput, out *eks.DescribeNodegroupOutput) {
 			putOne(c, fileNodeGroups, out.Nodegroup)
 		}),
@@ -97,20 +85,11 @@ func accessEntriesSpec() spec {
 
 func (c *contents) accessEntry(in *eks.DescribeAccessEntryInput) (*eks.DescribeAccessEntryOutput, error) {
 	entries, principal := c.accessEntries(), aws.ToString(in.PrincipalArn)
-	if err := entries.missing(); err != nil {
-		return nil, err
+	entry, err := entries.known(principal, notFound("The specified principalArn could not be found: %s", principal))
+	if entry.listed {
+		err = entries.lacks("the access entry of " + principal + " beyond its ARN")
 	}
-	if err := entries.cutDown(principal); err != nil {
-		return nil, err
-	}
-	at, ok := entries.at[principal]
-	if !ok {
-		return nil, notFound("The specified principalArn could not be found: %s", principal)
-	}
-	if entries.rows[at].listed {
-		return nil, entries.lacks("the access entry of " + principal + " beyond its ARN")
-	}
-	return &eks.DescribeAccessEntryOutput{AccessEntry: &entries.rows[at].AccessEntry}, nil
+	return &eks.DescribeAccessEntryOutput{AccessEntry: &entry.AccessEntry}, err
 }
 
 func shiftsSpec() spec {

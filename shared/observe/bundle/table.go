@@ -116,6 +116,15 @@ func (t *table[T]) find(key string) (*T, error) {
 	return new(T), t.lacks(key)
 }
 
+// known is find in a file that lists all there is: without a row there is none, which absent says.
+func (t *table[T]) known(key string, absent error) (*T, error) {
+	row, err := t.find(key)
+	if t.held && !t.has(key) {
+		err = absent
+	}
+	return row, err
+}
+
 // listing returns an error if the file does not exist, if it does not show what else exists, or if
 // something was removed from it.
 func (t *table[T]) listing() error {
