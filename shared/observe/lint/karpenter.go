@@ -74,19 +74,18 @@ func readPools(ctx context.Context, sources []Source, client *kube.Client, all b
 	p := pools{classes: map[string]*nodeClass{}}
 	for i := range sources {
 		d := &sources[i]
+		var err error
 		switch d.Content {
 		case NodePool:
 			one := nodePool{from: d}
-			if err := json.Unmarshal(d.Data, &one); err != nil {
-				return p, fmt.Errorf("%s: NodePool %s: %w", d.File, d.Name, err)
-			}
+			err = json.Unmarshal(d.Data, &one)
 			p.pools = append(p.pools, one)
 		case NodeClass:
-			one := &nodeClass{from: d}
-			if err := json.Unmarshal(d.Data, one); err != nil {
-				return p, fmt.Errorf("%s: EC2NodeClass %s: %w", d.File, d.Name, err)
-			}
-			p.classes[d.Name] = one
+			p.classes[d.Name] = &nodeClass{from: d}
+			err = json.Unmarshal(d.Data, p.classes[d.Name])
+		}
+		if err != nil {
+			return p, fmt.Errorf("%s: %s %s: %w", d.File, d.Content, d.Name, err)
 		}
 	}
 	p.complete(ctx, client, all)
