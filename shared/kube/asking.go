@@ -110,7 +110,6 @@ const (
 // inNamespace returns the namespace of the objects, "" for all.
 func (q Question) inNamespace() string { return cmp.Or(q.ask.namespace, q.namespace) }
 
-// selects sets the selectors of a listing.
 func (q Question) selects(o *metav1.ListOptions) {
 	o.FieldSelector = strings.ReplaceAll(q.ask.fields, "%s", fields.EscapeValue(q.name))
 	o.LabelSelector = strings.ReplaceAll(q.ask.labels, "%s", q.name)

@@ -87,7 +87,6 @@ func (c *Client) Drain(ctx context.Context, node string, pass Pass) (Drained, er
 	return d, nil
 }
 
-// because returns the pod's name with the reason.
 func (p *podObject) because(format string, args ...any) string {
 	return p.Namespace + "/" + p.Name + ": " + fmt.Sprintf(format, args...)
 }

@@ -195,7 +195,6 @@ func (c *Client) whyUnserved(ctx context.Context, r resource) error {
 	return unserved[r.group]
 }
 
-// getObject reads one object into a value that has its kind.
 func (c *Client) getObject(ctx context.Context, path string, into any) error {
 	data, err := c.get(ctx, path, &metav1.ListOptions{})
 	if err != nil {

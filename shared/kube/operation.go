@@ -39,7 +39,6 @@ func (o operation) failed(err error) error {
 	return &failure{operation: o, err: err}
 }
 
-// failure is an operation that failed.
 type failure struct {
 	operation
 	err error

@@ -81,7 +81,6 @@ func KeepsPod(annotations map[string]string) string {
 	return (&podObject{ObjectMeta: metav1.ObjectMeta{Annotations: asked}}).keeps(time.Time{})
 }
 
-// decoded reads and decodes the objects of an answer.
 func decoded[T any](ctx context.Context, c *Client, q Question) ([]*T, error) {
 	items, err := c.Read(ctx, q)
 	out, bad := decodeAll[T](items)
@@ -145,7 +144,6 @@ func attached(n *NodeObject) []string {
 	return out
 }
 
-// claimsOf returns the names of the pod's claims.
 func claimsOf(p *podObject) []string {
 	var out []string
 	for _, v := range p.Spec.Volumes {
@@ -346,7 +344,6 @@ func usable(affinity *volumeAffinity, n *NodeObject) (named, here bool) {
 	return named, here
 }
 
-// operators maps the operators of node selectors to those of labels.
 var operators = map[string]selection.Operator{
 	"In": selection.In, "NotIn": selection.NotIn, "Exists": selection.Exists, "DoesNotExist": selection.DoesNotExist,
 	"Gt": selection.GreaterThan, "Lt": selection.LessThan,

@@ -106,10 +106,8 @@ func (p *projector) cordoner(n *NodeObject) (manager string, at time.Time) {
 	return manager, at
 }
 
-// finalizersKept is the maximum number of finalizers reported per object.
 const finalizersKept = 10
 
-// few returns the first finalizers of an object.
 func (p *projector) few(finalizers []string) (out []string) {
 	for _, f := range finalizers[:min(len(finalizers), finalizersKept)] {
 		out = append(out, p.texts.One(f))

@@ -43,7 +43,6 @@ func (t trimming) object(o object) error {
 	return t.also(o)
 }
 
-// eachObject calls change for each object of a list.
 func eachObject(list any, change func(object) error) error {
 	all, err := as[[]any](list)
 	for i := range all {

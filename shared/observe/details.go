@@ -63,7 +63,6 @@ func (o *Observer) readVouched(ctx context.Context, s *roll.Snapshot, questions 
 	}
 }
 
-// setDetail changes the detail of an instance.
 func setDetail(s *roll.Snapshot, id roll.InstanceID, change func(*roll.Detail)) {
 	d := s.Details[id]
 	change(&d)

@@ -39,7 +39,6 @@ func addGap(s *roll.Snapshot, g roll.Gap) {
 	}
 }
 
-// fail adds the gap that a failed call leaves.
 func (o *Observer) fail(ctx context.Context, s *roll.Snapshot, scope roll.Scope, call string, err error) {
 	addGap(s, o.gap(ctx, s.Cluster, scope, call, err))
 }

@@ -101,7 +101,6 @@ func askedGroups(s *roll.Snapshot, questions []roll.Question) []scaled {
 	return out
 }
 
-// setGroup changes the detail of a group.
 func setGroup(s *roll.Snapshot, g roll.Group, change func(*roll.GroupDetail)) {
 	d := s.Groups[g]
 	change(&d)
@@ -132,7 +131,6 @@ func (o *Observer) readNodeGroups(ctx context.Context, s *roll.Snapshot, groups 
 	}
 }
 
-// issueText formats health issues as "code: message; ...".
 func issueText(issues []roll.HealthIssue) string {
 	return strings.Join(roll.Map(issues, func(i roll.HealthIssue) string { return i.Code + ": " + i.Message }), "; ")
 }

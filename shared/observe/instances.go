@@ -168,7 +168,6 @@ func (o *Observer) readWhole(ctx context.Context, s *roll.Snapshot, wanted []rol
 	return nil
 }
 
-// lookUpInto looks up instances by id and adds them to the snapshot.
 func (o *Observer) lookUpInto(ctx context.Context, s *roll.Snapshot, ids []string) error {
 	p := new(projector)
 	for batch := range slices.Chunk(ids, lookupSize) {

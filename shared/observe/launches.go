@@ -117,7 +117,6 @@ func addNoCapacity(s *roll.Snapshot, claims kube.NodeClaims, events []*kube.Even
 	}
 }
 
-// poolOfClaim returns the node pool in the name of a NodeClaim.
 func poolOfClaim(claim string) (string, bool) {
 	i := strings.LastIndexByte(claim, '-')
 	if i <= 0 || len(claim)-i-1 != 5 {

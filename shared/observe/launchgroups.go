@@ -97,7 +97,6 @@ func (o *Observer) readNodeGroupLaunches(ctx context.Context, s *roll.Snapshot, 
 	return roll.Yes
 }
 
-// nodeGroups lists the names of the managed node groups.
 func (o *Observer) nodeGroups(ctx context.Context, cluster string) (names []string, err error) {
 	in := &eks.ListNodegroupsInput{ClusterName: aws.String(cluster), MaxResults: aws.Int32(nodeGroupPage)}
 	err = project.EachPage(ctx, direct(o, o.eks.ListNodegroups), in, func(out *eks.ListNodegroupsOutput) { names = append(names, out.Nodegroups...) })

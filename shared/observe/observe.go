@@ -127,7 +127,6 @@ func trimInOrder(n *roll.Node) {
 	}
 }
 
-// begin describes the cluster.
 func (o *Observer) begin(ctx context.Context, name string, at time.Time) (s *roll.Snapshot, arn string) {
 	s = &roll.Snapshot{At: at, Details: map[roll.InstanceID]roll.Detail{}}
 	var gap *roll.Gap
@@ -137,7 +136,6 @@ func (o *Observer) begin(ctx context.Context, name string, at time.Time) (s *rol
 	return s, arn
 }
 
-// gone reports whether the EKS cluster does not exist.
 func gone(s *roll.Snapshot) bool {
 	return len(s.Gaps) > 0 && s.Gaps[0].Kind == roll.GapClusterGone
 }

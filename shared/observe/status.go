@@ -76,7 +76,6 @@ func (o *Observer) statusesOf(ctx context.Context, ids []string) (statuses, erro
 	return said, project.EachPage(ctx, limited(o, o.ec2.DescribeInstanceStatus), in, func(out *ec2.DescribeInstanceStatusOutput) { said.add(out, true) })
 }
 
-// addStatus adds what the listing says of the snapshot's instances.
 func (o *Observer) addStatus(ctx context.Context, s *roll.Snapshot, said statuses, err error) {
 	s.StatusRead = roll.Unreadable
 	if !s.Has(roll.ScopeInstances) {

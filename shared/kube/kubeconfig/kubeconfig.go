@@ -79,7 +79,6 @@ func load(file string) (*api.Config, error) {
 	return all, nil
 }
 
-// listed names the contexts that there are.
 func listed(all *api.Config) string {
 	if len(all.Contexts) == 0 {
 		return "it has none"

@@ -167,7 +167,6 @@ func (m member) there(holder *value) bool {
 	return false
 }
 
-// blank reports whether a list, an object or a text is empty.
 func (v *value) blank() bool {
 	switch v.kind {
 	case object:

@@ -188,7 +188,6 @@ func (c *contents) recordAttribute(in *ec2.DescribeInstanceAttributeInput, out *
 	}
 }
 
-// document returns the text of an instance.
 func (c *contents) document(folder string, id *string) ([]byte, error) {
 	if err := c.unknown(aws.ToString(id)); err != nil {
 		return nil, err

@@ -180,7 +180,6 @@ func cleared(name string, v any) any {
 	return v
 }
 
-// encodeAll converts values of the SDK to a JSON array.
 func encodeAll[T any](e encoder, all []T) []any {
 	out := make([]any, 0, len(all))
 	for i := range all {

@@ -104,7 +104,6 @@ func writeObjects(c *contents, file string) (any, error) {
 	return map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}, "items": items}, nil
 }
 
-// reasons maps the code of a Status to its reason.
 var reasons = map[int]string{
 	http.StatusUnauthorized: "Unauthorized", http.StatusForbidden: "Forbidden", http.StatusTooManyRequests: "TooManyRequests",
 	http.StatusInternalServerError: "InternalError", http.StatusServiceUnavailable: "ServiceUnavailable",

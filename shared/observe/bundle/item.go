@@ -16,7 +16,6 @@ type resource struct {
 	kubectl                string // the command that writes the file
 }
 
-// served are the kinds in a bundle.
 var served = []resource{
 	{fileNodes, "v1", "Node", "get nodes"},
 	{fileLeases, "coordination.k8s.io/v1", "Lease", "-n kube-node-lease get leases"},

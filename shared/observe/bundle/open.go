@@ -99,7 +99,6 @@ func (b *Bundle) oneOfMany() Faults {
 	return nil
 }
 
-// read reads one JSON file.
 func (b *Bundle) read(fsys fs.FS, s *spec) Faults {
 	data, err := readRegular(fsys, s.name)
 	switch {
@@ -113,7 +112,6 @@ func (b *Bundle) read(fsys fs.FS, s *spec) Faults {
 	return b.take(s, data)
 }
 
-// take reads the content of one JSON file.
 func (b *Bundle) take(s *spec, data []byte) Faults {
 	in := &input{spec: s, data: plain(data)}
 	if len(bytes.TrimSpace(in.data)) == 0 {
@@ -150,7 +148,6 @@ func readRegular(fsys fs.FS, name string) ([]byte, error) {
 // maxFile bounds the bytes of one file. 100,000 nodes of 18 KB take less than half of it.
 const maxFile = 4 << 30
 
-// special returns the type of a file that is not regular.
 func special(m fs.FileMode) string {
 	switch {
 	case m.IsDir():

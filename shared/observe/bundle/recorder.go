@@ -92,7 +92,6 @@ func (r *Recorder) Kube(next Dialer) Dial {
 	}
 }
 
-// note records the objects that the Kubernetes API returned.
 func (r *Recorder) note(q kube.Question, objects []*kube.Item, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,7 +150,6 @@ func servedAs(kind string) *resource {
 	return nil
 }
 
-// objects records objects by the kind that they name.
 func (r *Recorder) objects(all []*kube.Item) {
 	for _, one := range all {
 		read, err := kube.Decode[item](one)

@@ -81,7 +81,6 @@ type spec struct {
 	calls []operation
 }
 
-// specs are all JSON files of a bundle.
 var specs = append(awsSpecs(), kubernetesSpecs()...)
 
 func awsSpecs() []spec {

@@ -87,7 +87,6 @@ func (t *table[T]) set(key string, row T) {
 	t.rows, t.keys = append(t.rows, row), append(t.keys, key)
 }
 
-// has reports whether there is a row for the key.
 func (t *table[T]) has(key string) bool { _, ok := t.at[key]; return ok }
 
 // missing returns an error if the file does not exist.
@@ -197,7 +196,6 @@ func filtered[T any](t *table[T], keys []string, filters []types.Filter) ([]T, e
 	return out, nil
 }
 
-// sorted returns the rows in the order of their keys.
 func (t *table[T]) sorted() []T {
 	return roll.Map(slices.Sorted(slices.Values(t.keys)), func(key string) T { return t.rows[t.at[key]] })
 }

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// kind is the kind of a JSON value.
 type kind string
 
 const (
@@ -170,7 +169,6 @@ func (r *reader) value(levels int) value {
 	return v
 }
 
-// inside reads the content of an object or an array.
 func (r *reader) inside(v *value, levels int) {
 	r.at++
 	for r.space(); r.data[r.at] != '}' && r.data[r.at] != ']'; r.space() {
@@ -184,7 +182,6 @@ func (r *reader) inside(v *value, levels int) {
 	r.at++
 }
 
-// skip skips an object or an array.
 func (r *reader) skip() {
 	for open := 0; ; r.at++ {
 		switch r.data[r.at] {

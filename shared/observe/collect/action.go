@@ -69,7 +69,6 @@ func try[T any](a *action, call func(context.Context) (T, error)) (answer T, end
 	return answer, end
 }
 
-// unread notes a failed call.
 func (l *look) unread(why string, passing bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,7 +13,6 @@ import (
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_AssociateDhcpOptions.html
 const noDHCPOptions = "default"
 
-// readDHCP reads the DHCP options of the VPCs.
 func (l *look) readDHCP() {
 	vpcs := l.vpcIDs()
 	sets := byID(l.action("ec2:DescribeVpcs"), vpcs, networkSize, l.ec2.DescribeVpcs,

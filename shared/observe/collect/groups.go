@@ -50,7 +50,6 @@ func ofGroups[V any](l *look, groups []roll.Group, total int, what string, read 
 	}
 }
 
-// readNodeGroups describes the managed node groups of findings.
 func (l *look) readNodeGroups() {
 	a := l.action("eks:DescribeNodegroup")
 	ofGroups(l, l.groupsOf(roll.Group.NodeGroup), groupsTotal, "groups", func(group roll.Group) evidence.Fact[evidence.NodeGroup] {
@@ -84,7 +83,6 @@ func (l *look) asg(id roll.InstanceID) string {
 	return ""
 }
 
-// readAutoScaling describes the Auto Scaling groups of findings.
 func (l *look) readAutoScaling() {
 	groups, names := l.scaled()
 	described, _ := first(groups, l.most(groupsTotal))

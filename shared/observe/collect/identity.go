@@ -153,7 +153,6 @@ func (l *look) inlineDocument(a *action, role, name string) evidence.Fact[eviden
 	})
 }
 
-// managedDocument reads the default version of a managed policy.
 func (l *look) managedDocument(policy, version *action, arn string) evidence.Fact[evidence.PolicyDocument] {
 	id := part(policy, arn, l.iam.GetPolicy, &iam.GetPolicyInput{PolicyArn: aws.String(arn)}, func(out *iam.GetPolicyOutput) *types.Policy { return out.Policy }, func(p *types.Policy) string { return aws.ToString(p.DefaultVersionId) })
 	return evidence.Then(id, func(id string) evidence.Fact[evidence.PolicyDocument] {

@@ -14,7 +14,6 @@ import (
 // imagesTotal is how many AMIs are described per check, all in one call.
 const imagesTotal = 100
 
-// readImages describes the AMIs of the instances, each once.
 func (l *look) readImages() {
 	var ids []string
 	for c := range l.configs(needImage) {

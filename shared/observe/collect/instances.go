@@ -53,7 +53,6 @@ func (l *look) readInstances() {
 	l.complete(facts)
 }
 
-// instanceConfig reduces an instance to what is needed.
 func instanceConfig(i *types.Instance) evidence.InstanceConfig {
 	out := evidence.InstanceConfig{
 		Launched: aws.ToTime(i.LaunchTime).UTC(), Type: string(i.InstanceType), Architecture: string(i.Architecture), Platform: strings.ToLower(string(i.Platform)),

@@ -63,7 +63,6 @@ func (l *look) nodeClass(t *topic, known map[string]evidence.Fact[evidence.NodeC
 	return known[name]
 }
 
-// readClaimEvents reads the events about the NodeClaims of the sample.
 func (l *look) readClaimEvents() {
 	t := l.topic()
 	asked := 0

@@ -100,7 +100,6 @@ func object[J, V any](t *topic, q kube.Question, project func(*J) V) evidence.Fa
 	return evidence.Then(items(t, q, project), func(all []V) evidence.Fact[V] { return evidence.Read(all[0]) })
 }
 
-// items reads a list and decodes each of its items.
 func items[J, V any](t *topic, q kube.Question, project func(*J) V) evidence.Fact[[]V] {
 	objects, gone, why := t.read(q)
 	switch {

@@ -126,7 +126,6 @@ func (l *look) vpc(id string, change func(*evidence.VPC)) {
 	changed(l, l.ev.Network.VPCs, id, change)
 }
 
-// config returns an instance as EC2 describes it.
 func (l *look) config(id roll.InstanceID) evidence.Fact[evidence.InstanceConfig] {
 	return known(l, l.ev.Instances, id).Config
 }

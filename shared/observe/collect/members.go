@@ -72,7 +72,6 @@ func memberOf(m roll.Member, found map[roll.InstanceID]roll.Kind) evidence.Membe
 	return out
 }
 
-// acts returns the acts on the group in the ledger.
 func (l *look) acts(group roll.Group) evidence.Fact[[]evidence.Act] {
 	if why := l.forgotten(); why != "" {
 		return evidence.Failed[[]evidence.Act](why)
@@ -113,12 +112,10 @@ func (l *look) healthy() []string {
 	return ids
 }
 
-// groupsInOrder returns the groups of the findings, the most urgent first.
 func (l *look) groupsInOrder() []roll.Group {
 	return distinct(roll.Map(l.findings, func(f roll.Finding) roll.Group { return f.Group }))
 }
 
-// complete adds the descriptions of the instances to the members.
 func (l *look) complete(facts map[string]evidence.Fact[evidence.InstanceConfig]) {
 	for _, group := range l.groupsInOrder() {
 		l.group(group, func(g *evidence.Group) {

@@ -54,7 +54,6 @@ var needs = map[roll.Kind]need{
 // https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
 const conditionNetworking = "NetworkingReady"
 
-// needsOf returns what the diagnosis of a finding needs.
 func needsOf(f *roll.Finding) need {
 	if _, ok := f.Instance.Leftover(); ok {
 		return 0 // EC2's report is in the finding

@@ -45,7 +45,6 @@ func (l *look) readNodes() []func() {
 	}
 }
 
-// metadata is the metadata of any object.
 type metadata struct {
 	Name              string            `json:"name"`
 	Namespace         string            `json:"namespace"`

@@ -12,7 +12,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// podEventsEach is for how many pods of one node events are read.
 const podEventsEach = 2
 
 // readPodEvents reads the events of pods that are not ready, those of DaemonSets first: these are

@@ -64,7 +64,6 @@ func inRotation(findings []roll.Finding, at time.Time) []roll.Finding {
 	return roll.InTurn(findings, sampleTotal/4, at)
 }
 
-// has reports whether the finding is in the sample.
 func (s samples) has(f *roll.Finding) bool { return s.free || s.taken[f.Key()] }
 
 // why returns why nothing is read about a finding that is not in the sample.

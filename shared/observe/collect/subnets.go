@@ -25,7 +25,6 @@ func (l *look) placeTables() {
 	}
 }
 
-// instanceSubnets returns the subnets of the instances.
 func (l *look) instanceSubnets() []placed {
 	var all []placed
 	for c := range l.configs(needNetwork) {
@@ -108,7 +107,6 @@ func routeTable(t *types.RouteTable) evidence.RouteTable {
 	return out
 }
 
-// filled returns the first text that is not empty.
 func filled(texts ...*string) string {
 	for _, t := range texts {
 		if aws.ToString(t) != "" {

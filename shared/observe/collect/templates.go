@@ -15,7 +15,6 @@ import (
 // versions of each.
 const templatesTotal = 10
 
-// readTemplates describes the launch template versions of the instances.
 func (l *look) readTemplates() {
 	a := l.secret("ec2:DescribeLaunchTemplateVersions")
 	var ids []string

@@ -200,7 +200,6 @@ func (r rule) pods() []string {
 	return slices.DeleteFunc(slices.Clone(r.Resources), func(s string) bool { return s != "pods" && s != "*" && s != "*/*" })
 }
 
-// service is the service behind a webhook.
 type service struct{ namespace, name string }
 
 // readServices counts the ready addresses of the services behind the webhooks, each once: those

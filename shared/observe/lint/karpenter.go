@@ -56,7 +56,6 @@ type nodeClass struct {
 	from *Source
 }
 
-// selector selects objects of EC2.
 type selector struct {
 	ID, Alias, Name string
 	Tags            map[string]string

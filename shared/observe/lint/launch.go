@@ -57,7 +57,6 @@ type overlay struct {
 	entries   apistats.Interceptor   // answers from the access entries of a file; nil without one
 }
 
-// intercept implements apistats.Interceptor.
 func (o *overlay) intercept(ctx context.Context, in any, next apistats.Call) (any, error) {
 	switch in := in.(type) {
 	case *ec2.DescribeInstancesInput:
@@ -155,7 +154,6 @@ func lastPart(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:
 // tree is an object as kubectl prints it.
 type tree = map[string]any
 
-// node returns the name of the node that the launch would become.
 func (l *launch) node() string { return "node-of-" + l.id() }
 
 // nodeObject returns the node as its kubelet would register it: with the taints in the user data,

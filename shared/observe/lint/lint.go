@@ -215,7 +215,6 @@ func (r *Request) launches(ctx context.Context, v *view.View, s *roll.Snapshot) 
 	return o, missing, nil
 }
 
-// add gives launches their ids.
 func (o *overlay) add(at time.Time, all ...*launch) {
 	for _, l := range all {
 		l.instance.InstanceId = aws.String(fmt.Sprintf("i-0%016x", len(o.launches)+1))
@@ -224,10 +223,8 @@ func (o *overlay) add(at time.Time, all ...*launch) {
 	}
 }
 
-// launches reports whether the document says what is launched.
 func (d *Source) launches() bool { return d.Content != AwsAuth && d.Content != AccessEntries }
 
-// versionsIn returns the launch template versions in a document.
 func versionsIn(ctx context.Context, d *Source) ([]types.LaunchTemplateVersion, error) {
 	part, err := bundle.OpenPart(map[string][]byte{"launch-template-versions.json": d.Data})
 	if err != nil {

@@ -176,7 +176,6 @@ func eachPart(own string, add func(textproto.MIMEHeader, []byte)) bool {
 	}
 }
 
-// contentType returns the type of the part that a text becomes.
 func contentType(text string) string {
 	switch text = strings.TrimSpace(text); {
 	case strings.HasPrefix(text, "#cloud-config"):

@@ -86,7 +86,6 @@ func (p *printer) with(all []report.LintFinding, l *launch, c roll.Cause, words 
 	return all
 }
 
-// unchecked notes that a code could not be checked.
 func (p *printer) unchecked(code, reason string) {
 	i := slices.IndexFunc(p.out.NotChecked, func(u report.LintGap) bool { return u.Reason == reason })
 	if i < 0 {
@@ -150,7 +149,6 @@ func (l *launch) finding(c roll.Cause, sources []Source, words func(string) stri
 
 var inLine = regexp.MustCompile(`\bline (\d+)\b`)
 
-// place returns where an observation is in the sources.
 func (l *launch) place(e roll.Evidence, sources []Source) report.LintPlace {
 	d := l.source(e.Source, sources)
 	if d == nil {

@@ -91,7 +91,6 @@ func (p *site) ownerOf(template, name string) (*asgtypes.AutoScalingGroup, *ekst
 	return nil, nil
 }
 
-// scales reports whether a node group consists of the Auto Scaling group.
 func scales(n *ekstypes.Nodegroup, asg string) bool {
 	return n.Resources != nil && slices.ContainsFunc(n.Resources.AutoScalingGroups, func(g ekstypes.AutoScalingGroup) bool { return aws.ToString(g.Name) == asg })
 }
@@ -162,7 +161,6 @@ func host(s types.Subnet) string {
 	return address.String()
 }
 
-// placed sets where an instance runs.
 func placed(i *types.Instance, s types.Subnet) {
 	i.SubnetId, i.VpcId = s.SubnetId, s.VpcId
 	if a := host(s); a != "" {
@@ -177,7 +175,6 @@ func placed(i *types.Instance, s types.Subnet) {
 	}
 }
 
-// imaged sets what an AMI determines.
 func imaged(i *types.Instance, image types.Image) {
 	i.ImageId, i.Architecture = image.ImageId, image.Architecture
 	if image.Platform != "" {

@@ -152,7 +152,6 @@ func (p *site) vpc() ekstypes.VpcConfigResponse {
 	return *p.cluster.ResourcesVpcConfig
 }
 
-// arn returns the ARN of an object of IAM in the cluster's account.
 func (p *site) arn(resource string) string {
 	account := ""
 	if p.cluster != nil {
