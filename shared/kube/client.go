@@ -162,9 +162,7 @@ func stay(next *http.Request, _ []*http.Request) error {
 // are incomplete.
 func (c *Client) Nodes(ctx context.Context, watch roll.Watch, yield func(roll.Node), restart func()) error {
 	p := &projector{watch: watch}
-	return listNodes.failed(again(restart, func() error {
-		return eachPage(func(o *metav1.ListOptions) (string, error) { return c.nodePage(ctx, o, p, yield) })
-	}))
+	return listNodes.failed(eachPage(restart, func(o *metav1.ListOptions) (string, error) { return c.nodePage(ctx, o, p, yield) }))
 }
 
 func (c *Client) nodesRequest(o *metav1.ListOptions) *rest.Request {
@@ -261,28 +259,26 @@ func open(ctx context.Context, request *rest.Request) (body io.ReadCloser, err e
 	return body, err
 }
 
-// again lists once more from the start if the server abandoned the listing.
-func again(restart func(), list func() error) error {
+// eachPage requests page after page until there is no next one, and once more from the start if the
+// server abandons the listing. resourceVersion stays unset: with "0" the server ignores the limit.
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
+func eachPage(restart func(), page func(*metav1.ListOptions) (next string, err error)) error {
+	list := func() error {
+		options := metav1.ListOptions{Limit: PageSize}
+		for {
+			next, err := page(&options)
+			if err != nil {
+				return err
+			}
+			if options.Continue = next; next == "" {
+				return nil
+			}
+		}
+	}
 	err := list()
 	if apierrors.IsResourceExpired(err) {
 		restart()
 		err = list()
 	}
 	return err
-}
-
-// eachPage requests page after page until there is no next one. resourceVersion stays unset: with
-// "0" the server ignores the limit.
-// https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
-func eachPage(page func(*metav1.ListOptions) (next string, err error)) error {
-	options := metav1.ListOptions{Limit: PageSize}
-	for {
-		next, err := page(&options)
-		if err != nil {
-			return err
-		}
-		if options.Continue = next; next == "" {
-			return nil
-		}
-	}
 }

@@ -94,13 +94,11 @@ func (p *podObject) because(format string, args ...any) string {
 // pods lists the pods of a node that have to leave it.
 func (c *Client) pods(ctx context.Context, node string) ([]*podObject, error) {
 	var out []*podObject
-	err := again(func() { out = nil }, func() error {
-		return eachPage(func(o *metav1.ListOptions) (string, error) {
-			o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
-			page, next, err := readList[podObject](ctx, c, resourcePod, o)
-			out = append(out, slices.DeleteFunc(page, stays)...)
-			return next, err
-		})
+	err := eachPage(func() { out = nil }, func(o *metav1.ListOptions) (string, error) {
+		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
+		page, next, err := readList[podObject](ctx, c, resourcePod, o)
+		out = append(out, slices.DeleteFunc(page, stays)...)
+		return next, err
 	})
 	return out, err
 }

@@ -161,15 +161,13 @@ func (c *Client) NodeClaimsByName(ctx context.Context) (map[string]roll.NodeClai
 // eachNodeClaim lists NodeClaims and passes each to read. If the listing starts again, it calls
 // restart, so that the caller discards what it received.
 func (c *Client) eachNodeClaim(ctx context.Context, selector string, restart func(), read func(*nodeClaim)) error {
-	err := again(restart, func() error {
-		return eachPage(func(o *metav1.ListOptions) (string, error) {
-			o.LabelSelector = selector
-			page, next, err := readList[nodeClaim](ctx, c, resourceNodeClaim, o)
-			for _, claim := range page {
-				read(claim)
-			}
-			return next, err
-		})
+	err := eachPage(restart, func(o *metav1.ListOptions) (string, error) {
+		o.LabelSelector = selector
+		page, next, err := readList[nodeClaim](ctx, c, resourceNodeClaim, o)
+		for _, claim := range page {
+			read(claim)
+		}
+		return next, err
 	})
 	if apierrors.IsNotFound(err) {
 		err = c.whyUnserved(ctx, resourceNodeClaim)

@@ -65,13 +65,11 @@ func (c *Client) readSome(ctx context.Context, q Question, r resource, budget *i
 		return all, err
 	}
 	before := *budget
-	err = again(func() { all, *budget = nil, before }, func() error {
-		return eachPage(func(o *metav1.ListOptions) (string, error) {
-			q.selects(o)
-			items, next, err := c.page(ctx, r, q.inNamespace(), "", o, budget)
-			all = append(all, items...)
-			return next, err
-		})
+	err = eachPage(func() { all, *budget = nil, before }, func(o *metav1.ListOptions) (string, error) {
+		q.selects(o)
+		items, next, err := c.page(ctx, r, q.inNamespace(), "", o, budget)
+		all = append(all, items...)
+		return next, err
 	})
 	return all, err
 }
