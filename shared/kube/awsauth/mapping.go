@@ -28,11 +28,6 @@ type sso struct {
 	Partition         string `json:"partition"`
 }
 
-// userMapping is an entry of mapUsers. An entry without an ARN is dropped.
-type userMapping struct {
-	UserARN string `json:"userarn"`
-}
-
 // key returns the ARN by which a mapping is kept, in lower case: the role's, or a pattern. The
 // authenticator leaves a partition that is given out of the pattern.
 func (m *roleMapping) key() string {

@@ -30,17 +30,24 @@ func Parse(data map[string]string) evidence.AwsAuth {
 			result.Rejected = append(result.Rejected, evidence.RejectedMapping{Index: i, ARN: m.RoleARN, Why: why(entry, err, decoding)})
 			continue
 		}
-		result.Roles = append(result.Roles, mapping(i, m))
+		canonical := m.key()
+		result.Roles = append(result.Roles, evidence.RoleMapping{
+			Index: i, ARN: m.RoleARN, Username: m.Username, Groups: m.Groups,
+			Canonical: canonical, Path: hasPath(canonical), InstanceProfile: isInstanceProfile(canonical),
+		})
 	}
 	effective(result.Roles)
 	return result
 }
 
-// users returns the ARNs that mapUsers maps. Unreadable parts map nobody and do not affect nodes.
+// users returns the ARNs that mapUsers maps. Unreadable parts, and entries without an ARN, map nobody
+// and do not affect nodes.
 func users(text string) (arns []string) {
 	list, _ := entries(text)
 	for _, entry := range list {
-		var m userMapping
+		var m struct {
+			UserARN string `json:"userarn"`
+		}
 		if _ = json.Unmarshal(entry, &m); m.UserARN != "" {
 			arns = append(arns, strings.ToLower(m.UserARN))
 		}
@@ -111,20 +118,6 @@ func shortened(message string) string {
 		message = message[:maxWhy] + " ..."
 	}
 	return strings.ToValidUTF8(message, "")
-}
-
-// mapping converts an entry that the authenticator accepts.
-func mapping(index int, m roleMapping) evidence.RoleMapping {
-	canonical := m.key()
-	return evidence.RoleMapping{
-		Index:           index,
-		ARN:             m.RoleARN,
-		Username:        m.Username,
-		Groups:          m.Groups,
-		Canonical:       canonical,
-		Path:            hasPath(canonical),
-		InstanceProfile: isInstanceProfile(canonical),
-	}
 }
 
 // effective marks the mappings that no later one replaces.
