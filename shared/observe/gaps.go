@@ -89,9 +89,6 @@ func (o *Observer) unlaunchedGap(ctx context.Context, s *roll.Snapshot, call str
 
 // meetsAll reports whether the same call for any other object would fail too.
 func meetsAll(c roll.Cluster, err error) bool {
-	switch kind, _ := kube.Fault(c, err, ""); kind {
-	case roll.GapDenied, roll.GapThrottled, roll.GapUnauthorized, roll.GapClusterUnreachable, roll.GapTimeout:
-		return true
-	}
-	return false
+	kind, _ := kube.Fault(c, err, "")
+	return slices.Contains([]roll.GapKind{roll.GapDenied, roll.GapThrottled, roll.GapUnauthorized, roll.GapClusterUnreachable, roll.GapTimeout}, kind)
 }

@@ -66,7 +66,7 @@ func OpenFS(fsys fs.FS) (*Bundle, error) {
 		return nil, faults
 	}
 	b.cluster, _ = roll.ParseClusterARN(aws.ToString(b.c.cluster().rows[0].Arn))
-	b.ignored = append(b.ignored, strangers(fsys)...)
+	b.ignored = append(b.ignored, b.strangers(fsys)...)
 	return b, nil
 }
 
@@ -279,18 +279,13 @@ var gzipMagic = []byte{0x1f, 0x8b}
 
 // strangers returns the files that do not belong to a bundle. An almost correct name is easily
 // overlooked.
-func strangers(fsys fs.FS) []string {
+func (b *Bundle) strangers(fsys fs.FS) (out []string) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
 		return nil // the files were read by their names
 	}
-	known := map[string]bool{fileAt: true, folderUserData: true, folderConsole: true, folderHostLogs: true}
-	for i := range specs {
-		known[specs[i].name] = true
-	}
-	var out []string
 	for _, e := range entries {
-		if !known[e.Name()] && !strings.HasPrefix(e.Name(), ".") {
+		if _, known := b.c.files[e.Name()]; !known && e.Name() != fileAt && !strings.HasPrefix(e.Name(), ".") {
 			out = append(out, e.Name())
 		}
 	}

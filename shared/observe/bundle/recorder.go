@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,7 +114,8 @@ func (r *Recorder) note(q kube.Question, objects []*kube.Item, err error) {
 		case err != nil:
 			r.torn[file] = fmt.Sprintf("%s: %v", q, err)
 			if file == fileNodes {
-				r.c.refused[file] = refusal{code: codeOf(err)}
+				kind, _ := kube.Fault(roll.Cluster{}, err, "")
+				r.c.refused[file] = refusal{code: cmp.Or(codes[kind], http.StatusServiceUnavailable)}
 			}
 		default:
 			if file == fileNodes { // all of them, so earlier failures do not matter
@@ -126,19 +128,10 @@ func (r *Recorder) note(q kube.Question, objects []*kube.Item, err error) {
 	}
 }
 
-// codeOf returns the HTTP status with which an API server reports the error.
-func codeOf(err error) int {
-	switch kind, _ := kube.Fault(roll.Cluster{}, err, ""); kind {
-	case roll.GapUnauthorized:
-		return http.StatusUnauthorized
-	case roll.GapDenied:
-		return http.StatusForbidden
-	case roll.GapThrottled:
-		return http.StatusTooManyRequests
-	case roll.GapFailed:
-		return http.StatusInternalServerError
-	}
-	return http.StatusServiceUnavailable
+// codes are the HTTP statuses with which an API server reports errors.
+var codes = map[roll.GapKind]int{
+	roll.GapUnauthorized: http.StatusUnauthorized, roll.GapDenied: http.StatusForbidden,
+	roll.GapThrottled: http.StatusTooManyRequests, roll.GapFailed: http.StatusInternalServerError,
 }
 
 func servedAs(kind string) *resource {

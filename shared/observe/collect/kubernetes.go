@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/kube"
@@ -37,11 +38,7 @@ func downSince(s *roll.Snapshot) string {
 // unreachable reports whether the gap would affect every question. Waiting for each would take as
 // long as a request may take.
 func unreachable(kind roll.GapKind) bool {
-	switch kind {
-	case roll.GapClusterUnreachable, roll.GapUnauthorized, roll.GapTimeout, roll.GapClusterGone:
-		return true
-	}
-	return false
+	return slices.Contains([]roll.GapKind{roll.GapClusterUnreachable, roll.GapUnauthorized, roll.GapTimeout, roll.GapClusterGone}, kind)
 }
 
 // topic is a kind of question that one task asks repeatedly.
