@@ -44,12 +44,7 @@ func (o *Observer) Details(ctx context.Context, s *roll.Snapshot, questions []ro
 
 // readVouched reads in full the suspects of which the snapshot has only what a node shows.
 func (o *Observer) readVouched(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
-	var ids []roll.InstanceID
-	for _, q := range questions {
-		if q.Whole {
-			ids = append(ids, q.Instance)
-		}
-	}
+	ids := roll.Map(wanting(questions, func(q roll.Question) bool { return q.Whole }), func(q roll.Question) roll.InstanceID { return q.Instance })
 	if len(ids) == 0 {
 		return
 	}

@@ -66,21 +66,15 @@ func (o *Observer) readLeases(ctx context.Context, s *roll.Snapshot, questions [
 // leaseNames returns the names that the Nodes of the instances in question would have: the private
 // DNS name, which is the default on EC2, and the name that Karpenter reports.
 func leaseNames(s *roll.Snapshot, questions []roll.Question) map[roll.InstanceID][]string {
-	var names map[roll.InstanceID][]string
+	names := map[roll.InstanceID][]string{}
 	for _, q := range questions {
 		if !q.Lease {
 			continue
-		}
-		if names == nil {
-			names = map[roll.InstanceID][]string{}
 		}
 		names[q.Instance] = nil
 		if c := s.Details[q.Instance].NodeClaim; c != nil && c.Node != "" {
 			names[q.Instance] = append(names[q.Instance], c.Node)
 		}
-	}
-	if names == nil {
-		return nil
 	}
 	for i := range s.Instances {
 		inst := &s.Instances[i]

@@ -66,17 +66,14 @@ func parameterFamily(image string) string {
 // toolFamily returns the family of AMIs for which user data is written, "" if nothing shows it.
 func toolFamily(boot userdata.Boot) string {
 	families := map[userdata.Tool]string{userdata.BootstrapScript: familyAL2, userdata.Nodeadm: familyAL2023, userdata.BottlerocketSettings: familyBottlerocket}
+	var found []string
 	for _, j := range boot.Joins {
-		if family := families[j.Tool]; family != "" {
-			return family
-		}
+		found = append(found, families[j.Tool])
 	}
 	for _, t := range boot.Traces {
-		if family := families[t.Tool]; family != "" {
-			return family
-		}
+		found = append(found, families[t.Tool])
 	}
-	return ""
+	return cmp.Or(found...)
 }
 
 // namesNoCluster reports whether settings are all that the user data has for joining, and no cluster:
