@@ -39,7 +39,11 @@ type scaled struct {
 func (o *Observer) readGroups(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
 	groups := askedGroups(s, questions)
 	for _, g := range groups {
-		s.Groups[g.group] = unreadGroup(g.group)
+		unread := roll.GroupDetail{LaunchSuspended: roll.Unreadable, ReplaceSuspended: roll.Unreadable, LaunchesRead: roll.Unreadable}
+		if _, ok := g.group.NodeGroup(); ok {
+			unread.AutoRepair = roll.Unreadable
+		}
+		s.Groups[g.group] = unread
 	}
 	if all := len(groups); all > groupReads {
 		groups = roll.InTurn(groups, groupReads/2, s.At)[:groupReads]
@@ -48,15 +52,6 @@ func (o *Observer) readGroups(ctx context.Context, s *roll.Snapshot, questions [
 	o.readNodeGroups(ctx, s, groups)
 	o.readSuspensions(ctx, s, groups)
 	o.readLaunches(ctx, s, groups)
-}
-
-// unreadGroup returns what is known of a group before it is read.
-func unreadGroup(g roll.Group) roll.GroupDetail {
-	out := roll.GroupDetail{LaunchSuspended: roll.Unreadable, ReplaceSuspended: roll.Unreadable, LaunchesRead: roll.Unreadable}
-	if _, ok := g.NodeGroup(); ok {
-		out.AutoRepair = roll.Unreadable
-	}
-	return out
 }
 
 // askedGroups returns the groups of the instances whose group is needed, the most urgent first.

@@ -167,16 +167,9 @@ func (in *input) bytes(v *value, target reflect.Value, path string) {
 // is reports whether a value is of the kind, and adds a fault if not.
 func (in *input) is(v *value, want kind, path string) bool {
 	if v.kind != want {
-		in.fail(v.from, "%s is %s, not %s", subject(path), v.kind, want)
+		in.fail(v.from, "%s is %s, not %s", cmp.Or(path, "this"), v.kind, want)
 	}
 	return v.kind == want
-}
-
-func subject(path string) string {
-	if path == "" {
-		return "this"
-	}
-	return path
 }
 
 // time reads the time formats of the CLI: RFC 3339, with or without fractions of a second, and,

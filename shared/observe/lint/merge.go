@@ -100,19 +100,15 @@ func (l *launch) merge(family string, c *ekstypes.Cluster, taint string) {
 	case familyBottlerocket:
 		l.userData = settings(l.userData, map[string]any{"cluster-name": name, "api-server": endpoint, "cluster-certificate": ca}, taint)
 	case familyAL2:
-		l.userData = parts(l.userData, "text/x-shellscript", fmt.Sprintf("#!/bin/bash\n/etc/eks/bootstrap.sh '%s' --apiserver-endpoint '%s' --b64-cluster-ca '%s'%s\n", name, endpoint, ca, flag(taint)))
+		if taint != "" {
+			taint = " --kubelet-extra-args '--register-with-taints=" + taint + "'"
+		}
+		l.userData = parts(l.userData, "text/x-shellscript", fmt.Sprintf("#!/bin/bash\n/etc/eks/bootstrap.sh '%s' --apiserver-endpoint '%s' --b64-cluster-ca '%s'%s\n", name, endpoint, ca, taint))
 	case familyAL2023:
 		l.userData = parts(l.userData, nodeConfigType, nodeConfig(name, endpoint, ca, taint))
 	default:
 		l.unknown = true
 	}
-}
-
-func flag(taint string) string {
-	if taint == "" {
-		return ""
-	}
-	return " --kubelet-extra-args '--register-with-taints=" + taint + "'"
 }
 
 const nodeConfigType = "application/node.eks.aws"

@@ -101,8 +101,10 @@ func (p *site) ofNodeGroup(l *launch, g *ekstypes.Nodegroup, subnets, groups []s
 	if len(subnets) == 0 {
 		subnets = g.Subnets
 	}
-	if v := p.vpc(); len(groups) == 0 && aws.ToString(v.ClusterSecurityGroupId) != "" {
-		groups = []string{*v.ClusterSecurityGroupId}
+	if c := p.cluster; len(groups) == 0 && c != nil && c.ResourcesVpcConfig != nil {
+		if own := aws.ToString(c.ResourcesVpcConfig.ClusterSecurityGroupId); own != "" {
+			groups = []string{own}
+		}
 	}
 	return subnets, groups
 }
@@ -142,14 +144,6 @@ func (l *launch) into(subnets []types.Subnet, public *bool) []*launch {
 		all = append(all, &one)
 	}
 	return all
-}
-
-// vpc returns the cluster's network, the zero value if unknown.
-func (p *site) vpc() ekstypes.VpcConfigResponse {
-	if p.cluster == nil || p.cluster.ResourcesVpcConfig == nil {
-		return ekstypes.VpcConfigResponse{}
-	}
-	return *p.cluster.ResourcesVpcConfig
 }
 
 func (p *site) arn(resource string) string {
