@@ -31,7 +31,7 @@ func read() []Mutation {
 		},
 		{
 			Name: "a cluster that cannot be described has no memory", File: cluster,
-			Old: "if o.account != \"\" {", New: "if o.account == \"\" {",
+			Old: "if o.Account != \"\" {", New: "if o.Account == \"\" {",
 			Harm: "nobody learns that nothing is watched", Faults: faults(sim.FaultUndescribed),
 			Rules: rules(sim.RuleReport),
 		},
