@@ -40,34 +40,34 @@ func first(causes []roll.Cause) (roll.Cause, bool) {
 	return roll.Cause{}, false
 }
 
-// share groups instances by the cause that tell selects. Decisive causes come before
-// suggested ones, then those of the most instances. Instances without a cause are left out.
-func share(causes func(yield func(roll.InstanceID, []roll.Cause) bool), tell func([]roll.Cause) (roll.Cause, bool)) []shared {
-	type key struct {
-		code, subject, summary string
-		confidence             roll.Confidence
+// sharedBy groups the instances of entries by their first cause, or by the cause own for those that
+// have it. Decisive causes come before suggested ones, then those of the most instances. Instances
+// without a cause are left out.
+func sharedBy(entries []plan.Entry, own string) []shared {
+	type told struct {
+		cause    roll.Cause
+		instance roll.InstanceID
 	}
-	index := map[key]int{}
-	var out []shared
-	for id, of := range causes {
-		c, ok := tell(of)
+	var all []told
+	for _, e := range entries {
+		c, ok := roll.Find(e.Causes, func(c roll.Cause) bool { return c.Code == own && c.Confidence == roll.Decisive })
 		if !ok {
-			continue
+			c, ok = first(e.Causes)
 		}
-		k := key{c.Code, c.Subject, "", c.Confidence}
-		if c.Subject == "" {
-			k.summary = c.Summary // each instance has the cause separately
-		}
-		i, known := index[k]
-		if !known {
-			i = len(out)
-			index[k] = i
-			out = append(out, shared{cause: c})
-		}
-		if !slices.Contains(out[i].instances, id) {
-			out[i].instances = append(out[i].instances, id)
+		if ok {
+			all = append(all, told{c, e.Finding.Instance})
 		}
 	}
+	groups := roll.Grouped(all, func(t told) [4]string {
+		key := [4]string{t.cause.Code, t.cause.Subject, "", string(t.cause.Confidence)}
+		if t.cause.Subject == "" {
+			key[2] = t.cause.Summary // each instance has the cause separately
+		}
+		return key
+	})
+	out := roll.Map(groups, func(of []told) shared {
+		return shared{of[0].cause, roll.Distinct(roll.Map(of, func(t told) roll.InstanceID { return t.instance }))}
+	})
 	slices.SortStableFunc(out, func(a, b shared) int {
 		return cmp.Or(roll.TrueFirst(a.cause.Confidence == roll.Decisive, b.cause.Confidence == roll.Decisive), len(b.instances)-len(a.instances))
 	})
@@ -84,13 +84,7 @@ func perhaps(c roll.Cause) string {
 
 // why writes the causes of the findings, each once.
 func (c Check) why(t *text) {
-	told := share(func(yield func(roll.InstanceID, []roll.Cause) bool) {
-		for _, f := range c.Findings() {
-			if !yield(f.Instance, c.Diagnoses[f.Key()].Causes) {
-				return
-			}
-		}
-	}, first)
+	told := sharedBy(roll.Map(c.Findings(), c.entry), "")
 	if len(told) == 0 {
 		return
 	}
@@ -111,25 +105,6 @@ func (t *text) fix(indent int, fix string) {
 	for _, l := range lines(fix) {
 		t.line("%s%s", strings.Repeat(" ", indent+2), l)
 	}
-}
-
-// sharedBy groups the instances of a notice by cause. For an instance that has the notice's
-// own cause, that is the one used.
-func sharedBy(entries []plan.Entry, own string) []shared {
-	return share(func(yield func(roll.InstanceID, []roll.Cause) bool) {
-		for _, e := range entries {
-			if !yield(e.Finding.Instance, e.Causes) {
-				return
-			}
-		}
-	}, func(causes []roll.Cause) (roll.Cause, bool) {
-		for _, c := range causes {
-			if c.Code == own && c.Confidence == roll.Decisive {
-				return c, true
-			}
-		}
-		return first(causes)
-	})
 }
 
 // interrupting are the commands of fixes that do the same as Rollcall's own acts.

@@ -66,8 +66,7 @@ func (c Check) commands() (out []recipe) {
 		return nil
 	}
 	f := explained[0]
-	x := c.fate(f)
-	e := plan.Entry{Finding: f, Order: x.order, Held: x.held, Step: x.step, Causes: c.Diagnoses[f.Key()].Causes}
+	e := c.entry(f)
 	if i := c.Snapshot.Instance(f.Instance); i != nil {
 		e.Hold = i.Hold
 	}

@@ -33,6 +33,12 @@ func (c Check) fate(f roll.Finding) fate {
 	return out
 }
 
+// entry returns a finding as an entry of a notice, without the instance's tag.
+func (c Check) entry(f roll.Finding) plan.Entry {
+	x := c.fate(f)
+	return plan.Entry{Finding: f, Order: x.order, Held: x.held, Step: x.step, Causes: c.Diagnoses[f.Key()].Causes}
+}
+
 // cell returns the fate in a few words, for the column of a table.
 func (x fate) cell() string {
 	switch {

@@ -71,14 +71,12 @@ func (o Overview) Document() OverviewDocument {
 
 func (o Overview) accounts() []AccountDocument {
 	out := []AccountDocument{}
-	for _, c := range o.Checks {
-		i := slices.IndexFunc(out, func(a AccountDocument) bool { return a.Account == c.Snapshot.Cluster.ID.Account })
-		if i < 0 {
-			i = len(out)
-			out = append(out, AccountDocument{Account: c.Snapshot.Cluster.ID.Account})
+	for _, of := range roll.Grouped(o.Checks, func(c Check) string { return c.Snapshot.Cluster.ID.Account }) {
+		a := AccountDocument{Account: of[0].Snapshot.Cluster.ID.Account, Clusters: len(of)}
+		for _, c := range of {
+			a.Findings += len(c.Findings())
 		}
-		out[i].Clusters++
-		out[i].Findings += len(c.Findings())
+		out = append(out, a)
 	}
 	slices.SortFunc(out, func(a, b AccountDocument) int {
 		return cmp.Or(b.Findings-a.Findings, cmp.Compare(a.Account, b.Account))

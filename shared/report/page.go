@@ -335,18 +335,12 @@ func (c Check) finding(f roll.Finding) page.Finding {
 
 // together merges the causes that were not checked for the same reason.
 func together(open []roll.NotChecked) []roll.NotChecked {
-	var out []roll.NotChecked
-	index := map[string]int{}
-	for _, n := range open {
-		i, ok := index[n.Reason]
-		if !ok {
-			index[n.Reason] = len(out)
-			out = append(out, n)
-			continue
-		}
-		out[i].Code += ", " + n.Code
-	}
-	return out
+	groups := roll.Grouped(open, func(n roll.NotChecked) string { return n.Reason })
+	return roll.Map(groups, func(of []roll.NotChecked) roll.NotChecked {
+		codes := roll.Map(of, func(n roll.NotChecked) string { return n.Code })
+		of[0].Code = strings.Join(codes, ", ")
+		return of[0]
+	})
 }
 
 // withheld returns the held acts. Those with the same reason and text are merged.

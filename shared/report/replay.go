@@ -83,22 +83,14 @@ func resultOf(a replay.TakenAct) string {
 
 func holdsOf(o replay.Replayed) []ReplayedHold {
 	out := []ReplayedHold{}
-	seen, longest := map[plan.Reason]map[roll.InstanceID]bool{}, map[plan.Reason]time.Duration{}
-	for _, h := range o.Holds {
-		i := slices.IndexFunc(out, func(r ReplayedHold) bool { return r.Reason == h.Reason })
-		if i < 0 {
-			i = len(out)
-			out = append(out, ReplayedHold{Reason: h.Reason, Detail: h.Detail})
-			seen[h.Reason] = map[roll.InstanceID]bool{}
+	for _, of := range roll.Grouped(o.Holds, func(h replay.Hold) plan.Reason { return h.Reason }) {
+		longest := slices.MaxFunc(of, func(a, b replay.Hold) int { return cmp.Compare(a.Lasted, b.Lasted) })
+		instances := roll.Distinct(roll.Map(of, func(h replay.Hold) roll.InstanceID { return h.Instance }))
+		sum := ReplayedHold{Reason: longest.Reason, Instances: len(instances), Detail: longest.Detail}
+		for _, h := range of {
+			sum.Hours += h.Lasted.Hours()
 		}
-		if !seen[h.Reason][h.Instance] {
-			seen[h.Reason][h.Instance] = true
-			out[i].Instances++
-		}
-		if h.Lasted > longest[h.Reason] {
-			longest[h.Reason], out[i].Detail = h.Lasted, h.Detail
-		}
-		out[i].Hours += h.Lasted.Hours()
+		out = append(out, sum)
 	}
 	slices.SortStableFunc(out, func(a, b ReplayedHold) int { return cmp.Compare(b.Hours, a.Hours) })
 	return out

@@ -322,20 +322,13 @@ type alike struct {
 
 // heldAlike groups held acts that differ only in their instance and node.
 func heldAlike(all []plan.Held) []alike {
-	index := map[plan.Held]int{}
-	var out []alike
-	for _, h := range all {
-		k := h
-		k.Instance, k.Node = "", ""
-		i, ok := index[k]
-		if !ok {
-			i = len(out)
-			index[k] = i
-			out = append(out, alike{Held: h})
-		}
-		out[i].instances = append(out[i].instances, h.Instance)
-	}
-	return out
+	groups := roll.Grouped(all, func(h plan.Held) plan.Held {
+		h.Instance, h.Node = "", ""
+		return h
+	})
+	return roll.Map(groups, func(of []plan.Held) alike {
+		return alike{of[0], roll.Map(of, func(h plan.Held) roll.InstanceID { return h.Instance })}
+	})
 }
 
 // orderItems writes the outcomes of the check's orders.

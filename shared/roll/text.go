@@ -63,6 +63,27 @@ func Find[T any](all []T, such func(T) bool) (found T, ok bool) {
 	return found, false
 }
 
+// Grouped returns the values with the same key together, the keys in the order of their first values.
+func Grouped[T any, K comparable](all []T, key func(T) K) [][]T {
+	var out [][]T
+	index := map[K]int{}
+	for _, v := range all {
+		k := key(v)
+		i, ok := index[k]
+		if !ok {
+			i = len(out)
+			index[k], out = i, append(out, nil)
+		}
+		out[i] = append(out[i], v)
+	}
+	return out
+}
+
+// Distinct returns each value once, in the order of their first places.
+func Distinct[T comparable](all []T) []T {
+	return Map(Grouped(all, func(v T) T { return v }), func(same []T) T { return same[0] })
+}
+
 // Few joins the first names, and counts the others: "a, b and 3 more".
 func Few[S ~string](names []S, most int) string {
 	s := strings.Join(Map(names[:min(len(names), most)], func(name S) string { return string(name) }), ", ")
