@@ -3,8 +3,6 @@
 package main
 
 import (
-	"context"
-
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -15,10 +13,7 @@ import (
 )
 
 func main() {
-	f, err := start.Begin(context.Background(), "approve", config.DetailedMetrics, config.Table)
-	if err != nil {
-		start.Fatal("approve", err)
-	}
+	f := start.Begin("approve", config.Table)
 	h := &approve.Approver{Ambient: f.Ambient(), Ledger: ledger.NewDynamo(dynamodb.NewFromConfig(f.AWS), f.Settings.Table)}
 	lambda.Start(h.Handle)
 }

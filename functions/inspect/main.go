@@ -3,8 +3,6 @@
 package main
 
 import (
-	"context"
-
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -29,12 +27,8 @@ import (
 )
 
 func main() {
-	ctx := context.Background()
-	f, err := start.Begin(ctx, "inspect", config.DetailedMetrics, config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.Stack, config.OrdersQueueURL,
+	f := start.Begin("inspect", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.Stack, config.OrdersQueueURL,
 		config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.EventBus, config.ReadSecrets, config.HostLogs, config.EvidenceBucket, config.KeepChecks, config.SweepInterval)
-	if err != nil {
-		start.Fatal("inspect", err)
-	}
 	bucket := archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket)
 	look := view.Open(f.AWS, "rollcall-inspect", view.Options{
 		Account: f.Settings.Account(), Store: bucket, Calls: f.Calls, PageInterval: start.PageInterval,

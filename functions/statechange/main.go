@@ -4,8 +4,6 @@
 package main
 
 import (
-	"context"
-
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -21,10 +19,7 @@ import (
 )
 
 func main() {
-	f, err := start.Begin(context.Background(), "statechange", config.DetailedMetrics, config.PolicyParameter, config.WarnAfter, config.Deadline, config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.Table, config.VPCs)
-	if err != nil {
-		start.Fatal("statechange", err)
-	}
+	f := start.Begin("statechange", config.PolicyParameter, config.WarnAfter, config.Deadline, config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.Table, config.VPCs)
 	h := &statechange.Handler{
 		Ambient:   f.Ambient(),
 		EC2:       ec2.NewFromConfig(f.AWS),

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"context"
-
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -19,10 +17,7 @@ import (
 )
 
 func main() {
-	f, err := start.Begin(context.Background(), "sweep", config.DetailedMetrics, config.ChecksQueueURL, config.Table, config.SweepInterval, config.VPCs)
-	if err != nil {
-		start.Fatal("sweep", err)
-	}
+	f := start.Begin("sweep", config.ChecksQueueURL, config.Table, config.SweepInterval, config.VPCs)
 	h := &sweep.Handler{
 		Ambient: f.Ambient(),
 		EKS:     eks.NewFromConfig(f.AWS), EC2: ec2.NewFromConfig(f.AWS),

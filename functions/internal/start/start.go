@@ -32,7 +32,15 @@ type Function struct {
 
 // Begin reads the variables that the function needs. A fault ends the process before it
 // takes any work, and is reported in the initialization log.
-func Begin(ctx context.Context, name string, variables ...string) (Function, error) {
+func Begin(name string, variables ...string) Function {
+	f, err := begin(context.Background(), name, append(variables, config.DetailedMetrics))
+	if err != nil {
+		Fatal(name, err)
+	}
+	return f
+}
+
+func begin(ctx context.Context, name string, variables []string) (Function, error) {
 	log := slog.New(slog.NewJSONHandler(os.Stdout, nil)).With("function", name)
 	runtime(ambient.Ambient{Log: log})
 	settings, err := config.Read(os.LookupEnv, variables...)
