@@ -75,6 +75,14 @@ func (a *access) oneRegion(c *cobra.Command) {
 	c.Flags().VarP(one{&a.regions}, "region", "", "`NAME` of the AWS region (default from the environment or profile)")
 }
 
+// clusterFlags adds the flags of a command about one cluster, which --cluster or a context names.
+func (a *access) clusterFlags(c *cobra.Command, env Environment, timeout time.Duration) {
+	a.oneRegion(c)
+	a.contextFlags(c, env)
+	a.accountFlags(c, timeout)
+	values(c, "cluster", a.namesOfClusters)
+}
+
 // contextFlags adds the flags that name a cluster by its kubeconfig context. A plugin of kubectl
 // uses the current one, as kubectl does.
 func (a *access) contextFlags(c *cobra.Command, env Environment) {

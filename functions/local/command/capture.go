@@ -47,11 +47,8 @@ are captured for at most 3 instances of a group.`,
 	flags.StringVar(&f.out, "out", "", "`DIR` to write to; it must be empty or not exist")
 	flags.StringVar(&f.policy, "policy", "", "policy `FILE`, which defines what is a finding (default: the built-in policy)")
 	flags.StringVar(&f.ledger, "ledger", "", "ledger `FILE` of rollcall check; it is only read")
-	f.oneRegion(c)
-	f.contextFlags(c, env)
-	f.accountFlags(c, 5*time.Minute)
+	f.clusterFlags(c, env, 5*time.Minute)
 	f.hostLogsFlag(c, "up to 3 Linux instances of each group with a finding")
-	values(c, "cluster", f.namesOfClusters)
 	_ = c.MarkFlagDirname("out") // it is there
 	return c
 }

@@ -19,6 +19,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
 	"rollcall/shared/report"
+	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
 )
 
@@ -375,11 +376,8 @@ func checkAll(ctx context.Context, p *progress, jobs []job, now func() time.Time
 // show prints the results, and writes them as a page. If one of the two fails, the other
 // still reports what was done.
 func (f checkFlags) show(env Environment, results []report.Check) error {
-	printed := f.print(env, results)
-	if f.html == "" {
-		return printed
-	}
-	return errors.Join(printed, writePage(f.html, "check", report.Page(results)))
+	made := func() page.Document { return report.Page(results) }
+	return errors.Join(f.print(env, results), writePage(f.html, "check", made))
 }
 
 func (f checkFlags) print(env Environment, results []report.Check) error {

@@ -26,6 +26,7 @@ import (
 	"rollcall/shared/observe/view"
 	"rollcall/shared/policy"
 	"rollcall/shared/report"
+	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
 )
 
@@ -78,11 +79,8 @@ Exit codes: 0 nothing is wrong, or the instance is gone and its history is shown
 	flags.StringVar(&f.stack, "stack", "", "`NAME` of the CloudFormation stack of a deployment, whose ledger and policy to use")
 	f.hostLogsFlag(c, "INSTANCE")
 	flags.StringVar(&f.html, "html", "", "also write a standalone HTML page to this `FILE`")
-	f.oneRegion(c)
-	f.contextFlags(c, env)
-	f.accountFlags(c, 3*time.Minute)
+	f.clusterFlags(c, env, 3*time.Minute)
 	values(c, "mode", fixed(modes...))
-	values(c, "cluster", f.namesOfClusters)
 	_ = c.MarkFlagDirname("bundle") // it is there
 	c.ValidArgsFunction = f.subjects
 	return c
@@ -177,10 +175,9 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return err // an interrupted check is no answer
 	}
-	if f.html != "" {
-		if err := writePage(f.html, "explain", report.Page([]report.Check{c})); err != nil {
-			return err
-		}
+	made := func() page.Document { return report.Page([]report.Check{c}) }
+	if err := writePage(f.html, "explain", made); err != nil {
+		return err
 	}
 	return f.print(env, c)
 }

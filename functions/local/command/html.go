@@ -32,9 +32,13 @@ func placeable(path string) error {
 	return nil
 }
 
-// writePage writes a page. A concurrent reader of the file sees the old page or the new one,
-// never a part.
-func writePage(path, command string, d page.Document) error {
+// writePage writes a page, unless the path is "". A concurrent reader of the file sees the old page
+// or the new one, never a part.
+func writePage(path, command string, made func() page.Document) error {
+	if path == "" {
+		return nil
+	}
+	d := made()
 	d.Footer = []string{"Made by: rollcall " + command + " --html FILE, version " + version() + ". All times are in UTC."}
 	data, err := page.Render(d)
 	if err == nil {

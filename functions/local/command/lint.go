@@ -57,10 +57,7 @@ Exit codes: 0 nothing found, 1 error, 2 something would fail.`,
 	flags.StringVar(&f.cluster, "cluster", "", "`NAME` of the cluster that the nodes would join")
 	flags.StringVar(&f.bundle, "bundle", "", "`DIR` written by rollcall capture, to use instead of the account")
 	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML, outputSARIF, outputGitHub)
-	f.oneRegion(c)
-	f.contextFlags(c, env)
-	f.accountFlags(c, 3*time.Minute)
-	values(c, "cluster", f.namesOfClusters)
+	f.clusterFlags(c, env, 3*time.Minute)
 	_ = c.MarkFlagDirname("bundle") // it is there
 	return c
 }

@@ -127,10 +127,8 @@ func runReplay(ctx context.Context, env Environment, f replayFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.html != "" {
-		if err := writePage(f.html, "replay", r.Page()); err != nil {
-			return err
-		}
+	if err := writePage(f.html, "replay", r.Page); err != nil {
+		return err
 	}
 	if f.output.data() {
 		return f.output.print(env.Stdout, r.Document())

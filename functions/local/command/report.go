@@ -131,13 +131,10 @@ func (f reportFlags) show(env Environment, overview report.Overview) error {
 	var err error
 	if f.output.data() {
 		err = f.output.print(env.Stdout, overview.Document())
-	} else if err = overview.Write(env.Stdout, env.layout()); err != nil {
-		err = fmt.Errorf("print: %w", err)
+	} else {
+		err = ofFlag("print", overview.Write(env.Stdout, env.layout()))
 	}
-	if f.html == "" {
-		return err
-	}
-	return errors.Join(err, writePage(f.html, "report", overview.Page()))
+	return errors.Join(err, writePage(f.html, "report", overview.Page))
 }
 
 // checkProfiles checks the clusters of the profiles. What cannot be read of a profile is an error
