@@ -134,20 +134,16 @@ func (r *reader) presentable(detail string) string {
 	return clean
 }
 
-// settle drops the findings that other lines, or the system, contradict.
+// settled drops the findings that other lines, or the system, contradict.
 func (r *reader) settle(found []Found) []Found {
-	var out []Found
-	for _, f := range found {
-		switch {
-		case f.Sign == NodeConfigInvalid && !r.log.Has(NodeadmFailed):
-			// It had another configuration to continue with.
-			continue
-		case f.Sign == UserDataIgnored && (r.log.OS == "al2023" || r.log.Has(NodeadmRan)):
-			continue
-		case f.Sign == UserDataIgnored && strings.Contains(f.Detail, nodeConfigType) && r.log.OS == "":
-			continue
+	failed, ran := r.log.Has(NodeadmFailed), r.log.Has(NodeadmRan)
+	return slices.DeleteFunc(found, func(f Found) bool {
+		switch f.Sign {
+		case NodeConfigInvalid:
+			return !failed // it had another configuration to continue with
+		case UserDataIgnored:
+			return r.log.OS == "al2023" || ran || strings.Contains(f.Detail, nodeConfigType) && r.log.OS == ""
 		}
-		out = append(out, f)
-	}
-	return out
+		return false
+	})
 }

@@ -248,13 +248,7 @@ func (s *scan) flagged(n name, p int) int {
 func (s *scan) beside(n name, p int) int {
 	w := s.word(p)
 	lead := strings.Fields(s.lower[max(s.starts[s.line(n.start)], n.start-2*maxName):n.start])
-	if len(lead) > 2 {
-		lead = lead[len(lead)-2:]
-	}
-	told := false
-	for _, l := range lead {
-		told = told || sets[l]
-	}
+	told := slices.ContainsFunc(lead[max(0, len(lead)-2):], func(l string) bool { return sets[l] })
 	_, eol := s.content(s.line(p))
 	switch v := strings.Trim(w, `"'`); {
 	case w == "" || strings.IndexByte("-|><&;()=:#!?*/\\", w[0]) >= 0 || noValue[asciiLower(w)]:
@@ -320,7 +314,7 @@ func (s *scan) given(n name, p int) int {
 	if v, whole := s.first(p, n.outer); whole && !opens && harmless(v, n.kind, true) {
 		return p
 	}
-	end := s.logicalEnd(p)
+	end := s.endOf(s.lastJoined(line))
 	if quoted && n.outer == 0 {
 		end = max(end, s.lineEnd(lit.end))
 	}

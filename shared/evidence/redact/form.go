@@ -77,7 +77,8 @@ var forms = []form{
 	{URLPassword, []string{"@tcp("}, pattern.New(`[^\s'"=/:]*:([^\s'"]+)@tcp\(`), nil},
 
 	{Authorization, []string{"authorization"}, pattern.New(`(?i)\bauthorization["'\\\]]*[ \t]*[:=][ \t]*["'\\]*(?:(?:bearer|basic|token|apikey|digest|negotiate|ntlm|aws4-hmac-sha256|key|splunk)[ \t]+)?([^"'\s\\][^"'\n]*)`), func(v string) bool {
-		return !harmless(v, Authorization, true) && !wordy(strings.TrimRight(firstWord(v), ".,;:"))
+		word, _, _ := strings.Cut(v, " ")
+		return !harmless(v, Authorization, true) && !wordy(strings.TrimRight(word, ".,;:"))
 	}},
 	{Authorization, []string{"bearer"}, pattern.New(`(?i)\bbearer[ \t]+([\w./+=~-]{8,})`), func(v string) bool {
 		return !wordy(strings.Trim(v, ".")) && (len(v) >= 20 || strings.ContainsAny(v, "0123456789"))
@@ -215,11 +216,6 @@ const (
 	lowerDigits = "abcdefghijklmnopqrstuvwxyz0123456789"
 	alnum       = lowerDigits + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
-
-func firstWord(v string) string {
-	word, _, _ := strings.Cut(v, " ")
-	return word
-}
 
 // echoes removes what echo and printf write to a file with a secret-like name.
 func (s *scan) echoes() {

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"slices"
 	"strings"
 
 	"rollcall/shared/roll/pattern"
@@ -41,14 +42,8 @@ func harmless(v string, kind Kind, expanded bool) bool {
 	case (kind == Credentials || kind == Token) && schemes[low], kind != Password && kind != PrivateKey && number.MatchString(v):
 		return true
 	}
-	if m := address.FindStringSubmatch(v); m != nil {
-		plain := true
-		for part := range strings.SplitSeq(m[1], "/") {
-			plain = plain && !random(part)
-		}
-		if plain {
-			return true
-		}
+	if m := address.FindStringSubmatch(v); m != nil && !slices.ContainsFunc(strings.Split(m[1], "/"), random) {
+		return true
 	}
 	rest, refs := dereference(v, expanded)
 	_, _, _, other := classes(rest)

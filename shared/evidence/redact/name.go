@@ -105,7 +105,7 @@ func secretName(name string) Kind {
 		case k == "":
 		case k == Token && i > 0 && (list[i-1] == "session" || list[i-1] == "security") && contains(list, "aws", "amz"):
 			kind = AWSSessionToken
-		case kind == "" || rank[k] < rank[kind]:
+		case kind == "" || k.rank() < kind.rank():
 			kind = k
 		}
 	}

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,6 +53,8 @@ const (
 	noteOpen  = "[redacted: "
 	noteClose = "]"
 )
+
+func (k Kind) rank() int { return slices.Index(Kinds, k) }
 
 func (k Kind) note() string { return noteOpen + string(k) + noteClose }
 
@@ -136,18 +139,13 @@ type span struct {
 
 // merge sorts spans and joins those that overlap.
 func merge(spans []span) []span {
-	slices.SortFunc(spans, func(a, b span) int {
-		if a.from != b.from {
-			return a.from - b.from
-		}
-		return b.to - a.to
-	})
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(a.from-b.from, b.to-a.to) })
 	var out []span
 	for _, sp := range spans {
 		if n := len(out); n > 0 && sp.from < out[n-1].to {
 			last := &out[n-1]
 			last.to = max(last.to, sp.to)
-			if rank[sp.kind] < rank[last.kind] {
+			if sp.kind.rank() < last.kind.rank() {
 				last.kind = sp.kind
 			}
 			continue
@@ -156,14 +154,6 @@ func merge(spans []span) []span {
 	}
 	return out
 }
-
-var rank = func() map[Kind]int {
-	m := map[Kind]int{}
-	for i, k := range Kinds {
-		m[k] = i
-	}
-	return m
-}()
 
 // replace replaces each of the merged spans with a note.
 func replace(text string, spans []span) string {

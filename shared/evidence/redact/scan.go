@@ -55,12 +55,7 @@ func find(text string, depth int, budget *int) []span {
 
 // add marks a part of the text as secret, unless nothing is left of it.
 func (s *scan) add(from, to int, kind Kind) {
-	for from < to && isSpace(s.text[from]) {
-		from++
-	}
-	for from < to && isSpace(s.text[to-1]) {
-		to--
-	}
+	from, to = s.trimmed(from, to)
 	if from < to && !spent(s.text[from:to]) {
 		s.spans = append(s.spans, span{from, to, kind})
 	}
@@ -83,7 +78,11 @@ func (s *scan) endOf(line int) int {
 
 // content returns where a line's text begins and ends, without white space.
 func (s *scan) content(line int) (from, to int) {
-	from, to = s.starts[line], s.endOf(line)
+	return s.trimmed(s.starts[line], s.endOf(line))
+}
+
+// trimmed returns a part of the text without the white space around it.
+func (s *scan) trimmed(from, to int) (int, int) {
 	for from < to && isSpace(s.text[from]) {
 		from++
 	}
@@ -130,9 +129,6 @@ func (s *scan) lastJoined(line int) int {
 	}
 	return line
 }
-
-// logicalEnd returns the end of a position's line and of those joined to it.
-func (s *scan) logicalEnd(at int) int { return s.endOf(s.lastJoined(s.line(at))) }
 
 // at returns the character at a position, 0 outside the text.
 func (s *scan) at(i int) byte {

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"rollcall/shared/roll"
 )
 
 // bootstrapScript joins a node on Amazon Linux 2 and on EKS's Ubuntu images.
@@ -239,9 +241,5 @@ func isShell(name string) bool {
 }
 
 func texts(args []field) []string {
-	out := make([]string, len(args))
-	for i, f := range args {
-		out[i] = f.text
-	}
-	return out
+	return roll.Map(args, func(f field) string { return f.text })
 }

@@ -156,12 +156,10 @@ var yamlLine = pattern.New(`^yaml: line (\d+): (did not find expected (?:key|'-'
 // errorLine returns the line that a parser's error names, 0 if none. The rest of the error is not
 // kept, because it may quote the text.
 func errorLine(err error) int {
-	var script syntax.ParseError
-	if errors.As(err, &script) {
+	if script, ok := errors.AsType[syntax.ParseError](err); ok {
 		return int(script.Pos.Line()) //nolint:gosec // of a text of at most maxScript bytes
 	}
-	var table toml.ParseError
-	if errors.As(err, &table) {
+	if table, ok := errors.AsType[toml.ParseError](err); ok {
 		return table.Position.Line
 	}
 	if err == nil {

@@ -175,19 +175,16 @@ func (w *walk) fetched(url, file string, used bool) {
 
 // archOf returns the architecture that an address names, "" for none or several.
 func archOf(url string) string {
-	found := map[string]bool{}
+	found := ""
 	for _, m := range archForm.FindAllStringSubmatch(strings.ReplaceAll(url, "_", " "), -1) {
+		arch := "arm64"
 		if m[1] != "" {
-			found["amd64"] = true
-		} else {
-			found["arm64"] = true
+			arch = "amd64"
 		}
+		if found != "" && found != arch {
+			return ""
+		}
+		found = arch
 	}
-	switch {
-	case found["amd64"] && !found["arm64"]:
-		return "amd64"
-	case found["arm64"] && !found["amd64"]:
-		return "arm64"
-	}
-	return ""
+	return found
 }

@@ -82,8 +82,8 @@ func (w *walk) run(text string) {
 // unclosedFlags reports whether a script does not parse because of the quote before the value of
 // --kubelet-extra-args.
 func unclosedFlags(text string, err error) bool {
-	var script syntax.ParseError
-	if !errors.As(err, &script) || !strings.Contains(script.Text, "without closing quote") {
+	script, ok := errors.AsType[syntax.ParseError](err)
+	if !ok || !strings.Contains(script.Text, "without closing quote") {
 		return false
 	}
 	before := text[:min(int(script.Pos.Offset()), len(text))] //nolint:gosec // of a text of at most maxScript bytes

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"rollcall/shared/roll"
 )
 
 // unknown replaces a text that only the instance knows. No cluster's name contains it.
@@ -181,10 +183,7 @@ func (w *walk) heredoc(rd *syntax.Redirect) string {
 		text = rd.Hdoc.Lit()
 	}
 	if rd.Op == syntax.DashHdoc {
-		lines := strings.Split(text, "\n")
-		for i := range lines {
-			lines[i] = strings.TrimLeft(lines[i], "\t")
-		}
+		lines := roll.Map(strings.Split(text, "\n"), func(l string) string { return strings.TrimLeft(l, "\t") })
 		text = strings.Join(lines, "\n")
 	}
 	return text
