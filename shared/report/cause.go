@@ -149,27 +149,21 @@ func reasons(causes []shared, own string, of int) (out []why) {
 	if own != "" && !slices.ContainsFunc(causes, func(s shared) bool { return s.cause.Code == own }) {
 		out = append(out, why{code: own, summary: "found before; this time it could not be checked"})
 	}
-	var codes []string
-	counts := map[string]int{}
-	for _, s := range causes {
-		code := perhaps(s.cause)
-		if counts[code] == 0 {
-			codes = append(codes, code)
-		}
-		counts[code] += len(s.instances)
-	}
 	var others []string
-	for i, code := range codes {
-		share := ""
-		if counts[code] < of {
-			share = fmt.Sprintf("%d of %d", counts[code], of)
+	for i, same := range roll.Grouped(causes, func(s shared) string { return perhaps(s.cause) }) {
+		code, share, n := perhaps(same[0].cause), "", 0
+		for _, s := range same {
+			n += len(s.instances)
+		}
+		if n < of {
+			share = fmt.Sprintf("%d of %d", n, of)
 		}
 		if i > 0 || len(out) > 0 {
 			others = append(others, code+roll.Behind(", ", share))
 			continue
 		}
 		summary := causes[0].cause.Summary
-		if more := counts[code] - len(causes[0].instances); more > 0 { // a summary names one instance
+		if more := n - len(causes[0].instances); more > 0 { // a summary names one instance
 			summary += fmt.Sprintf("; %d more %s this cause", more, roll.Plural(more, "instance has", "instances have"))
 		}
 		out = append(out, why{code: code, summary: summary, share: share})

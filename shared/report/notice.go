@@ -400,18 +400,16 @@ func heldFor(entries []plan.Entry) []string {
 		if e.Held == nil || !e.New {
 			continue
 		}
-		of := &lasting
-		if e.Held.Reason.Passing() {
-			of = &passing
-		}
-		if !slices.Contains(*of, string(e.Held.Reason)) {
-			*of = append(*of, string(e.Held.Reason))
+		if reason := string(e.Held.Reason); e.Held.Reason.Passing() {
+			passing = append(passing, reason)
+		} else {
+			lasting = append(lasting, reason)
 		}
 	}
 	if len(lasting) > 0 {
-		return lasting
+		return roll.Distinct(lasting)
 	}
-	return passing
+	return roll.Distinct(passing)
 }
 
 // causeNews says how the cause has changed since the last notice.

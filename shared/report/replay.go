@@ -99,52 +99,49 @@ func holdsOf(o replay.Replayed) []ReplayedHold {
 // rows returns the comparison, a row for each number and a column for each policy. The first row and
 // the first column are headings.
 func (r Replay) rows() [][]string {
-	d := r.Document()
-	head, acts, notices, lost, saved := []string{""}, []string{"acts"}, []string{"notices"}, []string{"machine-hours lost"}, []string{"machine-hours saved"}
-	var kinds []string
-	for i, p := range d.Policies {
-		head = append(head, p.Name)
-		of := fmt.Sprint(len(p.Acts))
-		if n := r.Outcomes[i].Assumed(); n > 0 {
-			of += fmt.Sprintf(" (%d assumed)", n)
-		}
-		acts, notices = append(acts, of), append(notices, fmt.Sprint(p.Notices))
-		lost, saved = append(lost, hours(p.MachineHoursLost)), append(saved, hours(p.MachineHoursSaved))
-		for _, a := range p.Acts {
-			kinds = append(kinds, string(a.Action))
-		}
+	var out [][]string
+	row := func(name string, cell func(replay.Replayed) string) {
+		out = append(out, append([]string{name}, roll.Map(r.Outcomes, cell)...))
 	}
-	out := [][]string{head, acts}
+	row("", func(o replay.Replayed) string { return o.Name })
+	row("acts", func(o replay.Replayed) string {
+		if n := o.Assumed(); n > 0 {
+			return fmt.Sprintf("%d (%d assumed)", len(o.Acts), n)
+		}
+		return fmt.Sprint(len(o.Acts))
+	})
+	var kinds []plan.Action
+	for _, o := range r.Outcomes {
+		kinds = append(kinds, roll.Map(o.Acts, func(a replay.TakenAct) plan.Action { return a.Action })...)
+	}
 	slices.Sort(kinds)
 	for _, kind := range slices.Compact(kinds) {
-		row := []string{"  " + kind}
-		for _, p := range d.Policies {
+		row("  "+string(kind), func(o replay.Replayed) string {
 			n := 0
-			for _, a := range p.Acts {
-				if string(a.Action) == kind {
+			for _, a := range o.Acts {
+				if a.Action == kind {
 					n++
 				}
 			}
-			row = append(row, fmt.Sprint(n))
-		}
-		out = append(out, row)
+			return fmt.Sprint(n)
+		})
 	}
-	out = append(out, notices, lost, saved)
+	row("notices", func(o replay.Replayed) string { return fmt.Sprint(o.Notices) })
+	row("machine-hours lost", func(o replay.Replayed) string { return hours(o.Lost) })
+	row("machine-hours saved", func(o replay.Replayed) string { return hours(r.Idle.Lost - o.Lost) })
 	for _, reason := range r.reasons() {
-		row := []string{"held: " + string(reason)}
-		for _, p := range d.Policies {
-			cell := "-"
-			if i := slices.IndexFunc(p.Holds, func(h ReplayedHold) bool { return h.Reason == reason }); i >= 0 {
-				cell = fmt.Sprintf("%d for %s h", p.Holds[i].Instances, hours(p.Holds[i].Hours))
+		row("held: "+string(reason), func(o replay.Replayed) string {
+			h, ok := roll.Find(holdsOf(o), func(h ReplayedHold) bool { return h.Reason == reason })
+			if !ok {
+				return "-"
 			}
-			row = append(row, cell)
-		}
-		out = append(out, row)
+			return fmt.Sprintf("%d for %.1f h", h.Instances, h.Hours)
+		})
 	}
 	return out
 }
 
-func hours(h float64) string { return fmt.Sprintf("%.1f", h) }
+func hours(d time.Duration) string { return fmt.Sprintf("%.1f", d.Hours()) }
 
 // reasons returns all reasons of holds, those that held longest first.
 func (r Replay) reasons() (out []plan.Reason) {
@@ -235,7 +232,7 @@ func (r Replay) Page() page.Document {
 		d.Tables = append(d.Tables, t)
 	}
 	for _, o := range r.Outcomes {
-		d.Figures = append(d.Figures, page.Figure{Label: "machine-hours saved, " + o.Name, Value: hours((r.Idle.Lost - o.Lost).Hours()), Note: "compared with no acts at all"})
+		d.Figures = append(d.Figures, page.Figure{Label: "machine-hours saved, " + o.Name, Value: hours(r.Idle.Lost - o.Lost), Note: "compared with no acts at all"})
 	}
 	rows := r.rows()
 	table("Side by side", "", rows[0], rows[1:])

@@ -170,36 +170,29 @@ const ownDeeds = 10
 // deeds says what Rollcall does, once for all instances treated alike. What applies to one
 // instance alone, such as the time of its termination, is listed for each.
 func deeds(entries []plan.Entry, mode policy.Mode, at time.Time) []string {
-	var order []string
-	count, sentence := map[string]int{}, map[string]string{}
-	for _, e := range entries {
-		d := does(e, mode, at)
-		key := d.brief
+	all := roll.Map(entries, func(e plan.Entry) deed { return does(e, mode, at) })
+	if len(all) == 1 {
+		return []string{all[0].sentence}
+	}
+	groups := roll.Grouped(all, func(d deed) string {
 		if d.own {
-			key = d.sentence
+			return d.sentence
 		}
-		if count[key]++; count[key] == 1 {
-			order, sentence[key] = append(order, key), d.sentence
-		}
-	}
-	left := 0
-	for _, key := range order[min(len(order), ownDeeds):] {
-		left += count[key]
-	}
-	whole := len(order) == 1
-	order = order[:min(len(order), ownDeeds)]
-	out := make([]string, 0, len(order))
-	for _, brief := range order {
-		switch s := sentence[brief]; {
-		case whole && len(entries) == 1:
-			out = append(out, s)
-		case whole && len(entries) == 2:
-			out = append(out, each("both", s))
-		case whole:
-			out = append(out, each(fmt.Sprintf("all %d", len(entries)), s))
+		return d.brief
+	})
+	var out []string
+	left := len(entries)
+	for _, of := range groups[:min(len(groups), ownDeeds)] {
+		who := fmt.Sprintf("%d of %d", len(of), len(entries))
+		switch {
+		case len(of) < len(entries):
+		case len(of) == 2:
+			who = "both"
 		default:
-			out = append(out, each(fmt.Sprintf("%d of %d", count[brief], len(entries)), s))
+			who = fmt.Sprintf("all %d", len(of))
 		}
+		out = append(out, each(who, of[0].sentence))
+		left -= len(of)
 	}
 	if left > 0 {
 		out = append(out, fmt.Sprintf("%d of %d: rollcall explain shows what", left, len(entries)))
