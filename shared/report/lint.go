@@ -94,21 +94,19 @@ func (d LintDocument) gaps() (all []string) {
 func (d LintDocument) GitHub(w io.Writer) error {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-	for f, level := range d.each() {
+	var b strings.Builder
+	d.each(func(f LintFinding, level string) {
 		at := ""
 		if f.File != "" {
 			at = fmt.Sprintf("file=%s,line=%d,", property.Replace(f.File), max(f.Line, 1))
 		}
-		if _, err := fmt.Fprintf(w, "::%s %stitle=%s::%s\n", level, at, property.Replace(f.Code), data.Replace(f.message())); err != nil {
-			return err
-		}
-	}
+		fmt.Fprintf(&b, "::%s %stitle=%s::%s\n", level, at, property.Replace(f.Code), data.Replace(f.message()))
+	})
 	for _, words := range slices.Concat(d.gaps(), d.Notes) {
-		if _, err := fmt.Fprintf(w, "::notice title=not checked::%s\n", data.Replace(words)); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "::notice title=not checked::%s\n", data.Replace(words))
 	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // lint writes a section of findings.

@@ -396,15 +396,10 @@ func (c Check) groups() []page.Group {
 		found[f.Group]++
 		owners[f.Group] = f.Owner
 	}
-	names := map[roll.Group]bool{}
-	for name := range c.Assessment.Populations {
-		names[name] = true
-	}
-	for name := range found {
-		names[name] = true
-	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(c.Assessment.Populations)), maps.Keys(found))
+	slices.Sort(names)
 	var out []page.Group
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range slices.Compact(names) {
 		p := c.Assessment.Populations[name]
 		g := page.Group{Name: string(name), Owner: string(cmp.Or(p.Owner, owners[name])), Nodes: p.Nodes, Ready: p.Ready}
 		if n := found[name]; n > 0 {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"iter"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -81,17 +80,17 @@ func (d LintDocument) SARIF(version string) SARIF {
 	run := sarifRun{Results: []sarifResult{}}
 	run.Tool.Driver = sarifDriver{Name: "rollcall", Version: version, Rules: []sarifRule{}}
 	notes := []sarifNotification{}
-	for f, level := range d.each() {
+	d.each(func(f LintFinding, level string) {
 		if f.File == "" {
 			notes = append(notes, sarifNotification{level, sarifMessage{f.Code + ": " + f.message()}})
-			continue
+			return
 		}
 		rule := sarifRule{ID: f.Code}
 		if !slices.Contains(run.Tool.Driver.Rules, rule) {
 			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, rule)
 		}
 		run.Results = append(run.Results, sarifResult{RuleID: f.Code, Level: level, Message: sarifMessage{f.message()}, Locations: []sarifLocation{f.location()}})
-	}
+	})
 	for _, words := range slices.Concat(d.gaps(), d.Notes) {
 		notes = append(notes, sarifNotification{levelNote, sarifMessage{words}})
 	}
@@ -99,19 +98,13 @@ func (d LintDocument) SARIF(version string) SARIF {
 	return SARIF{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
 }
 
-// each returns every finding and hint with its level.
-func (d LintDocument) each() iter.Seq2[LintFinding, string] {
-	return func(yield func(LintFinding, string) bool) {
-		for _, f := range d.Findings {
-			if !yield(f, levelError) {
-				return
-			}
-		}
-		for _, f := range d.Hints {
-			if !yield(f, levelWarning) {
-				return
-			}
-		}
+// each calls do with every finding and hint, and its level.
+func (d LintDocument) each(do func(f LintFinding, level string)) {
+	for _, f := range d.Findings {
+		do(f, levelError)
+	}
+	for _, f := range d.Hints {
+		do(f, levelWarning)
 	}
 }
 

@@ -37,22 +37,15 @@ func short(s string, n int) string {
 // a chat, where angle brackets would create mentions and links.
 func plain(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '"':
-			return '\''
-		case r == '\\':
-			return '/'
-		case r == '<':
-			return '('
-		case r == '>':
-			return ')'
-		case unicode.IsControl(r), r == unicode.ReplacementChar:
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
 			return ' '
 		}
 		return r
-	}, s)
+	}, unquoted.Replace(s))
 	return short(strings.Join(strings.Fields(s), " "), n)
 }
+
+var unquoted = strings.NewReplacer(`"`, "'", `\`, "/", "<", "(", ">", ")")
 
 func sentences(parts ...string) string {
 	var b strings.Builder
