@@ -110,7 +110,7 @@ func (r *reader) add(i int, sign Sign, said, detail string) {
 	}
 	r.log.Found = append(r.log.Found, Found{
 		Sign: sign, Line: r.skipped + i + 1, Boot: r.log.Boots,
-		Excerpt: redact.Excerpt(head(said), 1, 0), Detail: detail, Latest: latest,
+		Excerpt: redact.Excerpt(head(said)), Detail: detail, Latest: latest,
 	})
 }
 

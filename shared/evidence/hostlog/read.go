@@ -106,7 +106,7 @@ func (l *Log) df(section, line string) {
 	if at < 0 {
 		at, l.Disks = len(l.Disks), append(l.Disks, Disk{Mount: f[5]})
 	}
-	row := redact.Excerpt(strings.Join(f, " "), 1, 0)
+	row := redact.Excerpt(strings.Join(f, " "))
 	if d := &l.Disks[at]; section == "df" {
 		d.Size, d.Free, d.Row = size<<10, free<<10, row
 	} else {
