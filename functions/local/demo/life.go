@@ -28,10 +28,13 @@ type trouble struct {
 	until  time.Time // when it ended; zero if it did not
 	stage  string    // the latest
 	causes []roll.Cause
-	held   []string // reasons for which acts were held
+	held   []hold
 	acts   []act
 	why    string // the reason in an order
 }
+
+// hold is an act that was held, and the reason.
+type hold struct{ action, reason string }
 
 // act is an act that Rollcall ordered on an instance, and whether it was done.
 type act struct {
@@ -91,8 +94,8 @@ func (l *life) live(e sim.Event) {
 		l.found(e)
 	case sim.EventHeld:
 		if t := l.open(e.Finding); t != nil && !passing(e.Reason) {
-			if what := e.Action + " (" + e.Reason + ")"; !slices.Contains(t.held, what) {
-				t.held = append(t.held, what)
+			if h := (hold{e.Action, e.Reason}); !slices.Contains(t.held, h) {
+				t.held = append(t.held, h)
 			}
 		}
 	case sim.EventOrder:
@@ -219,10 +222,10 @@ func (l *life) ill() bool {
 	})
 }
 
-// next returns the first event of a kind for the instance after a time.
-func (l *life) next(after time.Time, kind sim.EventKind, stage string) (sim.Event, bool) {
+// ready returns the first event after a time by which the instance's node is Ready.
+func (l *life) ready(after time.Time) (sim.Event, bool) {
 	return roll.Find(l.events, func(e sim.Event) bool {
-		return e.Kind == kind && e.At.After(after) && (stage == "" || e.Stage == stage)
+		return e.Kind == sim.EventState && e.Stage == sim.StateReady && e.At.After(after)
 	})
 }
 

@@ -97,7 +97,7 @@ func (s *story) finding(t *trouble) page.Finding {
 func (t *trouble) outcome() string {
 	parts := []string{"told at " + hour(t.told)}
 	for _, h := range t.held {
-		parts = append(parts, "held: "+h)
+		parts = append(parts, fmt.Sprintf("held: %s (%s)", h.action, h.reason))
 	}
 	for _, a := range t.acts {
 		word := a.action
@@ -198,7 +198,7 @@ func acts(lives []*life) []page.Act {
 func (t *trouble) consequence(a act, lives []*life) string {
 	switch a.action {
 	case "reboot":
-		if e, ok := t.next(a.at, sim.EventState, sim.StateReady); ok {
+		if e, ok := t.ready(a.at); ok {
 			return "its node was Ready " + seconds(e.At.Sub(a.at)) + " later"
 		}
 		return "its node stayed as it was"
@@ -208,7 +208,7 @@ func (t *trouble) consequence(a act, lives []*life) string {
 				continue
 			}
 			text := fmt.Sprintf("its owner launched %s %s later", l.instance, seconds(l.launched.Sub(a.at)))
-			if e, ok := l.next(l.launched, sim.EventState, sim.StateReady); ok {
+			if e, ok := l.ready(l.launched); ok {
 				text += ", which was Ready after " + seconds(e.At.Sub(l.launched))
 			}
 			return text

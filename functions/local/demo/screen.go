@@ -181,19 +181,12 @@ func reason(troubles []*trouble) string {
 // course returns the findings, held acts and acts for one fault, and the color. name names
 // a finding.
 func course(troubles []*trouble, name func(*trouble) string) (color, text string) {
-	var found, done, held report.Tally
-	acts := map[string]*report.Tally{}
+	var found, done report.Tally
+	var held []hold
 	replaced := 0
 	for _, t := range troubles {
 		found.Add(name(t))
-		for _, h := range t.held {
-			action, reason, _ := strings.Cut(strings.TrimSuffix(h, ")"), " (")
-			held.Add(action)
-			if acts[action] == nil {
-				acts[action] = &report.Tally{}
-			}
-			acts[action].Add(reason)
-		}
+		held = append(held, t.held...)
 		for _, a := range t.acts {
 			if a.done {
 				done.Add(past(a.action))
@@ -205,8 +198,9 @@ func course(troubles []*trouble, name func(*trouble) string) (color, text string
 	}
 	color = green
 	parts := []string{found.Counted() + " at " + hour(troubles[0].told)}
-	for _, action := range held.Names {
-		parts = append(parts, fmt.Sprintf("held %s of %d (%s)", action, held.Count[action], strings.Join(acts[action].Names, ", ")))
+	for _, of := range roll.Grouped(held, func(h hold) string { return h.action }) {
+		reasons := roll.Distinct(roll.Map(of, func(h hold) string { return h.reason }))
+		parts = append(parts, fmt.Sprintf("held %s of %d (%s)", of[0].action, len(of), strings.Join(reasons, ", ")))
 		color = magenta
 	}
 	if len(done.Names) > 0 {
@@ -272,6 +266,6 @@ func (s *story) answers(clusters []page.Cluster) []page.Answer {
 }
 
 // needsPerson reports whether an act is held until a person fixes something.
-func needsPerson(held string) bool {
-	return slices.ContainsFunc([]plan.Reason{plan.SharedCause, plan.CauseOutside, plan.ClusterNotActive}, func(r plan.Reason) bool { return strings.HasSuffix(held, "("+string(r)+")") })
+func needsPerson(h hold) bool {
+	return slices.Contains([]plan.Reason{plan.SharedCause, plan.CauseOutside, plan.ClusterNotActive}, plan.Reason(h.reason))
 }
