@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"rollcall/shared/assess"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
@@ -190,15 +191,11 @@ func (c Check) beside() (out []AnswerDocument) {
 // has an act on it.
 func (c Check) presence(acted bool) AnswerDocument {
 	id, s := c.Asked.ID, c.Snapshot
-	for _, n := range c.Assessment.NotNodes {
-		if n.Instance == id {
-			return AnswerDocument{Answer: AnswerNothing, Text: "it carries the cluster's tag but does not count as a node, so it is never acted on, because", Detail: n.Why}
-		}
+	if n, ok := roll.Find(c.Assessment.NotNodes, func(n assess.NotNode) bool { return n.Instance == id }); ok {
+		return AnswerDocument{Answer: AnswerNothing, Text: "it carries the cluster's tag but does not count as a node, so it is never acted on, because", Detail: n.Why}
 	}
-	for i := range s.Nodes {
-		if s.Nodes[i].Instance == id {
-			return c.ofNode(s.Nodes[i])
-		}
+	if n, ok := roll.Find(s.Nodes, func(n roll.Node) bool { return n.Instance == id }); ok {
+		return c.ofNode(n)
 	}
 	if s.Instance(id) != nil {
 		return c.ofInstance()

@@ -31,7 +31,7 @@ func doing(entries []plan.Entry) string {
 	for _, e := range entries {
 		switch {
 		case e.Left == "":
-		case liesOutside(roll.Diagnosis{Causes: e.Causes}):
+		case liesOutside(e):
 			return "needs you" // what the owner launches in its place has the same cause
 		default:
 			return "left to the owner"
@@ -96,7 +96,7 @@ func does(e plan.Entry, mode policy.Mode, at time.Time) deed {
 		if e.Step.Approve.Needed() {
 			s = fmt.Sprintf("%s if a person approves it; a notice asks for that at %s", coming[e.Step.Do], roll.Clock(e.Step.At))
 		}
-		if liesOutside(roll.Diagnosis{Causes: e.Causes}) {
+		if liesOutside(e) {
 			s += "; it is held where others have the same cause"
 		}
 		return deed{brief: fmt.Sprintf("%s follows at %s", e.Step.Do, roll.Clock(e.Step.At)), sentence: s, own: true}
@@ -104,7 +104,7 @@ func does(e plan.Entry, mode policy.Mode, at time.Time) deed {
 		return deed{brief: "announced", sentence: "no act follows before " + roll.Clock(e.Finding.Due), own: true}
 	case e.Finding.Stage == roll.Warned:
 		s := fmt.Sprintf("its tolerance ends at %s", roll.Clock(e.Finding.Due))
-		if liesOutside(roll.Diagnosis{Causes: e.Causes}) {
+		if liesOutside(e) {
 			s += "; it is not terminated: a replacement would fail for the same reason"
 		}
 		return deed{brief: "within its tolerance", sentence: s, own: true}
@@ -151,7 +151,7 @@ func left(e plan.Entry, mode policy.Mode, at time.Time) string {
 	if follows(e, mode, at) && coming[e.Step.Do] != "" {
 		return fmt.Sprintf("%s; if that has not helped by %s, %s then", s, roll.Clock(stepAt(e)), coming[e.Step.Do])
 	}
-	if liesOutside(roll.Diagnosis{Causes: e.Causes}) {
+	if liesOutside(e) {
 		return s + "; its replacement will have the same cause"
 	}
 	return fmt.Sprintf("%s, so it should be over by %s", s, roll.Clock(e.Until))
@@ -159,8 +159,8 @@ func left(e plan.Entry, mode policy.Mode, at time.Time) string {
 
 // liesOutside reports whether the first decisive cause is in something that a replacement
 // would have too.
-func liesOutside(d roll.Diagnosis) bool {
-	c, ok := d.Decisive()
+func liesOutside(e plan.Entry) bool {
+	c, ok := roll.Diagnosis{Causes: e.Causes}.Decisive()
 	return ok && c.Subject != ""
 }
 

@@ -165,20 +165,18 @@ func (s policySwitch) stop(ctx context.Context) (inForce, error) {
 	if err != nil {
 		return inForce{}, fmt.Errorf("nothing was written: %w\n%s", err, otherwise)
 	}
+	now := s.look(before)
+	now.headline = "not stopped: nothing was written"
 	if before.missing && s.stack == "" {
 		// The name may be mistyped, or the region wrong: the deployment reads its own
 		// parameter, and would continue to act.
-		now := s.look(before)
-		now.headline = "not stopped: nothing was written"
 		return now, fmt.Errorf("not stopped: there is no parameter %s in %s\ncorrect --parameter or --region; or name the deployment by --stack, whose parameter is written also if it is missing\n%s", s.name, s.region, otherwise)
 	}
 	text, anew, err := policy.WithStop(before.text)
 	if err != nil {
-		now := s.look(before)
-		now.headline = "not stopped: nothing was written"
 		return now, fmt.Errorf("the policy in parameter %s: %w\n%s", s.name, err, otherwise)
 	}
-	now, err := s.write(ctx, before, text)
+	now, err = s.write(ctx, before, text)
 	switch {
 	case err != nil && !now.Changed:
 		now.headline = "not stopped: nothing was written"
