@@ -220,8 +220,9 @@ func (f replayFlags) ofStack(ctx context.Context, env Environment, p *progress) 
 // ofPath reads records, or bundles.
 func (f replayFlags) ofPath(ctx context.Context, env Environment, p *progress) ([]replay.Recorded, error) {
 	p.say("reading " + f.from)
-	if place, inS3 := strings.CutPrefix(f.from, "s3://"); inS3 {
-		return gather(func(keep keeper) error { return f.eachOf(ctx, place, replay.Extension, keep) })
+	each := func(keep keeper) error { return f.eachOf(ctx, f.from, replay.Extension, keep) }
+	if strings.HasPrefix(f.from, "s3://") {
+		return gather(each)
 	}
 	info, err := os.Stat(f.from)
 	if err != nil {
@@ -238,7 +239,7 @@ func (f replayFlags) ofPath(ctx context.Context, env Environment, p *progress) (
 	if err != nil || len(bundles) > 0 {
 		return f.ofBundles(ctx, env, bundles, err)
 	}
-	return gather(func(keep keeper) error { return eachFile(f.from, ending(replay.Extension), keep) })
+	return gather(each)
 }
 
 // gather reads records. Its error names all that cannot be read.

@@ -180,11 +180,7 @@ func (f reportFlags) stored(ctx context.Context) (checks []report.Check, unread 
 			unread = append(unread, err)
 		}
 	}
-	if place, inS3 := strings.CutPrefix(f.from, "s3://"); inS3 {
-		err = f.eachOf(ctx, place, results, keep)
-	} else {
-		err = eachFile(f.from, ending(results), keep)
-	}
+	err = f.eachOf(ctx, f.from, results, keep)
 	if err == nil && files == 0 {
 		err = fmt.Errorf("--from %s: there is no file that ends in .json", f.from)
 	}
@@ -196,25 +192,6 @@ const results = ".json"
 
 // keeper is called with a file or object, or the error of reading it.
 type keeper func(name string, data []byte, err error)
-
-func ending(suffix string) func(name string) bool {
-	return func(name string) bool { return strings.HasSuffix(name, suffix) }
-}
-
-// eachFile reads the files below the folder of --from with the wanted names.
-func eachFile(dir string, wanted func(name string) bool, keep keeper) error {
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if !d.IsDir() && wanted(path) {
-			data, err := regular(path, maxRead)
-			keep(path, data, err)
-		}
-		return nil
-	})
-	return ofFlag("--from", err)
-}
 
 // maxRead bounds what is read of one file or object.
 const maxRead = 1 << 30
@@ -246,8 +223,19 @@ func regular(path string, most int64) ([]byte, error) {
 	return contents(path, most)
 }
 
-// eachOf reads the objects of --from s3://PLACE whose names end in suffix.
-func (a access) eachOf(ctx context.Context, place, suffix string, keep keeper) error {
+// eachOf reads what is below a folder, or s3://PLACE, and has a name that ends in suffix.
+func (a access) eachOf(ctx context.Context, from, suffix string, keep keeper) error {
+	wanted := func(name string) bool { return strings.HasSuffix(name, suffix) }
+	place, inS3 := strings.CutPrefix(from, "s3://")
+	if !inS3 {
+		return ofFlag("--from", filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && wanted(path) {
+				data, err := regular(path, maxRead)
+				keep(path, data, err)
+			}
+			return err
+		}))
+	}
 	if place == "" || place[0] == '/' {
 		return errors.New("--from: it takes a folder, or s3://BUCKET/PREFIX")
 	}
@@ -255,7 +243,7 @@ func (a access) eachOf(ctx context.Context, place, suffix string, keep keeper) e
 	if err != nil {
 		return err
 	}
-	return eachObject(ctx, cfg, place, ending(suffix), keep)
+	return eachObject(ctx, cfg, place, wanted, keep)
 }
 
 // eachObject reads the objects with the wanted names. place is BUCKET/PREFIX.
