@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"rollcall/shared/roll"
 )
 
 // DaemonSet is a DaemonSet: which pods it has, and on which nodes.
@@ -85,14 +87,9 @@ func (d DaemonSet) Asks() string {
 	for _, key := range slices.Sorted(maps.Keys(d.NodeSelector)) {
 		out = append(out, key+"="+d.NodeSelector[key])
 	}
-	var terms []string
-	for _, term := range d.Affinity {
-		var all []string
-		for _, r := range term {
-			all = append(all, r.Key+" "+r.String())
-		}
-		terms = append(terms, strings.Join(all, " and "))
-	}
+	terms := roll.Map(d.Affinity, func(term []Requirement) string {
+		return strings.Join(roll.Map(term, func(r Requirement) string { return r.Key + " " + r.String() }), " and ")
+	})
 	if len(terms) > 0 {
 		out = append(out, strings.Join(terms, ", or "))
 	}

@@ -29,23 +29,21 @@ func (w *walk) fields(words []*syntax.Word) []field {
 		switch name, quoted := onlyParam(word); {
 		case loose && text == "":
 		case name == "@":
-			for _, p := range w.params {
-				out = append(out, field{text: p})
-			}
+			out = append(out, roll.Map(w.params, plain)...)
 		case loose && strings.Contains(text, unknown):
 			out = append(out, field{text, true})
 		case name != "" && !quoted: // $NAME becomes one argument for each of its words
-			for _, one := range strings.Fields(text) {
-				out = append(out, field{text: one})
-			}
+			out = append(out, roll.Map(strings.Fields(text), plain)...)
 		case loose && strings.ContainsAny(text, " \t\n"):
 			out = append(out, field{unknown, true}) // how the shell splits it is not followed
 		default:
-			out = append(out, field{text: text})
+			out = append(out, plain(text))
 		}
 	}
 	return out
 }
+
+func plain(text string) field { return field{text: text} }
 
 // onlyParam returns the variable or parameter that is the whole word, "" if there is more to it.
 func onlyParam(word *syntax.Word) (name string, quoted bool) {
