@@ -175,7 +175,7 @@ func reasons(causes []shared, own string, of int) (out []why) {
 }
 
 // fetch returns the command that downloads evidence from S3.
-func fetch(region string, folder string) recipe {
+func fetch(region string, folder string) Recipe {
 	parts := strings.Split(strings.Trim(folder, "/"), "/")
-	return recipe{"To fetch the evidence", []string{paste.Format("aws s3 cp --recursive --region %s %s %s", region, folder, parts[len(parts)-1])}}
+	return Recipe{"To fetch the evidence", []string{paste.Format("aws s3 cp --recursive --region %s %s %s", region, folder, parts[len(parts)-1])}}
 }

@@ -159,13 +159,13 @@ func (l letter) markdown() string {
 		parts = append(parts, w.says("*"+harmless(w.code)+"*", clip(harmless(w.summary), chatCause)))
 	}
 	if l.run != nil {
-		s := strings.Join(l.run.commands, "\n")
+		s := strings.Join(l.run.Commands, "\n")
 		if len(s) <= chatCause && pasteable(s) {
 			s = "```\n" + s + "\n```"
 		} else {
 			s = "The command is in the mail."
 		}
-		parts = append(parts, "*"+headed(harmless(l.run.title))+"*\n"+s)
+		parts = append(parts, "*"+headed(harmless(l.run.Title))+"*\n"+s)
 	}
 	var facts []string
 	for _, f := range slices.Concat(l.facts, l.sequel) {
@@ -183,12 +183,12 @@ func (l letter) markdown() string {
 // steps returns what a person can do next. A command that is too long is left out, because
 // cutting it would change it.
 func (l letter) steps() (out []string) {
-	for _, r := range []*recipe{l.stop, l.rest} {
+	for _, r := range []*Recipe{l.stop, l.rest} {
 		if r == nil {
 			continue
 		}
-		for _, c := range r.commands {
-			if s := r.title + ": `" + c + "`"; pasteable(c) && len(s) <= chatStep {
+		for _, c := range r.Commands {
+			if s := r.Title + ": `" + c + "`"; pasteable(c) && len(s) <= chatStep {
 				out = append(out, s)
 			}
 		}

@@ -39,7 +39,7 @@ func (from From) ClusterNotice(id roll.ClusterID, a plan.Alarm, mode policy.Mode
 	} else {
 		d.Does = []string{"Nothing is concluded about its nodes, and nothing is done to them. Earlier findings stay as they were. Rollcall keeps checking, and reports when it can judge the cluster again."}
 		l.against(id, check(id, a.Reason))
-		l.rest = &recipe{"To see everything else", []string{paste.Format("rollcall check --region %s --cluster %s", id.Region, id.Name)}}
+		l.rest = &Recipe{"To see everything else", []string{paste.Format("rollcall check --region %s --cluster %s", id.Region, id.Name)}}
 	}
 	began, acts := "Since", string(mode)
 	if a.Over {
@@ -62,15 +62,15 @@ func afterwards(r plan.Reason) string {
 }
 
 // check returns the command that a person should run first when a cluster cannot be judged.
-func check(id roll.ClusterID, r plan.Reason) recipe {
+func check(id roll.ClusterID, r plan.Reason) Recipe {
 	describe := func(query string) string {
 		return paste.Format("aws eks describe-cluster --region %s --name %s --query %s", id.Region, id.Name, "cluster.["+query+"]")
 	}
 	switch r {
 	case plan.ClusterNotActive:
-		return recipe{"To see whether it is being updated, or has failed", []string{describe("status,health")}}
+		return Recipe{"To see whether it is being updated, or has failed", []string{describe("status,health")}}
 	case plan.ClusterUnreachable:
-		return recipe{"To see whether its API server answers", []string{"kubectl get --raw '/readyz?verbose'"}}
+		return Recipe{"To see whether its API server answers", []string{"kubectl get --raw '/readyz?verbose'"}}
 	}
-	return recipe{"To see whether the cluster is healthy (the reason above names the call that failed)", []string{describe("status,health")}}
+	return Recipe{"To see whether the cluster is healthy (the reason above names the call that failed)", []string{describe("status,health")}}
 }

@@ -48,8 +48,8 @@ func (c Check) Explain(w io.Writer, layout Layout) error {
 	}
 	c.remembered(t)
 	for _, r := range c.commands() {
-		t.section(r.title)
-		for _, line := range r.commands {
+		t.section(r.Title)
+		for _, line := range r.Commands {
 			t.line("    %s", line)
 		}
 	}
@@ -59,7 +59,7 @@ func (c Check) Explain(w io.Writer, layout Layout) error {
 
 // commands returns the commands that a notice has no room for: to investigate the first
 // finding, to keep its instance, to stop all acts on the cluster, and to fetch the evidence.
-func (c Check) commands() (out []recipe) {
+func (c Check) commands() (out []Recipe) {
 	id := c.Snapshot.Cluster.ID
 	explained := c.Explained()
 	if len(explained) == 0 || id.Region == "" || id.Account == "" {
@@ -72,7 +72,7 @@ func (c Check) commands() (out []recipe) {
 	}
 	at := c.Snapshot.At
 	if commands := look(id, e); len(commands) > 0 {
-		out = append(out, recipe{"To investigate", pointed(id, commands)})
+		out = append(out, Recipe{"To investigate", pointed(id, commands)})
 	}
 	out = append(out, stop(id, f.Kind, []plan.Entry{e}, c.Mode, at)...)
 	if c.Memory != nil && evidencePage(id.Region, c.Memory.Evidence) != "" {
@@ -307,13 +307,7 @@ type ExplanationDocument struct {
 	EvidenceFolder string `json:"evidenceFolder,omitempty"`
 	// Commands can be copied: to investigate the first finding, to keep its instance, to stop
 	// all acts on the cluster, and to fetch the evidence. The fixes are with the causes.
-	Commands []CommandsDocument `json:"commands,omitempty"`
-}
-
-// CommandsDocument is a list of shell commands in JSON, to be run in order.
-type CommandsDocument struct {
-	Title string   `json:"title"` // what they are for, such as "To investigate"
-	Lines []string `json:"lines"`
+	Commands []Recipe `json:"commands,omitempty"`
 }
 
 // Explanation returns the JSON form of an explanation of the check. Its findings are those
@@ -327,7 +321,7 @@ func (c Check) Explanation() ExplanationDocument {
 	}
 	d.Findings = c.findings(explained)
 	d.Watching = c.findings(slices.DeleteFunc(c.Watching(), func(f roll.Finding) bool { return told[f.Key()] }))
-	d.Commands = roll.Map(c.commands(), func(r recipe) CommandsDocument { return CommandsDocument{Title: r.title, Lines: r.commands} })
+	d.Commands = c.commands()
 	if c.Asked != nil {
 		d.Instance = string(c.Asked.ID)
 	}

@@ -102,31 +102,31 @@ type history struct {
 }
 
 // add adds an entry, unless its time is unknown.
-func (h *history) add(at time.Time, e HistoryDocument, format string, args ...any) {
+func (h *history) add(at time.Time, what string, e HistoryDocument, format string, args ...any) {
 	if at.IsZero() {
 		return
 	}
-	e.At, e.Detail = at.UTC(), fmt.Sprintf(format, args...)
+	e.At, e.What, e.Detail = at.UTC(), what, fmt.Sprintf(format, args...)
 	h.entries = append(h.entries, e)
 }
 
 func (h *history) node() {
 	s := h.m.State
 	if n, ok := s.NotReady[h.id]; ok {
-		h.add(n.Since, HistoryDocument{What: "not-ready"}, "its node left Ready; its last recorded status is %s", n.Status)
+		h.add(n.Since, "not-ready", HistoryDocument{}, "its node left Ready; its last recorded status is %s", n.Status)
 	}
 	for _, t := range s.Flips[h.id] {
-		h.add(t, HistoryDocument{What: "ready-again"}, "its node left Ready and came back")
+		h.add(t, "ready-again", HistoryDocument{}, "its node left Ready and came back")
 	}
 	if p, ok := s.Pressures[h.id]; ok {
-		h.add(p.Since, HistoryDocument{What: "pressed"}, "its node reported %s", strings.Join(p.Types, ", "))
-		h.add(p.Until, HistoryDocument{What: "relieved"}, "its node no longer reported %s", strings.Join(p.Types, ", "))
+		h.add(p.Since, "pressed", HistoryDocument{}, "its node reported %s", strings.Join(p.Types, ", "))
+		h.add(p.Until, "relieved", HistoryDocument{}, "its node no longer reported %s", strings.Join(p.Types, ", "))
 	}
-	h.add(s.Rests[h.id].Left, HistoryDocument{What: "rested"}, "it left the warm pool, or Standby")
+	h.add(s.Rests[h.id].Left, "rested", HistoryDocument{}, "it left the warm pool, or Standby")
 	if event, at := s.Announced(h.id); event != "" {
-		h.add(at, HistoryDocument{What: "announced"}, "EC2 announced for the Spot Instance: %s", event)
+		h.add(at, "announced", HistoryDocument{}, "EC2 announced for the Spot Instance: %s", event)
 	}
-	h.add(s.Missing[h.id], HistoryDocument{What: "missed"}, "EC2 no longer knew it, or called it gone, while its node was Ready")
+	h.add(s.Missing[h.id], "missed", HistoryDocument{}, "EC2 no longer knew it, or called it gone, while its node was Ready")
 }
 
 func (h *history) findings() {
@@ -138,12 +138,10 @@ func (h *history) findings() {
 		}
 		what := string(k.Kind) + inBrackets(f.Condition)
 		e := HistoryDocument{Kind: string(k.Kind)}
-		e.What = "began"
-		h.add(f.Since, e, "the trouble began: %s", what)
-		e.What = "seen"
-		h.add(f.FirstSeen, e, "a check first saw it: %s", what)
-		e.What, e.Evidence, e.Console = "opened", f.Evidence, evidencePage(h.m.Cluster.Region, f.Evidence)
-		h.add(f.Opened, e, "the finding was opened: %s; it is %s", what, f.Stage)
+		h.add(f.Since, "began", e, "the trouble began: %s", what)
+		h.add(f.FirstSeen, "seen", e, "a check first saw it: %s", what)
+		e.Evidence, e.Console = f.Evidence, evidencePage(h.m.Cluster.Region, f.Evidence)
+		h.add(f.Opened, "opened", e, "the finding was opened: %s; it is %s", what, f.Stage)
 	}
 }
 
@@ -156,16 +154,15 @@ func (h *history) notices() {
 			continue
 		}
 		of := fmt.Sprintf("%s in %s%s", k.Kind, k.Group, roll.Behind(", ", k.Cause))
-		e := HistoryDocument{What: "told", Kind: string(k.Kind), Cause: k.Cause, Incident: n.Incident.ID}
+		e := HistoryDocument{Kind: string(k.Kind), Cause: k.Cause, Incident: n.Incident.ID}
 		if told := memory.Told; told != (ledger.Statement{}) {
 			e.Reason = told.Held
-			h.add(n.SentAt, e, "the latest notice of %s, which said: %s", of, statementWords(told))
+			h.add(n.SentAt, "told", e, "the latest notice of %s, which said: %s", of, statementWords(told))
 		} else {
-			e.What = "joined"
-			h.add(n.Incident.First, e, "the first notice of %s; no notice named this instance, which joined later (%s)", of, statementWords(memory.Last))
+			h.add(n.Incident.First, "joined", e, "the first notice of %s; no notice named this instance, which joined later (%s)", of, statementWords(memory.Last))
 		}
-		e.What, e.Reason = "over", ""
-		h.add(n.Over, e, "%s was over for every instance that the notices named", of)
+		e.Reason = ""
+		h.add(n.Over, "over", e, "%s was over for every instance that the notices named", of)
 	}
 }
 
@@ -192,11 +189,10 @@ func (h *history) questions() {
 			continue
 		}
 		acts := strings.Join(q.Acts, ", ")
-		e := HistoryDocument{What: "asked", Kind: string(q.Kind), Action: q.Acts[0], Order: order, Cause: q.Cause}
-		h.add(q.At, e, "a notice asked to approve %s until %s, order %s", acts, roll.Clock(q.Until), order)
+		e := HistoryDocument{Kind: string(q.Kind), Action: q.Acts[0], Order: order, Cause: q.Cause}
+		h.add(q.At, "asked", e, "a notice asked to approve %s until %s, order %s", acts, roll.Clock(q.Until), order)
 		if a, ok := s.Approvals[order]; ok {
-			e.What = "approved"
-			h.add(a.At, e, "%s approved by %s, by %s", acts, a.By, a.How)
+			h.add(a.At, "approved", e, "%s approved by %s, by %s", acts, a.By, a.How)
 		}
 	}
 }
@@ -207,17 +203,17 @@ func (h *history) acts() {
 			continue
 		}
 		e := HistoryDocument{
-			What: "intended", Kind: string(a.Kind), Action: a.Do, Order: a.ID,
+			Kind: string(a.Kind), Action: a.Do, Order: a.ID,
 			Cause: a.Cause, Evidence: a.Evidence, Console: evidencePage(h.m.Cluster.Region, a.Evidence),
 		}
 		by := ""
 		if a.Approved != nil {
 			by = ", approved by " + a.Approved.By
 		}
-		h.add(a.At, e, "%s was begun, order %s%s%s", a.Do, a.ID, by, roll.Behind(": ", a.Why))
+		h.add(a.At, "intended", e, "%s was begun, order %s%s%s", a.Do, a.ID, by, roll.Behind(": ", a.Why))
 		if o := a.Outcome; o != nil {
-			e = HistoryDocument{What: "ended", Kind: e.Kind, Action: a.Do, Order: a.ID, Result: string(o.Result)}
-			h.add(o.At, e, "%s %s%s", a.Do, o.Result, roll.Behind(": ", o.Detail))
+			e = HistoryDocument{Kind: e.Kind, Action: a.Do, Order: a.ID, Result: string(o.Result)}
+			h.add(o.At, "ended", e, "%s %s%s", a.Do, o.Result, roll.Behind(": ", o.Detail))
 		}
 	}
 }
@@ -229,8 +225,8 @@ func (h *history) refusals() {
 		if r.Instance != h.id {
 			continue
 		}
-		e := HistoryDocument{What: "refused", Kind: string(r.Kind), Action: r.Do, Order: k.Order, Reason: k.Reason}
-		h.add(r.At, e, "the order to %s was refused at the last look: %s", r.Do, k.Reason)
+		e := HistoryDocument{Kind: string(r.Kind), Action: r.Do, Order: k.Order, Reason: k.Reason}
+		h.add(r.At, "refused", e, "the order to %s was refused at the last look: %s", r.Do, k.Reason)
 	}
 }
 
@@ -239,31 +235,30 @@ func (h *history) group(g roll.Group, now time.Time) {
 	if g == "" {
 		return
 	}
-	h.add(s.RemediateSince[g], HistoryDocument{What: "remediate-on"}, "the first check with mode remediate on for %s", g)
+	h.add(s.RemediateSince[g], "remediate-on", HistoryDocument{}, "the first check with mode remediate on for %s", g)
 	if g == roll.GroupNone {
 		return
 	}
-	h.add(s.Groups[g].Good, HistoryDocument{What: "group-good"}, "the latest launch of %s that became a Ready node", g)
+	h.add(s.Groups[g].Good, "group-good", HistoryDocument{}, "the latest launch of %s that became a Ready node", g)
 	for _, a := range s.ActsOf(g, now.Add(-groupMemory)) {
 		if a.Instance == h.id {
 			continue
 		}
-		e := HistoryDocument{What: "group-act", Kind: string(a.Kind), Instance: string(a.Instance), Action: a.Do, Order: a.ID, Cause: a.Cause}
+		e := HistoryDocument{Kind: string(a.Kind), Instance: string(a.Instance), Action: a.Do, Order: a.ID, Cause: a.Cause}
 		became := "no outcome yet"
 		if a.Outcome != nil {
 			e.Result = string(a.Outcome.Result)
 			became = e.Result
 		}
-		h.add(a.At, e, "also in %s: %s of %s, %s", g, a.Do, a.Instance, became)
+		h.add(a.At, "group-act", e, "also in %s: %s of %s, %s", g, a.Do, a.Instance, became)
 	}
 }
 
 func (h *history) cluster() {
 	if t := h.m.State.Trouble; t != nil {
-		e := HistoryDocument{What: "cluster", Reason: t.Reason}
-		h.add(t.Since, e, "the whole cluster was in trouble (%s), last at %s", t.Reason, roll.Clock(t.Last))
+		h.add(t.Since, "cluster", HistoryDocument{Reason: t.Reason}, "the whole cluster was in trouble (%s), last at %s", t.Reason, roll.Clock(t.Last))
 	}
-	h.add(h.m.State.Checked, HistoryDocument{What: "checked"}, "the last check that read the whole cluster, to the minute")
+	h.add(h.m.State.Checked, "checked", HistoryDocument{}, "the last check that read the whole cluster, to the minute")
 }
 
 // checkedLate is how long ago the last complete check of a cluster may be before Unchecked

@@ -16,11 +16,11 @@ import (
 type letter struct {
 	headline string
 	why      []why
-	run      *recipe  // the command against it, after the one that points kubectl at the cluster
+	run      *Recipe  // the command against it, after the one that points kubectl at the cluster
 	facts    []fact   // where, since when, and what is new
 	next     []string // what Rollcall does or will do, and when
-	stop     *recipe  // how to prevent that
-	rest     *recipe  // where everything else is
+	stop     *Recipe  // how to prevent that
+	rest     *Recipe  // where everything else is
 	members  []string // names of instances
 	more     int      // members that are left out
 	link     link     // a page of the console, if there is one
@@ -43,9 +43,10 @@ func (w why) says(code, summary string) string {
 	return code + roll.Behind(", ", w.share) + ": " + summary
 }
 
-type recipe struct {
-	title    string
-	commands []string
+// Recipe is a list of shell commands, to be run in order.
+type Recipe struct {
+	Title    string   `json:"title"` // what they are for, such as "To investigate"
+	Commands []string `json:"lines"`
 }
 
 type link struct{ name, url string }
@@ -65,7 +66,7 @@ func (l letter) bounded() letter {
 		l.why[i].summary = line(l.why[i].summary)
 	}
 	if l.run != nil {
-		l.run = &recipe{l.run.title, lines(roll.Visible(strings.Join(l.run.commands, "\n")))}
+		l.run = &Recipe{l.run.Title, lines(roll.Visible(strings.Join(l.run.Commands, "\n")))}
 	}
 	return l
 }
@@ -115,12 +116,12 @@ func writeFacts(b *strings.Builder, facts []fact) {
 // against sets the one command of the letter: the first recipe that has any. Before a command
 // of kubectl comes the one that points it at the cluster: a reader with many clusters might
 // change another one. A fix that is too long for a notice is left to the explanation.
-func (l *letter) against(id roll.ClusterID, recipes ...recipe) {
+func (l *letter) against(id roll.ClusterID, recipes ...Recipe) {
 	for _, r := range recipes {
-		if len(r.commands) == 0 || len(strings.Join(r.commands, "\n")) > fixBytes {
+		if len(r.Commands) == 0 || len(strings.Join(r.Commands, "\n")) > fixBytes {
 			continue
 		}
-		r.commands = pointed(id, r.commands)
+		r.Commands = pointed(id, r.Commands)
 		l.run = &r
 		return
 	}
@@ -134,12 +135,12 @@ func pointed(id roll.ClusterID, commands []string) []string {
 	return append([]string{paste.Format("aws eks update-kubeconfig --region %s --name %s", id.Region, id.Name)}, commands...)
 }
 
-func (r *recipe) write(b *strings.Builder) {
+func (r *Recipe) write(b *strings.Builder) {
 	if r == nil {
 		return
 	}
-	fmt.Fprintf(b, "\n%s\n", headed(r.title))
-	for _, c := range r.commands {
+	fmt.Fprintf(b, "\n%s\n", headed(r.Title))
+	for _, c := range r.Commands {
 		fmt.Fprintf(b, "  %s\n", c)
 	}
 }

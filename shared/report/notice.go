@@ -322,12 +322,12 @@ func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entr
 	if news := newsInWords(n); news != "" {
 		l.facts = append(l.facts, fact{"News", news})
 	}
-	explain := recipe{"To see everything else (evidence, each instance, how to keep or stop acts)", []string{from.explain(id, entries[0].Finding.Instance, mode)}}
+	explain := Recipe{"To see everything else (evidence, each instance, how to keep or stop acts)", []string{from.explain(id, entries[0].Finding.Instance, mode)}}
 	recipes := slices.Concat(from.approve(id, entries), byHand(id, n, entries))
 	l.facts = append(l.facts, approving(entries)...)
 	for _, s := range causes {
 		if s.cause.Fix != "" {
-			recipes = append(recipes, recipe{"To fix " + perhaps(s.cause), lines(s.cause.Fix)})
+			recipes = append(recipes, Recipe{"To fix " + perhaps(s.cause), lines(s.cause.Fix)})
 		}
 	}
 	if acting(entries, mode, at) {

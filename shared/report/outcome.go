@@ -39,9 +39,9 @@ func (from From) Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (
 	if o.Cause != "" {
 		l.facts = append(l.facts, fact{"Cause", o.Cause})
 	}
-	explain := recipe{"To see everything else", []string{from.explain(id, o.Order.Instance, policy.Remediate)}}
+	explain := Recipe{"To see everything else", []string{from.explain(id, o.Order.Instance, policy.Remediate)}}
 	if l.run = &explain; o.Reason == plan.DrainUnfinished {
-		l.against(id, recipe{"To see which pods are left", podsLeft(o.Order.Node)[:1]})
+		l.against(id, Recipe{"To see which pods are left", podsLeft(o.Order.Node)[:1]})
 		l.rest = &explain
 	}
 	return d.message(subject(id.Name, outcomeInWords(o), numbered(kindTable[o.Order.Kind].name, 1), o.Order.Group, ""), l)

@@ -92,10 +92,10 @@ func readBy(t *testing.T, command string) (run []string, expands bool) {
 // programs are what the commands of notices call.
 var programs = []string{"aws", "kubectl", "rollcall", "eksctl", "mkdir", "tar"}
 
-func checkCommands(t *testing.T, name string, recipes []recipe) {
+func checkCommands(t *testing.T, name string, recipes []Recipe) {
 	t.Helper()
 	for _, r := range recipes {
-		for _, c := range r.commands {
+		for _, c := range r.Commands {
 			expect.That(t, !strings.Contains(c, "\n"), "%s: more than one line: %s", name, c)
 			run, expands := readBy(t, c)
 			if expands || len(run) == 0 || slices.ContainsFunc(run, func(p string) bool { return !slices.Contains(programs, p) }) {
@@ -125,8 +125,8 @@ func TestNoNameRunsInTheShellOfAReader(t *testing.T) {
 			}
 			n.notice.Key.Group = n.notice.Entries[0].Finding.Group
 			l := from.letter(id, document(id, now, string(n.notice.Key.Group), "", n.notice.Incident), n.notice, n.notice.Entries, nil, n.mode, now)
-			recipes := slices.Concat(stop(id, n.notice.Key.Kind, n.notice.Entries, n.mode, now), byHand(id, n.notice, n.notice.Entries), []recipe{fetch(id.Region, "s3://bucket"+hostile+"/a"+hostile+"/b/")})
-			for _, r := range []*recipe{l.run, l.stop, l.rest} {
+			recipes := slices.Concat(stop(id, n.notice.Key.Kind, n.notice.Entries, n.mode, now), byHand(id, n.notice, n.notice.Entries), []Recipe{fetch(id.Region, "s3://bucket"+hostile+"/a"+hostile+"/b/")})
+			for _, r := range []*Recipe{l.run, l.stop, l.rest} {
 				if r != nil {
 					recipes = append(recipes, *r)
 				}
@@ -135,20 +135,20 @@ func TestNoNameRunsInTheShellOfAReader(t *testing.T) {
 		}
 	}
 	for name, a := range alarms() {
-		checkCommands(t, name, []recipe{check(id, a.Reason)})
+		checkCommands(t, name, []Recipe{check(id, a.Reason)})
 	}
 	for _, kind := range []string{"nodepool/", "nodegroup/", "asg/", "volume/", "eni/", "nodeclaim/", "node/", "i-0123456789abcdef0"} {
 		f := unlaunched()
 		f.Instance = roll.InstanceID(kind + hostile)
-		checkCommands(t, kind, []recipe{{commands: launches(id, f)}, {commands: []string{from.explain(id, f.Instance, policy.Observe), From{}.explain(id, f.Instance, policy.Observe)}}})
+		checkCommands(t, kind, []Recipe{{Commands: launches(id, f)}, {Commands: []string{from.explain(id, f.Instance, policy.Observe), From{}.explain(id, f.Instance, policy.Observe)}}})
 		f.Kind = roll.Stuck
 		f.Removal.Claim, f.Node = "claim"+hostile, "node"+hostile
-		checkCommands(t, kind, []recipe{{commands: lookAtStuck(id, f)}})
+		checkCommands(t, kind, []Recipe{{Commands: lookAtStuck(id, f)}})
 	}
 	for _, k := range slices.Sorted(maps.Keys(kindTable)) {
 		f := silent(1, 0)
 		f.Kind, f.Node, f.Instance = k, "node"+hostile, f.Instance+hostile
-		checkCommands(t, string(k), []recipe{{commands: look(id, plan.Entry{Finding: f})}})
+		checkCommands(t, string(k), []Recipe{{Commands: look(id, plan.Entry{Finding: f})}})
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // stop returns the commands that keep Rollcall from acting, if it acts or might.
-func stop(id roll.ClusterID, kind roll.Kind, entries []plan.Entry, mode policy.Mode, at time.Time) (out []recipe) {
+func stop(id roll.ClusterID, kind roll.Kind, entries []plan.Entry, mode policy.Mode, at time.Time) (out []Recipe) {
 	if !slices.ContainsFunc(entries, func(e plan.Entry) bool { return mightAct(e, mode, at) }) {
 		return nil
 	}
@@ -23,16 +23,16 @@ func stop(id roll.ClusterID, kind roll.Kind, entries []plan.Entry, mode policy.M
 	}
 	if mode == policy.Remediate {
 		out = append(out,
-			recipe{"To stop all acts on this cluster", []string{paste.Format("aws eks tag-resource --region %s --resource-arn %s --tags %s=%s", id.Region, id.ARN(), roll.TagMode, string(policy.Notify))}},
-			recipe{"To let it act again", []string{paste.Format("aws eks untag-resource --region %s --resource-arn %s --tag-keys %s", id.Region, id.ARN(), roll.TagMode)}})
+			Recipe{"To stop all acts on this cluster", []string{paste.Format("aws eks tag-resource --region %s --resource-arn %s --tags %s=%s", id.Region, id.ARN(), roll.TagMode, string(policy.Notify))}},
+			Recipe{"To let it act again", []string{paste.Format("aws eks untag-resource --region %s --resource-arn %s --tag-keys %s", id.Region, id.ARN(), roll.TagMode)}})
 	}
 	return out
 }
 
 // halt returns the first recipe that can be pasted as it is, nil if there is none.
-func halt(recipes []recipe) *recipe {
+func halt(recipes []Recipe) *Recipe {
 	for _, r := range recipes {
-		if !slices.ContainsFunc(r.commands, func(c string) bool { return strings.Contains(c, "INSTANCE") }) {
+		if !slices.ContainsFunc(r.Commands, func(c string) bool { return strings.Contains(c, "INSTANCE") }) {
 			return &r
 		}
 	}
@@ -64,10 +64,10 @@ func mightAct(e plan.Entry, mode policy.Mode, at time.Time) bool {
 }
 
 // release returns the command that ends the first hold, if there is one.
-func release(id roll.ClusterID, entries []plan.Entry, at time.Time) []recipe {
+func release(id roll.ClusterID, entries []plan.Entry, at time.Time) []Recipe {
 	for _, e := range entries {
 		if roll.HoldActive(e.Hold, at) {
-			return []recipe{{"To end the hold of " + string(e.Finding.Instance),
+			return []Recipe{{"To end the hold of " + string(e.Finding.Instance),
 				[]string{paste.Format("aws ec2 delete-tags --region %s --resources %s --tags Key=%s", id.Region, string(e.Finding.Instance), roll.TagHold)}}}
 		}
 	}
@@ -75,15 +75,15 @@ func release(id roll.ClusterID, entries []plan.Entry, at time.Time) []recipe {
 }
 
 // hold returns the commands that exempt single instances from acts.
-func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []recipe) {
+func hold(id roll.ClusterID, entries []plan.Entry, at time.Time) (out []Recipe) {
 	out = release(id, entries, at)
 	one := "it"
 	if len(entries) > 1 {
 		one = "the first" // the command is the same for the others
 	}
-	keep := func(title, instance string) recipe {
+	keep := func(title, instance string) Recipe {
 		week := at.UTC().AddDate(0, 0, 7).Format(time.DateOnly)
-		return recipe{title, []string{paste.Format("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=%s", id.Region, instance, roll.TagHold, week)}}
+		return Recipe{title, []string{paste.Format("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=%s", id.Region, instance, roll.TagHold, week)}}
 	}
 	for _, e := range entries {
 		switch {
@@ -107,7 +107,7 @@ func asks(e plan.Entry) *ledger.ApprovalRequest {
 
 // approve returns the commands that approve what the entries ask for. Without a deployment, whose
 // ledger a command could write, it is the tag.
-func (from From) approve(id roll.ClusterID, entries []plan.Entry) []recipe {
+func (from From) approve(id roll.ClusterID, entries []plan.Entry) []Recipe {
 	var commands []string
 	for _, e := range entries {
 		q := asks(e)
@@ -126,7 +126,7 @@ func (from From) approve(id roll.ClusterID, entries []plan.Entry) []recipe {
 	if len(commands) > 1 {
 		title += ", one command for each instance"
 	}
-	return []recipe{{title, commands}}
+	return []Recipe{{title, commands}}
 }
 
 // approving returns the fact of how to answer the first question, and until when.
@@ -146,7 +146,7 @@ func approving(entries []plan.Entry) []fact {
 }
 
 // byHand returns the commands to terminate or delete what Rollcall does not, or not any more.
-func byHand(id roll.ClusterID, n plan.Notice, entries []plan.Entry) (out []recipe) {
+func byHand(id roll.ClusterID, n plan.Notice, entries []plan.Entry) (out []Recipe) {
 	var instances, nodes, left []string
 	for _, e := range entries {
 		switch {
@@ -161,7 +161,7 @@ func byHand(id roll.ClusterID, n plan.Notice, entries []plan.Entry) (out []recip
 	}
 	add := func(title string, command, of []string) {
 		if len(of) > 0 {
-			out = append(out, recipe{title, []string{paste.Command(slices.Concat(command, of[:min(len(of), handEntries)])...)}})
+			out = append(out, Recipe{title, []string{paste.Command(slices.Concat(command, of[:min(len(of), handEntries)])...)}})
 		}
 	}
 	terminate := []string{"aws", "ec2", "terminate-instances", "--region", id.Region, "--instance-ids"}
