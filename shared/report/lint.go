@@ -81,11 +81,8 @@ func (d LintDocument) Write(w io.Writer, layout Layout) error {
 }
 
 // gaps returns what could not be checked, and why.
-func (d LintDocument) gaps() (all []string) {
-	for _, g := range d.NotChecked {
-		all = append(all, fmt.Sprintf("%s: %s", roll.Few(g.Codes, 3), g.Reason))
-	}
-	return all
+func (d LintDocument) gaps() []string {
+	return roll.Map(d.NotChecked, func(g LintGap) string { return roll.Few(g.Codes, 3) + ": " + g.Reason })
 }
 
 // GitHub writes the findings and hints, and as notices what was not checked, as commands by which

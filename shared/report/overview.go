@@ -262,11 +262,8 @@ func (o Overview) Page() page.Document {
 		d.Notes = append(d.Notes, "The oldest result is of "+roll.Clock(oldestOf(o.Checks))+".")
 	}
 	if len(o.Unread) > 0 {
-		unread := page.Answer{Question: "Could not be read", Tone: page.ToneBad}
-		for _, s := range o.Unread {
-			unread.Lines = append(unread.Lines, page.Line{Text: s})
-		}
-		d.Answers = append([]page.Answer{unread}, d.Answers...)
+		lines := roll.Map(o.Unread, func(s string) page.Line { return page.Line{Text: s} })
+		d.Answers = append([]page.Answer{{Question: "Could not be read", Tone: page.ToneBad, Lines: lines}}, d.Answers...)
 	}
 	shared := o.shared()
 	if len(shared) == 0 {

@@ -110,13 +110,10 @@ func runReport(ctx context.Context, env Environment, f reportFlags) error {
 	if len(checks) == 0 && len(unread) > 0 {
 		return errors.Join(unread...)
 	}
-	overview := report.Overview{At: env.Now()}
+	overview := report.Overview{At: env.Now(), Unread: roll.Map(unread, error.Error)}
 	var older int
 	if overview.Checks, older = report.Latest(checks); older > 0 {
 		_, _ = fmt.Fprintf(env.Stderr, "rollcall: %d older %s left out: the latest of each cluster counts\n", older, roll.Plural(older, "result is", "results are"))
-	}
-	for _, err := range unread {
-		overview.Unread = append(overview.Unread, err.Error())
 	}
 	if err := f.show(env, overview); err != nil {
 		return err

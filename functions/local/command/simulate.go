@@ -144,11 +144,10 @@ func (f simulateFlags) sized(changed func(flag string) bool) simulateFlags {
 }
 
 func (f simulateFlags) options() sim.Options {
-	o := sim.Options{Policy: f.policyText, Seed: f.seed, Hours: f.hours, Clusters: f.clusters, Nodes: f.nodes, Faults: f.faults}
-	for _, name := range f.certain {
-		o.Certain = append(o.Certain, sim.FaultKind(name))
+	return sim.Options{
+		Policy: f.policyText, Seed: f.seed, Hours: f.hours, Clusters: f.clusters, Nodes: f.nodes, Faults: f.faults,
+		Certain: roll.Map(f.certain, func(name string) sim.FaultKind { return sim.FaultKind(name) }),
 	}
-	return o
 }
 
 // simulated is the result of a run, as JSON.

@@ -288,12 +288,10 @@ func byTime(marks []Mark) []Mark {
 
 // explain adds the text of the chart: the legend, facts, and the lanes in words.
 func (c *chart) explain(a axis, t Timeline, states map[State]bool, kinds map[MarkKind]bool) {
-	for _, s := range known(states, []State{StateLaunching, StateMissing, StateInitializing, StateReady, StateNotReady, StateUnknown, StateDraining, StateTerminated}) {
-		c.Legend.States = append(c.Legend.States, symbol{stateClass(s), string(s)})
-	}
-	for _, k := range known(kinds, []MarkKind{MarkLaunch, MarkFault, MarkFinding, MarkNotice, MarkHeld, MarkOrder, MarkAct, MarkResolved}) {
-		c.Legend.Marks = append(c.Legend.Marks, symbol{markSymbol(k), string(k)})
-	}
+	drawn := known(states, []State{StateLaunching, StateMissing, StateInitializing, StateReady, StateNotReady, StateUnknown, StateDraining, StateTerminated})
+	c.Legend.States = roll.Map(drawn, func(s State) symbol { return symbol{stateClass(s), string(s)} })
+	marked := known(kinds, []MarkKind{MarkLaunch, MarkFault, MarkFinding, MarkNotice, MarkHeld, MarkOrder, MarkAct, MarkResolved})
+	c.Legend.Marks = roll.Map(marked, func(k MarkKind) symbol { return symbol{markSymbol(k), string(k)} })
 	if low, ok := lowest(t.Ready); ok {
 		c.Facts = append(c.Facts, fmt.Sprintf("fewest ready: %d of %d at %s", low.Ready, low.Total, a.clock(low.At)))
 	}
