@@ -279,6 +279,13 @@ func TestWhatTheLedgerRemembersOfANode(t *testing.T) {
 			},
 			evidence.Read(evidence.Remembered{At: min(44), Conditions: []evidence.Condition{{Type: "MemoryPressure", Status: "True", Since: min(50)}}}),
 		},
+		"a pressure, and no check saw the node report since": {
+			ledger.State{
+				Checked: min(5), NotReady: map[roll.InstanceID]ledger.NotReady{instanceID(1): {Since: min(40)}},
+				Pressures: map[roll.InstanceID]ledger.Pressure{instanceID(1): {Types: []string{"MemoryPressure"}, Since: min(150)}},
+			},
+			evidence.Read(evidence.Remembered{At: min(150), Conditions: []evidence.Condition{{Type: "MemoryPressure", Status: "True", Since: min(150)}}}),
+		},
 		"those of its group": {
 			ledger.State{Checked: min(45), Groups: map[roll.Group]ledger.GroupMemory{workers: {Pressed: []ledger.GroupPressure{{Instance: "i-9", Node: "gone", Type: "MemoryPressure", Since: min(600)}}}}},
 			evidence.Read(evidence.Remembered{At: min(45), GroupPressures: []evidence.Pressure{{Instance: "i-9", Node: "gone", Type: "MemoryPressure", Since: min(600)}}}),

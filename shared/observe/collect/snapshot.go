@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -90,13 +91,14 @@ func (l *look) remembered(f roll.Finding, now roll.Node) evidence.Fact[evidence.
 	}
 	pressure, pressed := l.in.State.Pressures[f.Instance]
 	flips := l.in.State.Flips[f.Instance]
-	told, group := l.in.State.NotReady[f.Instance].Told, l.in.State.Groups[f.Group].Pressed
+	away, silent := l.in.State.NotReady[f.Instance]
+	told, group := away.Told, l.in.State.Groups[f.Group].Pressed
 	if !f.Instance.IsInstance() || !pressed && len(flips) == 0 && told.IsZero() && len(group) == 0 {
 		return evidence.None[evidence.Remembered]()
 	}
 	r := evidence.Remembered{At: lastSeen(l.in.State, now), ReadyFlips: slices.Clone(flips)}
-	if !told.IsZero() {
-		r.At = told
+	if silent { // zero if no check saw it report before this silence: the pressure may be that of an earlier one
+		r.At = cmp.Or(told, latest(pressure.Since, pressure.Until))
 	}
 	r.GroupPressures = roll.Map(group, func(p ledger.GroupPressure) evidence.Pressure { return evidence.Pressure(p) })
 	switch {
