@@ -157,7 +157,7 @@ func newAuditor(a *account) *auditor {
 		held: map[string]map[about]string{}, since: map[about]time.Time{}, said: map[saidKey]saying{}, outcomes: map[string]saying{}, acted: map[string]owed{},
 		firstSeen: map[string]map[about]foundThen{}, queue: map[*cluster]int{}, inVain: map[*node]time.Time{}, excused: map[string]int{},
 		taken: map[[2]string]time.Time{}, sightless: map[string]*sightless{}, harms: harms{of: map[*cluster][]harmed{}},
-		sense:     sense{replaced: map[*group][]effect{}, worked: map[string]bool{}, brought: map[*group]time.Time{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}, down: map[string]down{}},
+		sense:     sense{replaced: map[*group][]effect{}, proven: map[*group]time.Time{}, worked: map[string]bool{}, brought: map[*group]time.Time{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}, down: map[string]down{}},
 		verdicts:  verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, clean: map[string][]time.Time{}, latest: map[string]*invocation{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, meanwhile: map[about]meanwhile{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}},
 		records:   records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, closed: map[string]saying{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}, lasting: map[string]map[withheld]time.Time{}, found: map[about]*invocation{}},
 		truths:    truths{last: map[[2]string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]*invocation{}, doubted: map[string]map[withheld]bool{}, untrue: map[string]map[caused]time.Time{}},
@@ -589,7 +589,22 @@ func (u *auditor) outcome(inv *invocation, d noticed) {
 			u.broken(RuleReport, "%s: the outcome of order %s (%s) is told a second time, first by %s", inv.name, i.Order, d.Action, before.inv.name)
 		}
 		u.outcomes[key] = inv.said(d.Action)
+		u.refusedTruly(inv, d, i)
 		delete(u.acted, i.Order)
+	}
+}
+
+// refusedTruly compares the reason for which an act was refused with the instance or its group, as inspect's are.
+// A look at one instance shows too little of the cluster.
+func (u *auditor) refusedTruly(inv *invocation, d noticed, i noticedInstance) {
+	c, m, known := u.a.byName[d.Cluster], u.a.machines[i.Instance], ofMachine[i.Held] != nil
+	if c == nil || m == nil || !known {
+		return
+	}
+	e := excuse{u: u, inv: inv, c: c, m: m, g: m.g, withheld: withheld{about: about{i.Instance, d.Kind}, group: d.Group, reason: i.Held}}
+	e.outage = func() bool { return u.outage(inv, c, e.k) }
+	if why := e.false(); why != "" {
+		u.broken(RuleTruth, "%s: %s of %s, order %s, is refused for %s, and %s", inv.name, d.Kind, i.Instance, i.Order, i.Held, why)
 	}
 }
 
@@ -714,8 +729,8 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 			return // on its ladder
 		}
 	}
-	if slices.Contains(last.ordered, m.id) {
-		return
+	if slices.Contains(last.ordered, m.id) && now.Sub(from) < wait+patience+turn {
+		return // by then an order must have led to an act
 	}
 	for _, s := range last.steps {
 		if s.instance == m.id && s.do != "" && s.at.After(now) && s.at.Before(from.Add(patience+wait)) {

@@ -117,7 +117,10 @@ func (u *auditor) caused(inv *invocation, k checkup, outage func() bool) {
 		if m == nil || inv.missed || !k.whole {
 			continue
 		}
-		fellow := func(b about) bool { o := u.a.machines[b.instance]; return o != nil && o != m && o.g == m.g }
+		fellow := func(b about) bool {
+			o := u.a.machines[b.instance]
+			return o != nil && o != m && o.c == m.c && o.g.groupName() == m.g.groupName()
+		}
 		if slices.ContainsFunc(k.found, fellow) {
 			continue // of several in a group it reads two
 		}

@@ -127,11 +127,11 @@ func (u *auditor) grew(inv *invocation, d noticed, o *openIncident) {
 	o.told = append(o.told, toldOf{inv.said(d.Cause), now})
 }
 
-// toldFirst checks that a notice preceded an irreversible act, and records the act. A ladder without a
+// toldFirst checks that a notice preceded an act, and records those that cannot be taken back. A ladder without a
 // notice acts without one.
 func (u *auditor) toldFirst(inv *invocation, what act, c *cluster, group string, intent ledger.Action) {
 	switch what {
-	case actTerminate, actReboot, actDeleteClaim, actDeleteNode:
+	case actTerminate, actReboot, actDeleteClaim, actDeleteNode, actCordon, actEvict:
 	default:
 		return
 	}
@@ -141,7 +141,11 @@ func (u *auditor) toldFirst(inv *invocation, what act, c *cluster, group string,
 	if what == actTerminate || what == actReboot {
 		u.records.ended[intent.ID] = true
 	}
-	u.forbids(RuleFirst, !u.records.announced[intent.ID] && u.policy(inv, c, group).tells(string(intent.Kind)), "%s: %s of %s, order %s, of which nobody was told before", inv.name, what, intent.Instance, intent.ID)
+	told := u.records.announced[intent.ID]
+	if m := u.a.machines[string(intent.Instance)]; what == actEvict && m != nil {
+		told = u.reported(m) // the notice of an earlier step names the drain as the next
+	}
+	u.forbids(RuleFirst, !told && u.policy(inv, c, group).tells(string(intent.Kind)), "%s: %s of %s, order %s, of which nobody was told before", inv.name, what, intent.Instance, intent.ID)
 }
 
 // onRecord compares the recorded terminations and reboots with what happened to their machines. If an
@@ -188,10 +192,32 @@ func (u *auditor) unended() {
 		}
 		open := func(n ledger.Notice) bool { return n.Incident.ID == strings.TrimPrefix(id, o.cluster+" ") }
 		if slices.ContainsFunc(slices.Collect(maps.Values(u.a.dep.state(c.name).Notices)), open) {
-			continue // it is not over yet
+			u.forbids(RuleEnd, !slices.ContainsFunc(slices.Collect(maps.Keys(o.members)), c.lasts) && !u.finds(c, o), "incident %s of %s in %s, of which the last notice was at %s, is still open, and all its members are well or gone", id, o.kind, o.group, o.notices[len(o.notices)-1].Format(time.TimeOnly))
+			continue
 		}
 		u.broken(RuleEnd, "incident %s of %s in %s, of which the last notice was at %s, is not on record any more, and nobody was told that it is over", id, o.kind, o.group, o.notices[len(o.notices)-1].Format(time.TimeOnly))
 	}
+}
+
+// finds reports whether an instance of the incident's group is found in the same trouble, perhaps since the
+// last notice.
+func (u *auditor) finds(c *cluster, o *openIncident) bool {
+	for key, f := range u.a.dep.state(c.name).Findings {
+		if string(f.Group) == o.group && string(key.Kind) == o.kind {
+			return true
+		}
+	}
+	return false
+}
+
+// lasts reports whether a machine is in trouble, or was within the hour, or whether an object is being removed.
+func (c *cluster) lasts(id string) bool {
+	m := c.a.machines[id]
+	if m == nil {
+		return slices.ContainsFunc(c.claims, func(cl *claim) bool { return id == "nodeclaim/"+cl.name && !cl.deleting.IsZero() }) ||
+			slices.ContainsFunc(c.nodes, func(n *node) bool { return id == "node/"+n.name && !n.deleting.IsZero() })
+	}
+	return m.alive() && (m.ail != well || m.event != nil || m.node == nil || !m.node.works || c.a.Now().Sub(m.node.ready().LastTransitionTime.Time) < time.Hour)
 }
 
 // elsewhere reports whether all members of an incident are ignored by a person, or were reported since
@@ -243,6 +269,8 @@ func (u *auditor) complete(inv *invocation, key archive.Key, files map[string][]
 		lacks = "its console"
 	case m.node == nil && m.unread == "" && len(files["user-data/"+m.id+".txt"]) == 0:
 		lacks = "its user data"
+	case m.ail == impaired && !in("instance-status.json", m.id):
+		lacks = "its status checks"
 	case m.ail == silent && m.node != nil && !in("leases.json", m.node.name):
 		lacks = "its lease"
 	}

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 )
 
@@ -22,10 +23,11 @@ type sense struct {
 	// brought is when the youngest machine of each group that worked was launched, or drawn from its warm
 	// pool. A machine itself is forgotten an hour after its termination.
 	brought   map[*group]time.Time
-	shown     map[string]bool   // machines that a complete check saw Ready, and could record
-	told      map[saidKey]bool  // what a notice reported; without an instance if the notice was truncated
-	incidents map[string]saying // the opened incidents, with the invocation that opened each
-	down      map[string]down   // by cluster
+	proven    map[*group]time.Time // when what stayed Ready for as long as the policy asks was launched
+	shown     map[string]bool      // machines that a complete check saw Ready, and could record
+	told      map[saidKey]bool     // what a notice reported; without an instance if the notice was truncated
+	incidents map[string]saying    // the opened incidents, with the invocation that opened each
+	down      map[string]down      // by cluster
 }
 
 // sensible audits an act on a machine at the moment at which it takes effect.
@@ -133,6 +135,47 @@ func (u *auditor) repeats(inv *invocation, what act, m *machine, limit int) {
 // brought reports whether a machine of the group that was launched since a time worked.
 func (u *auditor) brought(g *group, since time.Time) bool {
 	return u.sense.brought[g].After(since)
+}
+
+// failed returns how many acts within a day took a machine of the group, and nothing launched since has
+// stayed Ready.
+func (u *auditor) failed(g *group) int {
+	counts := func(at time.Time) bool {
+		return u.a.Now().Sub(at) < 24*time.Hour+slack && !u.sense.proven[g].After(at)
+	}
+	n, replaced := 0, u.sense.replaced[g]
+	for _, r := range replaced {
+		if counts(r.at) {
+			n++
+		}
+	}
+	for _, a := range u.a.dep.state(g.c.name).Actions {
+		if string(a.Group) != g.groupName() || a.Do != acts[actTerminate] && a.Do != acts[actDeleteClaim] || !counts(a.At) {
+			continue
+		}
+		// One without an outcome may have taken effect. That its owner ended it while the act was begun looks the same.
+		if a.Outcome == nil || a.Outcome.Result == ledger.Done && !slices.ContainsFunc(replaced, func(r effect) bool { return r.instance == string(a.Instance) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// proves records what of a group that had losses has stayed Ready for long enough, and a check since could
+// record it. One that was stopped and started again shows nothing of a launch.
+func (u *auditor) proves(g *group) {
+	if len(u.sense.replaced[g]) == 0 {
+		return
+	}
+	within := u.policyNow(g.c, g).duration("limits.provenAfter")
+	for _, m := range g.members {
+		if m.node == nil || m.node.ready().Status != corev1.ConditionTrue || m.shown == nil || m.node.created.Before(*m.shown.LaunchTime) {
+			continue
+		}
+		if proven := m.node.ready().LastTransitionTime.Add(within + lag); u.recorded(g.c.name, proven).Before(u.a.Now()) {
+			u.sense.proven[g] = latest(u.sense.proven[g], m.launched)
+		}
+	}
 }
 
 // zoned checks that an order is not about a node of a zone that is down.

@@ -133,17 +133,19 @@ func (u *auditor) toldOfLeft(l *leftover) {
 	if l.told || l.state != leftFree || l.wanted() || !l.acted || u.verdicts.forgotten.After(l.ended.Add(-time.Hour)) {
 		return
 	}
-	// Its time begins when the act has its outcome, which a later check may have settled.
+	// Its time begins when the act has its outcome, which a later check may have settled. Of an orphan that
+	// somebody else ended it begins when a check sees that.
+	ended := false
 	for _, a := range u.a.dep.state(c.name).Actions {
-		switch {
-		case string(a.Instance) != l.machine.id:
-		case a.Outcome == nil:
-			l.since = now
-		case a.Outcome.At.After(l.ended) && now.Before(a.Outcome.At.Add(leftAfter)):
+		if string(a.Instance) != l.machine.id {
+			continue
+		}
+		ended = true
+		if a.Outcome == nil || a.Outcome.At.After(l.ended) && now.Before(a.Outcome.At.Add(leftAfter)) {
 			l.since = now
 		}
 	}
-	if now.Before(l.ended.Add(leftAfter)) || !c.exists() || c.status != "ACTIVE" || c.barred || len(u.a.silenced) > 0 ||
+	if now.Before(l.ended.Add(leftAfter)) || !ended && now.Before(u.recorded(c.name, l.ended).Add(leftAfter)) || !c.exists() || c.status != "ACTIVE" || c.barred || len(u.a.silenced) > 0 ||
 		u.a.weather.stormy(now) ||
 		u.policyNow(c, g).mode < mayNotify {
 		l.since = now

@@ -153,28 +153,25 @@ func (u *auditor) fresh(inv *invocation, what act, id, order string) {
 const (
 	dueWithin = 75 * time.Second // how long after the minute in which something is due its check must have its plan
 	calmFor   = 15 * time.Minute // how long before that the account must have been calm
+	appears   = 5 * time.Minute  // how long after its beginning all functions see a trouble, such as a launch
 	arranged  = 2 * time.Minute  // how long before the end of a tolerance a check must begin to schedule another for it
 )
 
-// dues checks every minute that the ends of tolerances have their checks.
+// dues checks every minute that the ends of tolerances have their checks, and that these order or hold.
 func (u *auditor) dues(c *cluster) {
 	now := u.a.Now()
 	for _, m := range c.machines {
-		if m.ail != silent && m.ail != notReady || m.node == nil || !m.node.deleting.IsZero() || m.settledAt.IsZero() {
+		away, tolerance := u.lasting(m)
+		if away.IsZero() {
 			continue
-		}
-		ready := m.node.ready()
-		tolerance, watched := u.policyNow(c, m.g).tolerance("Ready", string(ready.Status))
-		away := ready.LastTransitionTime.Time
-		if !watched || ready.Status == corev1.ConditionTrue || away.Sub(u.times.away(m.node)) > 2*skewed {
-			continue // it is Ready yet, or its state changed on the way
 		}
 		due := away.Add(tolerance)
 		minute := due.Add(time.Minute - 1).Truncate(time.Minute)
 		if late := now.Sub(minute.Add(dueWithin)); late < 0 || late >= time.Minute || away.After(due.Add(-calmFor)) {
 			continue // not yet, asked before, or too short for a check that schedules another
 		}
-		if u.hindered(m) != "" || u.times.cut.After(due.Add(-calmFor)) || u.a.weather.stormySince(due.Add(-calmFor), now) {
+		calm := latest(due.Add(-calmFor), away.Add(appears))
+		if u.hindered(m) != "" || u.times.cut.After(calm) || u.a.weather.stormySince(calm, now) {
 			continue
 		}
 		found, asked := false, false
@@ -185,5 +182,35 @@ func (u *auditor) dues(c *cluster) {
 		if found && !asked { // what no check found, none can arrange for: the sweep comes too rarely
 			u.broken(RuleDeadline, "%s (%s since %s) is due at %s, and no check came by %s", m.id, m.ail, m.since.Format(time.TimeOnly), due.Format(time.TimeOnly), now.Format(time.TimeOnly))
 		}
+		_, cures := u.policyNow(c, m.g).cures(m)
+		if last := u.checks[c.name]; cures && found && asked && !last.at.Before(due) && !last.answers(m.id) {
+			u.broken(RuleDeadline, "%s (%s since %s) was due at %s, and the check at %s neither orders an act nor says what holds it", m.id, m.ail, m.since.Format(time.TimeOnly), due.Format(time.TimeOnly), last.at.Format(time.TimeOnly))
+		}
 	}
+}
+
+// lasting returns since when a machine is in a trouble that a policy tolerates for a time, and for how long;
+// the zero time for others, and for one whose state changed on the way.
+func (u *auditor) lasting(m *machine) (time.Time, time.Duration) {
+	pol := u.policyNow(m.c, m.g)
+	switch {
+	case m.ail == neverJoins && m.node == nil:
+		return m.launched, pol.duration("registration.deadline")
+	case m.ail != silent && m.ail != notReady || m.node == nil || !m.node.deleting.IsZero() || m.settledAt.IsZero():
+		return time.Time{}, 0
+	}
+	ready := m.node.ready()
+	tolerance, watched := pol.tolerance("Ready", string(ready.Status))
+	away := ready.LastTransitionTime.Time
+	if !watched || ready.Status == corev1.ConditionTrue || away.Sub(u.times.away(m.node)) > 2*skewed {
+		return time.Time{}, 0
+	}
+	return away, tolerance
+}
+
+// answers reports whether the check ordered an act on an instance, or said what holds it, or when it comes.
+func (l looked) answers(id string) bool {
+	holds := func(h withheld) bool { return h.instance == id }
+	comes := func(s following) bool { return s.instance == id && s.do != "" && s.at.After(l.at) }
+	return slices.Contains(l.ordered, id) || slices.ContainsFunc(l.held, holds) || slices.ContainsFunc(l.steps, comes)
 }

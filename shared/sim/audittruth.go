@@ -58,7 +58,7 @@ func (u *auditor) truthful(inv *invocation, k checkup) {
 	if c == nil {
 		return
 	}
-	if len(k.held)+len(k.causes) > 0 {
+	if len(k.held)+len(k.causes) > 0 || k.trouble != "" {
 		u.truths.remember(u.a) // what became true since the last full minute
 	}
 	outage := sync.OnceValue(func() bool { return u.outage(inv, c, k) })
@@ -68,7 +68,11 @@ func (u *auditor) truthful(inv *invocation, k checkup) {
 	if !k.whole {
 		maps.Copy(doubted, u.truths.doubted[c.name]) // of those that it did not look at, too
 	}
-	for _, h := range k.held {
+	claims := slices.Clone(k.held)
+	if k.trouble != "" { // it holds for a while, and StormCooldown after it
+		claims = append(claims, withheld{about: about{kind: "the trouble"}, reason: k.trouble})
+	}
+	for _, h := range claims {
 		switch h.reason {
 		case "ZoneOutage", "MassSilence", "UnhealthyShare", "ClusterNotActive", "ClusterUnreachable":
 			u.truths.trouble[c.name] = u.a.Now()
@@ -111,6 +115,7 @@ func (t *truths) remember(a *account) {
 		}
 		for _, m := range c.machines {
 			note("protected", m.id, m.protected)
+			note("shielded", m.id, !m.shielded.IsZero())
 			note("leaving", m.id, !m.disrupted.IsZero())
 			note("deaf", m.id, m.state == running && m.node != nil && !m.reporting)
 			note("starved", m.id, !m.pressure.IsZero())
@@ -353,11 +358,16 @@ var ofCluster = map[string]func(excuse) string{
 		of, doubt, sick := seen.of, seen.doubt, seen.sick
 		share := e.u.policy(e.inv, e.c, e.group).count("limits.unhealthy")
 		all := e.u.policy(e.inv, e.c, "").count("limits.unhealthy")
+		for group := range sick { // for the cluster's own trouble, that of any group
+			if e.group == "" && sick[group] > allowedSick(of[group]-doubt[group], e.u.policy(e.inv, e.c, group).count("limits.unhealthy")) {
+				return ""
+			}
+		}
 		return unless(sick[""] > allowedSick(of[""]-doubt[""], all) || sick[e.group] > allowedSick(of[e.group]-doubt[e.group], share), fmt.Sprintf("at most %d of %d are past their tolerance in %s, and %d of %d in %s", sick[""], of[""], e.c.name, sick[e.group], of[e.group], e.group))
 	},
 	"StormCooldown": func(e excuse) string {
 		at, ok := e.u.truths.trouble[e.c.name]
-		if t := e.u.a.dep.state(e.c.name).Trouble; t != nil && t.Last.After(at) {
+		if t := e.u.a.dep.state(e.c.name).Trouble; t != nil && t.Last.After(at) { // compared when it was recorded
 			at, ok = t.Last, true
 		}
 		cooldown := e.u.policy(e.inv, e.c, "").duration("limits.stormCooldown")
@@ -438,10 +448,10 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.node(failedAccelerator) && (e.m.ail != failedGPU || e.m.gpu == gpuPerson)
 	},
 	"SharedCause": func(e excuse) bool {
-		return e.inv.missed || e.lately("unwell", e.g.groupName()) || e.m.ail != notReady || e.m.stays || e.m.young || e.others()
+		return e.inv.missed || e.lately("unwell", e.g.groupName()) || !aloneIll(e.m) || e.m.stays || e.m.young || e.others()
 	},
 	"CauseOutside": func(e excuse) bool {
-		return e.inv.missed || e.m.ail != notReady && e.m.ail != silent || e.m.stays || e.m.young || e.m.muted || e.others() ||
+		return e.inv.missed || !aloneIll(e.m) || e.m.stays || e.m.young || e.m.muted || e.others() ||
 			e.lately("broken", e.g.groupName()) // whatever made it ill, a new machine would not join now
 	},
 	"CauseNotChecked": func(e excuse) bool {
@@ -470,7 +480,9 @@ var ofMachine = map[string]func(excuse) bool{
 		leaving := e.m.state != running || e.m.claim != nil && !e.m.claim.deleting.IsZero() || !slices.Contains(e.g.members, e.m) || e.m.event != nil || e.lately("leaving", e.m.id)
 		return leaving || e.inv.missed || e.u.a.Now().Sub(e.troubled()) < ownersTurn || e.acted(ownersTurn)
 	},
-	"OwnerDidNotAct": func(e excuse) bool { return e.g.owner != nobody },
+	"OwnerDidNotAct": func(e excuse) bool {
+		return e.g.owner != nobody && e.u.a.Now().Sub(e.troubled()) >= registrationTTL-lag
+	},
 	"ReplacementUnavailable": func(e excuse) bool {
 		return e.lately("fails", e.g.groupName()) || e.u.a.Now().Sub(e.g.refused) < turn || !e.g.refused.Before(e.g.launched) || // at any age: nothing shows that the next launch would work
 			e.u.a.Now().Sub(e.g.launched) <= lag // which the check may not have read
@@ -479,7 +491,7 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.g.owner == nobody || e.m.elsewhere != "" || e.m.unread != "" || e.m.stays || e.inv.missed
 	},
 	"TerminationProtected": func(e excuse) bool { return e.lately("protected", e.m.id) },
-	"ScaleInProtected":     nil, // not compared with the account
+	"ScaleInProtected":     func(e excuse) bool { return e.lately("shielded", e.m.id) },
 	"ProtectionUnknown":    func(e excuse) bool { return e.inv.missed },
 	"NotReadYet": func(e excuse) bool {
 		// One check reads the pods of ten nodes that are silent or not ready. Of many suspects it does not read all.
@@ -549,18 +561,7 @@ var ofMachine = map[string]func(excuse) bool{
 		return slices.ContainsFunc(e.k.found, other) || e.acted(turn)
 	},
 	"ReplacementRepeats": func(e excuse) bool {
-		replaced := e.u.sense.replaced[e.g]
-		more := e.actions(func(a ledger.Action) bool {
-			if string(a.Group) != e.group || a.Do != acts[actTerminate] && a.Do != acts[actDeleteClaim] {
-				return false
-			}
-			if a.Outcome == nil { // it may have taken effect
-				return true
-			}
-			// Its owner ended it while the act was begun, which looks the same.
-			return a.Outcome.Result == ledger.Done && !slices.ContainsFunc(replaced, func(r effect) bool { return r.instance == string(a.Instance) })
-		})
-		return len(replaced)+len(more) >= e.u.policy(e.inv, e.c, e.g.groupName()).count("limits.replacements")
+		return e.u.failed(e.g) >= e.u.policy(e.inv, e.c, e.g.groupName()).count("limits.replacements")
 	},
 	"ReplacementPending": func(e excuse) bool {
 		return e.u.owes(e.g) || slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown || !e.u.replaced(e.g, l) })
@@ -570,6 +571,9 @@ var ofMachine = map[string]func(excuse) bool{
 		return len(e.actions(func(a ledger.Action) bool { return a.Outcome == nil || e.u.a.Now().Sub(a.Outcome.At) < lag })) > 0
 	},
 }
+
+// aloneIll reports whether a machine joined, so that its group can launch one that works, and is ill by itself.
+func aloneIll(m *machine) bool { return m.ail == notReady || m.ail == silent || m.ail == impaired }
 
 func unless(is bool, why string) string {
 	if is {

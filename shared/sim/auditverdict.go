@@ -420,12 +420,13 @@ func (u *auditor) minute() {
 				u.verdicts.lowered[g] = append(all, span{u.a.Now().Add(-step), u.a.Now()})
 			}
 			u.lacks(g)
+			u.proves(g)
 			if u.policyNow(c, g).mode < mayNotify {
 				u.verdicts.quiet[g] = u.a.Now()
 			}
 		}
 		for _, m := range c.machines {
-			if m.ail != well && m.state == running && (m.hangs || m.unacted || m.awaited || m.holds != nil || m.ail == flapping || u.forces(m) || u.needsRepair(m) != "") {
+			if m.ail != well && m.state == running && (m.hangs || m.unacted || m.awaited || m.holds != nil || m.ail == flapping || u.forces(m) || u.needsRepair(m) != "" || m.ail.replaceable()) {
 				u.awaits(m)
 			} else if len(u.verdicts.alone) > 0 {
 				delete(u.verdicts.alone, m)
@@ -450,6 +451,7 @@ const (
 	reportedWithin = 75 * time.Minute
 	unhungWithin   = 150 * time.Minute
 	ownerWithin    = 3 * time.Hour
+	aloneWithin    = 4 * time.Hour
 )
 
 // awaits checks that a machine that alone is in trouble is reported and cured, however its pods or its
@@ -465,7 +467,7 @@ func (u *auditor) awaits(m *machine) {
 		u.verdicts.alone[m] = now
 		return
 	}
-	waits, within, why := now.Sub(since), ownerWithin, "its owner does nothing"
+	waits, within, why := now.Sub(since), aloneWithin, "it alone is in trouble"
 	if waits <= reportedWithin { // the shortest of the times
 		return
 	}
@@ -474,11 +476,13 @@ func (u *auditor) awaits(m *machine) {
 	} else if u.forces(m) {
 		within, why = unhungWithin+u.policyNow(m.c, m.g).duration("drain.budgetTimeout"), "the policy forces its drain"
 	} else if m.holds != nil {
-		why = "the hold on it is over"
+		within, why = ownerWithin, "the hold on it is over"
+	} else if m.unacted {
+		within, why = ownerWithin, "its owner does nothing"
 	} else if m.awaited {
-		why = "its group replaces what it loses"
+		within, why = ownerWithin, "its group replaces what it loses"
 	} else if failed := u.needsRepair(m); failed != "" {
-		why = failed
+		within, why = ownerWithin, failed
 	}
 	pol, longer, cures := u.policyNow(m.c, m.g), time.Duration(0), true
 	tells := pol.tells("ConditionFailed")
@@ -567,11 +571,13 @@ func (u *auditor) hindered(m *machine) string {
 		return "its owner"
 	case g.suspended || g.halts() || g.unwell() || g.failing != "" || now.Before(g.dry) || len(g.members) < g.desired || g.template.breaks != well || g.unlucky > 0:
 		return "the group"
+	case u.failed(g) >= u.policyNow(c, g).count("limits.replacements"):
+		return "its replacements fail"
 	case u.foundLowered(g, m.since):
 		return "it was found while the mode was lower"
 	case !checked || m.since.Before(first.Add(time.Minute)):
 		return "it was ill before"
-	case held || m.protected || m.muted || m.stays || m.serving:
+	case held || m.protected || m.muted || m.stays || m.serving || m.aside != "":
 		return "a person, or it stays so"
 	case !m.vanished.IsZero() || !m.unnamed.IsZero() || m.claim == nil && g.owner == karpenter:
 		return "its objects"

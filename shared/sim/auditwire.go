@@ -110,6 +110,7 @@ type checkup struct {
 	held    []withheld
 	ordered []string // instances
 	steps   []following
+	trouble string // of the cluster as a whole, as the check records it
 }
 
 // withheld is a held act.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/kube"
@@ -144,14 +145,14 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 	default:
 		err = errOf(fault, name)
 	}
-	inv.missed = inv.missed || err != nil
+	inv.missed = inv.missed || err != nil && !tells(err)
 	if name == "ec2:DescribeInstanceStatus" {
 		inv.seen.unchecked = err != nil
 	}
 	if kind == writes && strings.HasPrefix(name, "dynamodb:") {
 		inv.overtaken = met(err)
 	}
-	inv.failed = inv.failed || err != nil && !met(err) && (kind == writes || strings.HasPrefix(name, "dynamodb:"))
+	inv.failed = inv.failed || err != nil && !tells(err) && (kind == writes || strings.HasPrefix(name, "dynamodb:"))
 	inv.wait(took / 2)
 	if inv.calls == inv.diesAt {
 		v.a.note(Event{Kind: EventKilled, Detail: fmt.Sprintf("%s after %s", inv.name, name)})
@@ -162,6 +163,11 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 
 // diagnoses reports whether only a diagnosis makes such a call.
 var diagnoses = callsOf("ec2:GetConsoleOutput", "iam:")
+
+// tells reports whether an error answers the call's question: there is no such object, or there is one.
+func tells(err error) bool {
+	return met(err) || apierrors.IsNotFound(err) || awserr.IsConflict(err)
+}
 
 // met reports whether the call conflicted with another writer of DynamoDB, which is not a failure.
 func met(err error) bool { return awserr.IsConditionFailed(err) || awserr.IsTransactionConflict(err) }

@@ -410,6 +410,10 @@ func (m *machine) starve(after time.Duration, reboots bool) {
 		if m.node != nil && !m.pressure.IsZero() {
 			m.fall(silent, false, reboots)
 		}
+		if m.ail == well { // something else befell it
+			m.pressure = time.Time{}
+			m.report()
+		}
 	})
 }
 

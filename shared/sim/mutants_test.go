@@ -101,7 +101,7 @@ func allRules(t *testing.T) (all []Rule) {
 var byHand = map[Rule]bool{
 	RuleRole: true, RuleSchedule: true, RuleNoise: true, RuleHarm: true,
 	RuleAtRest: true, RuleDisrupted: true, RuleFrozen: true, RuleBeside: true,
-	RuleFresh: true, RuleLetters: true, RuleDeadline: true,
+	RuleFresh: true, RuleLetters: true,
 	RuleGroup: true, RuleStopped: true, RuleBacklog: true, RuleForeign: true, RuleBooting: true, RuleServing: true, RuleVain: true,
 }
 
@@ -670,7 +670,21 @@ func mutantsOfMemory() []mutant {
 		},
 		{
 			name: "the console is not kept", sc: sick, rules: []Rule{RuleEvidence},
-			guards: func() Guards { return Guards{Store: func(s view.Store) view.Store { return lessStored{s} }} },
+			guards: func() Guards {
+				return Guards{Store: func(s view.Store) view.Store { return lessStored{s, "console/"} }}
+			},
+		},
+		{
+			name: "the console of what never joined is not kept", sc: trial(ill(FaultNoJoin, 30, api, 1)), rules: []Rule{RuleEvidence},
+			guards: func() Guards {
+				return Guards{Store: func(s view.Store) view.Store { return lessStored{s, "console/"} }}
+			},
+		},
+		{
+			name: "the status checks are not kept", sc: calmly(trial(Fault{Kind: FaultOwnerIdle, At: 30 * time.Minute, Group: workers, Count: 1, Value: idleHealth})), rules: []Rule{RuleEvidence},
+			guards: func() Guards {
+				return Guards{Store: func(s view.Store) view.Store { return lessStored{s, "instance-status"} }}
+			},
 		},
 		{
 			name: "nothing is kept before an act", sc: sick, rules: []Rule{RuleEvidence},
@@ -697,6 +711,11 @@ func mutantsOfWords() []mutant {
 	part := calmly(trial(ill(FaultPart, 30, api, 1)))
 	back := trial(ill(FaultSilence, 30, api, 1).lasts(33))
 	after := calmly(trial(ill(FaultNotReady, 55, api, 1)))
+	absent := calmly(trial(ill(FaultNoJoin, 30, api, 1)))
+	long := trial(ill(FaultNotReady, 30, api, 1))
+	long.Storm = 8 * time.Hour
+	four := trial(ill(FaultNotReady, 30, api, 1), ill(FaultNotReady, 180, api, 1), ill(FaultNotReady, 330, api, 1), ill(FaultNotReady, 480, api, 1))
+	four.Storm = 11 * time.Hour
 	return []mutant{
 		{
 			name: "that a notice was sent is not remembered", sc: sick, rules: []Rule{RuleReport},
@@ -720,6 +739,20 @@ func mutantsOfWords() []mutant {
 			name: "that it is over is not told", sc: sick, rules: []Rule{RuleEnd},
 			guards: func() Guards {
 				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"resolved"`) })}
+			},
+		},
+		{
+			name: "that it is over is neither told nor recorded", sc: sick, rules: []Rule{RuleEnd},
+			guards: func() Guards {
+				g := forgetting(func(w *wrongLedger) { w.record = func(c *ledger.Changes) { c.Drop.Notices = nil } })()
+				g.Notices = telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"resolved"`) })
+				return g
+			},
+		},
+		{
+			name: "a cordon is not told of before", sc: sick, rules: []Rule{RuleFirst},
+			guards: func() Guards {
+				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"action":"cordon"`) })}
 			},
 		},
 		{
@@ -814,14 +847,35 @@ func mutantsOfWords() []mutant {
 			guards: forgetting(func(w *wrongLedger) { w.record = func(c *ledger.Changes) { c.Drop.Findings = nil } }),
 		},
 		{
-			name: "what is held is not told", sc: calm, rules: []Rule{RuleCure},
+			name: "what is held is not told", sc: calm, rules: []Rule{RuleDeadline},
 			guards: func() Guards {
 				return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) { out.Held, out.Orders = nil, nil })}
 			},
 		},
 		{
-			name: "nothing is ever ordered", sc: calm, rules: []Rule{RuleCure},
+			name: "nothing is ever ordered", sc: calm, rules: []Rule{RuleDeadline},
 			guards: func() Guards { return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) { out.Orders = nil })} },
+		},
+		{
+			name: "every order is refused at the act", sc: calm, rules: []Rule{RuleCure},
+			guards: func() Guards { return Guards{Targets: seeingAgain(throttled)} },
+		},
+		{
+			name: "every order is refused at the act, while faults occur", sc: long, rules: []Rule{RuleCure},
+			guards: func() Guards { return Guards{Targets: seeingAgain(throttled)} },
+		},
+		{name: "what is silent is ordered late", sc: calm, rules: []Rule{RuleDeadline}, guards: lateBy(30 * time.Minute)},
+		{name: "what never registers is ordered late", sc: absent, rules: []Rule{RuleDeadline}, guards: lateBy(30 * time.Minute)},
+		{
+			name: "what was replaced well is counted for ever", sc: four, rules: []Rule{RuleTruth},
+			guards: func() Guards {
+				return Guards{Plan: planned(func(in plan.Input, out *plan.Plan) {
+					ended := func(a ledger.Action) bool { return a.Do == string(plan.Terminate) }
+					if len(slices.DeleteFunc(slices.Clone(in.State.Actions), func(a ledger.Action) bool { return !ended(a) })) >= 3 {
+						holdAll(out, plan.ReplacementRepeats)
+					}
+				})}
+			},
 		},
 		{
 			name: "everything is held, for what should pass", sc: calm, rules: []Rule{RuleTruth}, guards: heldFor(plan.ActionsPerHour),

@@ -34,6 +34,9 @@ func checkupOf(in plan.Input, out plan.Plan) checkup {
 	for _, h := range out.Held {
 		c.held = append(c.held, withheld{aboutOf(roll.FindingKey{Instance: h.Instance, Kind: h.Kind}), h.Node, string(h.Group), string(h.Action), string(h.Reason), h.Detail})
 	}
+	if t, known := out.Changes.Put.Trouble, in.State.Trouble; t != nil && (known == nil || known.Reason != t.Reason) {
+		c.trouble = t.Reason
+	}
 	for _, o := range out.Orders {
 		c.ordered = append(c.ordered, string(o.Instance))
 	}

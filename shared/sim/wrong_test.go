@@ -78,11 +78,28 @@ func throttled(s *roll.Snapshot) {
 // heldFor holds every order for a reason.
 func heldFor(r plan.Reason) func() Guards {
 	return func() Guards {
-		return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) {
-			for _, o := range out.Orders {
-				out.Held = append(out.Held, plan.Held{Instance: o.Instance, Node: o.Node, Kind: o.Kind, Group: o.Group, Action: o.Action, Refusal: plan.Refusal{Reason: r}})
-			}
-			out.Orders = nil
+		return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) { holdAll(out, r) })}
+	}
+}
+
+func holdAll(out *plan.Plan, r plan.Reason) {
+	for _, o := range out.Orders {
+		out.Held = append(out.Held, plan.Held{Instance: o.Instance, Node: o.Node, Kind: o.Kind, Group: o.Group, Action: o.Action, Refusal: plan.Refusal{Reason: r}})
+	}
+	out.Orders = nil
+}
+
+// lateBy withholds the orders about an instance until a time after the first.
+func lateBy(late time.Duration) func() Guards {
+	return func() Guards {
+		first := map[roll.InstanceID]time.Time{}
+		return Guards{Plan: planned(func(in plan.Input, out *plan.Plan) {
+			out.Orders = slices.DeleteFunc(out.Orders, func(o plan.Order) bool {
+				if first[o.Instance].IsZero() {
+					first[o.Instance] = in.Now
+				}
+				return in.Now.Sub(first[o.Instance]) < late
+			})
 		})}
 	}
 }
@@ -281,12 +298,15 @@ func (noStore) Put(context.Context, archive.Key, map[string][]byte) (string, err
 	return "s3://nowhere/", nil
 }
 
-// lessStored stores no console output.
-type lessStored struct{ view.Store }
+// lessStored stores everything but the files whose names begin with a prefix.
+type lessStored struct {
+	view.Store
+	prefix string
+}
 
 func (s lessStored) Put(ctx context.Context, key archive.Key, files map[string][]byte) (string, error) {
 	less := maps.Clone(files)
-	maps.DeleteFunc(less, func(name string, _ []byte) bool { return strings.HasPrefix(name, "console/") })
+	maps.DeleteFunc(less, func(name string, _ []byte) bool { return strings.HasPrefix(name, s.prefix) })
 	return s.Store.Put(ctx, key, less)
 }
 
