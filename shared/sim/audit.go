@@ -617,13 +617,20 @@ func (u *auditor) repeated(inv *invocation, d noticed) {
 			what += " approve " + i.Approve.Order
 		}
 		before, ok := u.said[key]
-		if ok = ok && before.what == what; ok && i.New && u.bars(before, inv) {
+		if ok = ok && before.what == what; ok && i.New && u.bars(before, inv) && !u.unignored(i.Instance, before) {
 			u.broken(RuleReport, "%s: %s of %s (%s) is news a second time, first from %s", inv.name, d.Kind, i.Instance+i.Subject, what, before.inv.name)
 		}
 		if i.New || !ok {
 			u.said[key] = inv.said(what)
 		}
 	}
+}
+
+// unignored reports whether a person took rollcall:ignore off the instance since a notice: its trouble is
+// news again.
+func (u *auditor) unignored(id string, before saying) bool {
+	m := u.a.machines[id]
+	return m != nil && m.unignored.After(before.inv.begun)
 }
 
 // clean reports whether the invocation completed, and no call failed that could have kept it from
@@ -696,7 +703,7 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 	if m.stays || m.muted || m.disowned || m.aside != "" || m.state != running || !m.ail.replaceable() {
 		return
 	}
-	from, now, pol := latest(m.since, began), u.a.Now(), u.policyNow(c, m.g)
+	from, now, pol := latest(m.since, began, m.unignored), u.a.Now(), u.policyNow(c, m.g)
 	longer, cures := pol.cures(m)
 	patience := patience + longer
 	if !cures || now.Sub(from) < patience+2*u.a.sc.Sweep {

@@ -227,10 +227,8 @@ func (u *auditor) elsewhere(id string, o *openIncident) bool {
 		if at, told := u.records.terminated[member]; told && at.Before(o.notices[len(o.notices)-1]) {
 			continue // the last notice was about others
 		}
-		if m := u.a.machines[member]; m != nil {
-			if value, ignored := get(m.tags, roll.TagIgnore); ignored && !declines(value) {
-				continue
-			}
+		if u.truths.last[[2]string{"ignored", member}].After(o.notices[len(o.notices)-1]) { // also if it is gone by now
+			continue
 		}
 		if u.records.later[member] == id && !u.records.recovered[member].After(o.notices[len(o.notices)-1]) {
 			return false
@@ -290,7 +288,7 @@ func (u *auditor) heldAgain(inv *invocation, d noticed, o *openIncident) {
 			continue
 		}
 		reason = i.Held
-		if before, given := o.reasons[i.Held]; !given || !u.bars(before, inv) {
+		if before, given := o.reasons[i.Held]; !given || !u.bars(before, inv) || u.unignored(i.Instance, before) {
 			again = false
 		}
 	}

@@ -252,7 +252,7 @@ func (u *auditor) refers(inv *invocation, subject string, d noticed) {
 	}
 	before, known := u.sense.incidents[d.Incident.ID]
 	switch opens := slices.Contains(d.News, "opened"); {
-	case opens && known && u.bars(before, inv):
+	case opens && known && u.bars(before, inv) && !slices.ContainsFunc(d.Instances, func(i noticedInstance) bool { return u.unignored(i.Instance, before) }):
 		u.broken(RuleReport, "%s: %q opens incident %s a second time, first opened by %s", inv.name, subject, d.Incident.ID, before.inv.name)
 	case opens:
 		u.sense.incidents[d.Incident.ID] = inv.said(subject)
@@ -269,8 +269,8 @@ func (u *auditor) mentioned(c *cluster, began time.Time) {
 		if m == nil || f.Stage == roll.Watching || f.Opened.IsZero() || u.policyNow(c, m.g).mode < mayNotify || !u.policyNow(c, m.g).tells(string(key.Kind)) {
 			continue
 		}
-		from := latest(f.Opened, began)
-		if u.a.Now().Sub(from) < 20*time.Minute+2*u.a.sc.Sweep {
+		from := latest(f.Opened, began, m.unignored)
+		if m.hasTag(roll.TagIgnore) || u.a.Now().Sub(from) < 20*time.Minute+2*u.a.sc.Sweep {
 			continue
 		}
 		if key.Kind == roll.ConditionFailed && m.node != nil && m.node.ready().Status != corev1.ConditionTrue && m.node.ready().LastTransitionTime.Time.Before(from.Add(20*time.Minute)) {

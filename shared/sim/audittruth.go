@@ -116,6 +116,7 @@ func (t *truths) remember(a *account) {
 		for _, m := range c.machines {
 			note("protected", m.id, m.protected)
 			note("shielded", m.id, !m.shielded.IsZero())
+			note("ignored", m.id, m.hasTag(roll.TagIgnore))
 			note("leaving", m.id, !m.disrupted.IsZero())
 			note("deaf", m.id, m.state == running && m.node != nil && !m.reporting)
 			note("starved", m.id, !m.pressure.IsZero())

@@ -325,6 +325,7 @@ func (g *group) remap() {
 // The actions of people; a fault of FaultPeople may name one of them.
 const (
 	peopleHold    = "hold"
+	peopleIgnore  = "ignore" // an instance in trouble
 	peopleProtect = "protect"
 	peopleCordon  = "cordon"
 	peopleUntag   = "untag"
@@ -337,7 +338,7 @@ const (
 	peopleSpare    = "keep it unhealthy"
 )
 
-var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, peopleStop}
+var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, peopleStop, peopleIgnore}
 
 // lift has a person lift a cordon.
 func (n *node) lift() {
@@ -369,6 +370,15 @@ func (m *machine) meddle(f Fault, p dice) {
 			return
 		}
 		a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag(roll.TagHold) })
+	case peopleIgnore:
+		m.fall(oneOf(p.of("ail"), silent, notReady), false, p.of("reboots").chance(0.5))
+		a.in(p.of("sees").between(0, 40*time.Minute), func() { // before an act would be due, or between two of them
+			if m.ail == well || m.state != running || a.healedNow() || !m.tagOnce(roll.TagIgnore, "true") {
+				return
+			}
+			m.arose(f, roll.TagIgnore+"=true on what is "+string(m.ail))
+			a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag(roll.TagIgnore) })
+		})
 	case peopleProtect:
 		m.protected, m.protectedAt = true, a.Now()
 		a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.protected = false })
@@ -416,18 +426,23 @@ func (m *machine) meddle(f Fault, p dice) {
 	m.touch()
 }
 
-// tagHold tags the machine with rollcall:hold, and reports whether it was not held: an instance has one tag
-// of a key.
-func (m *machine) tagHold(value string) bool {
-	if m.hasTag(roll.TagHold) {
+// tagHold tags the machine with rollcall:hold, and reports whether it was not held.
+func (m *machine) tagHold(value string) bool { return m.tagOnce(roll.TagHold, value) }
+
+// tagOnce tags the machine, and reports whether it did: an instance has one tag of a key.
+func (m *machine) tagOnce(key, value string) bool {
+	if m.hasTag(key) {
 		return false
 	}
-	m.tags = append(slices.Clone(m.tags), tag{roll.TagHold, value})
+	m.tags = append(slices.Clone(m.tags), tag{key, value})
 	m.touch()
 	return true
 }
 
 func (m *machine) untag(key string) {
+	if key == roll.TagIgnore && m.hasTag(key) {
+		m.unignored = m.c.a.Now()
+	}
 	m.tags = slices.DeleteFunc(slices.Clone(m.tags), func(t tag) bool { return t.key == key })
 	m.touch()
 }
@@ -468,6 +483,7 @@ func (a *account) heal() {
 				m.restore()
 				m.rename()
 				m.untag(roll.TagHold)
+				m.untag(roll.TagIgnore)
 				m.untag(roll.TagApprove)
 				m.own()
 				if m.node != nil && !m.node.spared.IsZero() {

@@ -167,20 +167,10 @@ func (f Fault) lasts(minutes int) Fault {
 	return f
 }
 
-// The ways in which people interfere with a machine; see meddle.
-const (
-	holds = iota
-	protects
-	cordons
-	untags
-	cures
-)
-
-// people has people interfere in that way with one machine of a group.
-func people(way, minute int, group string) Fault {
+// people has a person interfere in that way with one machine of a group.
+func people(does string, minute int, group string) Fault {
 	f := ill(FaultPeople, minute, group, 1)
-	for f.ID = 100; newDice(1).of("fault").nth(f.ID).of("how").nth(0).below(5) != way; f.ID++ {
-	}
+	f.Value = does
 	return f
 }
 
@@ -198,9 +188,11 @@ func mutantsOfLooks() []mutant {
 	crowd.Clusters[0].Groups[1].Desired, crowd.Storm = kube.PageSize, 100*time.Minute
 	late := trial(ill(FaultSilence, 30, api, 1).lasts(35), ill(FaultSilence, 80, workers, 1).lasts(35), ill(FaultSilence, 130, api, 1).lasts(35), Fault{Kind: FaultMessages, At: time.Hour, For: 2 * time.Hour, Share: 0.5})
 	late.Quiet, late.Sweep = false, 20*time.Minute
-	held := trial(people(holds, 30, "one"), ill(FaultNotReady, 40, "one", 1))
+	held := trial(people(peopleHold, 30, "one"), ill(FaultNotReady, 40, "one", 1))
 	held.Clusters[0].Groups[0] = one
-	protected := trial(people(protects, 30, "one"), ill(FaultNotReady, 40, "one", 1))
+	ignored := trial(people(peopleIgnore, 30, "one"))
+	ignored.Clusters[0].Groups[0] = one
+	protected := trial(people(peopleProtect, 30, "one"), ill(FaultNotReady, 40, "one", 1))
 	protected.Clusters[0].Groups[0] = one
 	canceled := trial(Fault{Kind: FaultScheduled, At: 30 * time.Minute, Group: workers, Count: 3, Value: eventCanceled})
 	far := trial(Fault{Kind: FaultScheduled, At: 30 * time.Minute, Group: workers, Count: 1, Value: eventFar})
@@ -368,6 +360,17 @@ func mutantsOfLooks() []mutant {
 				free := func(s *roll.Snapshot) {
 					for i := range s.Instances {
 						s.Instances[i].Hold = ""
+					}
+				}
+				return Guards{Observer: seeing(free), Targets: seeingAgain(free)}
+			},
+		},
+		{
+			name: "rollcall:ignore is not looked at", sc: ignored, seeds: 6, rules: []Rule{RuleKept},
+			guards: func() Guards {
+				free := func(s *roll.Snapshot) {
+					for i := range s.Instances {
+						s.Instances[i].Ignore = false
 					}
 				}
 				return Guards{Observer: seeing(free), Targets: seeingAgain(free)}

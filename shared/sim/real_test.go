@@ -80,6 +80,7 @@ var real = []struct {
 	{"dated holds: a day", FaultDatedHold, holdDay, "", false},
 	{"dated holds: a time", FaultDatedHold, holdTime, "", false},
 	{"dated holds: a day that is over", FaultDatedHold, holdOver, "", false},
+	{"rollcall:ignore on an instance in trouble", FaultPeople, "", "rollcall:ignore", false},
 	{"an evening's scale-in", FaultTides, tideEvening, "", false},
 	{"bursts", FaultTides, tideBurst, "", false},
 	{"jobs in a group that is often empty", FaultTides, tideBatch, "", false},

@@ -157,6 +157,7 @@ type machinePlight struct {
 	heirOf      *machine
 	unnamed     time.Time // since when its Node lacks its instance ID, zero if it has it
 	holds       *hold     // a person's dated hold; nil if none
+	unignored   time.Time // when a person last took rollcall:ignore off it, zero if none did
 	relapse     *Fault    // the fault that makes it fail repeatedly, nil if none
 	relapseDice dice
 	awaited     bool // only the ordinary conditions delay its cure
