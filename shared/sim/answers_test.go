@@ -52,7 +52,7 @@ func (m *machine) does(act awstest.Act) {
 	case awstest.Impair:
 		m.fall(impaired, false, false)
 	case awstest.Retire:
-		m.schedule(eventFar, m.d)
+		m.schedule(Fault{Value: eventFar}, m.d)
 	case awstest.Stop:
 		m.stop(false)
 	case awstest.Start:

@@ -100,14 +100,15 @@ func (m *machine) show(state machineState, tags []tag, kind machineKind) {
 	}
 }
 
-// showRest updates what EC2 returns for a machine that a person stopped or started again.
+// showRest updates what EC2 returns for a machine that a person or a scheduled event stopped, or that a
+// person started again.
 func (m *machine) showRest(state machineState, started time.Time, why *types.StateReason) {
 	if m.shown == nil || started.IsZero() && why == nil || state == shuttingDown || state == terminated {
 		return
 	}
 	next := *m.shown
 	next.StateReason, next.StateTransitionReason = why, aws.String("")
-	if why != nil {
+	if why != nil && why != retirement {
 		next.StateTransitionReason = aws.String(fmt.Sprintf("User initiated (%s GMT)", m.restedAt.UTC().Format(time.DateTime)))
 	}
 	if !started.IsZero() {
@@ -142,6 +143,7 @@ var instanceStates = map[machineState]*types.InstanceState{
 
 var (
 	spotTaken    = &types.StateReason{Code: aws.String("Server.SpotInstanceTermination"), Message: aws.String("Server.SpotInstanceTermination: Spot instance termination")}
+	retirement   = &types.StateReason{Code: aws.String("Server.ScheduledStop"), Message: aws.String("Server.ScheduledStop: Stopped due to scheduled retirement")}
 	userShutdown = &types.StateReason{
 		Code: aws.String("Client.UserInitiatedShutdown"), Message: aws.String("Client.UserInitiatedShutdown: User initiated shutdown"),
 	}

@@ -238,7 +238,7 @@ var stoppedMachines = faultType{
 	relent: eachMember(func(m *machine, _ Fault) { m.restart() }),
 }
 
-// stop stops the machine, as a person would. Its Node remains; the cloud node lifecycle controller
+// stop stops the machine, as a person or a scheduled event would. Its Node remains; the cloud node lifecycle controller
 // taints it.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/how-ec2-instance-stop-start-works.html
 func (m *machine) stop(hibernates bool) {
@@ -259,7 +259,11 @@ func (m *machine) stop(hibernates bool) {
 		e.over, e.why = a.Now(), "Completed" // it starts on other hardware, for which the event is not
 	}
 	a.stateChanged(m)
-	m.tell(EventAilment, "is stopped by a person")
+	by := "a person"
+	if m.retired {
+		by = "EC2"
+	}
+	m.tell(EventAilment, "is stopped by "+by)
 	m.becomes(stopped, m.d.of("stop").nth(m.boots).between(15*time.Second, 90*time.Second), func() {
 		if n := m.node; n != nil {
 			n.taint(corev1.Taint{Key: "node.cloudprovider.kubernetes.io/shutdown", Effect: corev1.TaintEffectNoSchedule})
@@ -280,7 +284,7 @@ func (m *machine) restart() {
 		a.in(time.Minute, m.restart)
 		return
 	}
-	m.state, m.started, m.muted = pending, a.Now(), a.silenced[m.zone]
+	m.state, m.started, m.muted, m.retired = pending, a.Now(), a.silenced[m.zone], false
 	if m.muted {
 		m.mutedAt = a.Now()
 	}
@@ -326,6 +330,8 @@ func (m *machine) stateReason(state machineState) *types.StateReason {
 	switch {
 	case state != stopping && state != stopped:
 		return nil
+	case m.retired:
+		return retirement
 	case m.hibernates:
 		return &types.StateReason{Code: aws.String("Client.UserInitiatedHibernate"), Message: aws.String("Client.UserInitiatedHibernate: User initiated hibernate")}
 	}

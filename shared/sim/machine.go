@@ -464,7 +464,10 @@ func (m *machine) mute(off bool) {
 	m.c.a.in(m.d.of("unmute").between(time.Second, time.Minute), m.join)
 }
 
-func (m *machine) reboot() {
+func (m *machine) reboot() { m.rebootAfter(0) }
+
+// rebootAfter reboots the machine, which is off for a while before it boots.
+func (m *machine) rebootAfter(off time.Duration) {
 	if m.state != running {
 		return
 	}
@@ -476,7 +479,7 @@ func (m *machine) reboot() {
 		m.ail, m.stays, m.reboots, m.pressure = well, false, false, time.Time{}
 	}
 	m.boots++
-	m.booted(m.g.kind.Boots*11/10+m.d.of("reboot").nth(m.boots).between(40*time.Second, 100*time.Second), func() {
+	m.booted(off+m.g.kind.Boots*11/10+m.d.of("reboot").nth(m.boots).between(40*time.Second, 100*time.Second), func() {
 		if m.node != nil {
 			m.node.bootID = uid(m.d.of("bootid").nth(m.boots))
 			m.node.version = m.c.changed()

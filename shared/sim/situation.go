@@ -137,6 +137,7 @@ type machinePlight struct {
 	// stopped.
 	restedAt, started time.Time
 	hibernates        bool
+	retired           bool // EC2 stopped it, and nobody else
 	asleep            *node
 	// aside is the lifecycle state of an instance that its Auto Scaling group has out of service,
 	// "" otherwise. asideSince is when that began, leftRest when it last ended. drawn is when its group
