@@ -126,7 +126,7 @@ func (g *group) describe() *types.Nodegroup {
 	out := &types.Nodegroup{
 		NodegroupName: aws.String(g.name), ClusterName: aws.String(c.name), Status: types.NodegroupStatusActive, Version: aws.String(kubernetesVersion),
 		NodegroupArn: aws.String(fmt.Sprintf("arn:aws:eks:%s:%s:nodegroup/%s/%s/%s", region, accountID, c.name, g.name, uid(g.d.of("nodegroup")))),
-		CreatedAt:    aws.Time(c.created.Add(10 * time.Minute)), CapacityType: types.CapacityTypesOnDemand, NodeRole: aws.String(roleARN(g.role)), Subnets: c.subnets(),
+		CreatedAt:    aws.Time(c.created.Add(10 * time.Minute)), CapacityType: g.nodeGroupCapacity(), NodeRole: aws.String(roleARN(g.role)), Subnets: c.subnets(),
 		ScalingConfig:    &types.NodegroupScalingConfig{MinSize: aws.Int32(0), DesiredSize: aws.Int32(int32(g.desired)), MaxSize: aws.Int32(int32(2*g.desired + 1))},
 		NodeRepairConfig: &types.NodeRepairConfig{Enabled: aws.Bool(g.repair)},
 		Resources:        &types.NodegroupResources{AutoScalingGroups: []types.AutoScalingGroup{{Name: aws.String(g.asgName())}}},
@@ -230,4 +230,12 @@ func (c *cluster) shift() (from, to time.Time) {
 		}
 	}
 	return from, to
+}
+
+// nodeGroupCapacity returns the capacity type of the group's machines, as EKS names it.
+func (g *group) nodeGroupCapacity() types.CapacityTypes {
+	if g.spot {
+		return types.CapacityTypesSpot
+	}
+	return types.CapacityTypesOnDemand
 }

@@ -32,14 +32,14 @@ func (a *account) stateChanged(m *machine) {
 
 // stateChangeEvent returns the event as EventBridge delivers it to a queue; events/ has samples.
 func stateChangeEvent(id, instance string, state machineState, at time.Time) string {
-	return ec2Event(id, trigger.StateChangeDetailType, region+":"+accountID, instance, fmt.Sprintf(`"state":%q`, state), at)
+	return ec2Event(id, trigger.StateChangeDetailType, region+":"+accountID, instance, fmt.Sprintf(`,"state":%q`, state), at)
 }
 
 // ec2Event returns an EC2 event about an instance. where is the part of its ARN before the
 // instance, and said the part of the detail beside its ID.
 func ec2Event(id, detailType, where, instance, said string, at time.Time) string {
 	return fmt.Sprintf(`{"version":"0","id":%q,"detail-type":%q,"source":%q,"account":%q,"time":%q,"region":%q,`+
-		`"resources":["arn:aws:ec2:%s:instance/%s"],"detail":{"instance-id":%q,%s}}`,
+		`"resources":["arn:aws:ec2:%s:instance/%s"],"detail":{"instance-id":%q%s}}`,
 		id, detailType, trigger.EC2Source, accountID, at.UTC().Format(time.RFC3339), region, where, instance, instance, said)
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/roll"
 )
 
@@ -145,18 +144,6 @@ func (g *group) undeclared(f Fault) {
 	g.grow(f.Count)
 	g.c.a.in(75*time.Second, func() { g.grow(1) })
 	g.c.a.in(40*time.Minute, func() { g.grow(-1) })
-}
-
-// takesBack reclaims a Spot Instance after EC2's interruption warning.
-func (a *account) takesBack(m *machine, f Fault) {
-	d := m.d.of("announced")
-	a.arrives(ec2Event(uid(m.d.of("interrupted")), trigger.SpotInterruptionDetailType, m.zone, m.id, `"instance-action":"terminate"`, a.Now()), d.between(0, ruled), d)
-	a.in(spotWarning, func() {
-		if m.taken = m.state == running; m.taken {
-			m.arose(f, "EC2 takes it, two minutes after its warning")
-		}
-		m.end("EC2: spot interruption")
-	})
 }
 
 // zoneNetwork cuts or restores the network of a zone.
@@ -478,7 +465,7 @@ func (a *account) heal() {
 			g.remap()
 			g.mend()
 			for _, m := range slices.Clone(g.members) {
-				m.muted, m.protected, m.event, m.holds = false, false, nil, nil
+				m.muted, m.protected, m.event, m.holds, m.relieved = false, false, nil, nil, false
 				m.setAtEase()
 				m.restore()
 				m.rename()

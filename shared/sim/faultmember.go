@@ -256,6 +256,9 @@ func (c *cluster) guestsLeave() {
 
 // shaped sets the fields of EC2's description that depend on what the group's machines are.
 func (g *group) shaped(i *types.Instance) {
+	if g.spot {
+		i.InstanceLifecycle, i.SpotInstanceRequestId = types.InstanceLifecycleTypeSpot, aws.String("sir-"+shortID(g.d.of("spot request"), 8))
+	}
 	switch g.beside {
 	case besideAuto:
 		i.Operator = &types.OperatorResponse{Managed: aws.Bool(true), Principal: aws.String("eks.amazonaws.com")}

@@ -110,7 +110,7 @@ func init() { // set in init because the functions of a fault use this table
 			g.desired = max(1, g.desired+f.Count)
 			g.reconcile()
 		})},
-		{kind: FaultSpot, weight: 4, draw: drawSome, strike: eachVictim(func(m *machine, f Fault, _ dice) { m.c.a.takesBack(m, f) })},
+		{kind: FaultSpot, weight: 4, draw: drawSpot, strike: eachVictim(func(m *machine, f Fault, d dice) { m.reclaim(f, d) })},
 		{kind: FaultDry, weight: 3, draw: drawGroup, strike: func(a *account, f Fault, d dice) {
 			if f.Value == dryForAMonth {
 				a.dryForAMonth(f)

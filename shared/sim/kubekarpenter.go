@@ -73,7 +73,7 @@ func (g *group) claimSpec(t template, kind machineKind) claimSpec {
 	spec := claimSpec{
 		NodeClassRef: nodeClassRef{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: g.name},
 		Requirements: []requirement{
-			{"kubernetes.io/arch", "In", []string{kind.Arch}}, {"karpenter.sh/capacity-type", "In", []string{"on-demand"}},
+			{"kubernetes.io/arch", "In", []string{kind.Arch}}, {"karpenter.sh/capacity-type", "In", []string{g.capacity()}},
 			{"node.kubernetes.io/instance-type", "In", []string{kind.Type}},
 		},
 	}

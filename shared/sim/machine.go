@@ -179,12 +179,12 @@ func (m *machine) register() {
 	}
 	switch g.owner {
 	case karpenter:
-		n.labels["karpenter.sh/nodepool"] = g.name
+		n.labels["karpenter.sh/nodepool"], n.labels["karpenter.sh/capacity-type"] = g.name, g.capacity()
 		if !m.template.refused {
 			n.taints = append(n.taints, corev1.Taint{Key: "karpenter.sh/unregistered", Effect: corev1.TaintEffectNoExecute})
 		}
 	case nodeGroup:
-		n.labels["eks.amazonaws.com/nodegroup"] = g.name
+		n.labels["eks.amazonaws.com/nodegroup"], n.labels["eks.amazonaws.com/capacityType"] = g.name, string(g.nodeGroupCapacity())
 	}
 	maps.Copy(n.labels, g.labels)
 	if g.beside == besideCAPI {

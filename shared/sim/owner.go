@@ -59,13 +59,13 @@ func (g *group) balance() {
 	}
 }
 
-// serving returns how many machines the group has for its pods. Kubernetes deletes those of a node that was Ready
+// serving returns how many machines the group has for its pods, without those that EC2 takes back. Kubernetes deletes those of a node that was Ready
 // and has not been for five minutes; then Karpenter launches for them, if it does so in this group.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
 func (g *group) serving() int {
 	n := len(g.members)
 	for _, m := range g.members {
-		if g.moves && m.unreadyFor(5*time.Minute) {
+		if m.relieved || g.moves && m.unreadyFor(5*time.Minute) {
 			n--
 		}
 	}
@@ -330,7 +330,7 @@ func (g *group) settled(zone string) {
 
 func (c *cluster) newGroup(s GroupSpec) *group {
 	g := &group{
-		c: c, d: c.d.of("group").of(s.Name), name: s.Name, owner: ownerKind(s.Owner), kind: kindOf(s.Type), spec: GroupSpec{Type: s.Type}, patterns: map[string]types.Instance{}, desired: s.Desired, repair: s.Repair,
+		c: c, d: c.d.of("group").of(s.Name), name: s.Name, owner: ownerKind(s.Owner), kind: kindOf(s.Type), spec: GroupSpec{Type: s.Type}, patterns: map[string]types.Instance{}, desired: s.Desired, repair: s.Repair, spot: s.Spot,
 		role: c.name + "-" + s.Name + "-node",
 	}
 	g.template = template{

@@ -35,6 +35,7 @@ type GroupSpec struct {
 	Type    string // of the instances, such as m5.large
 	Desired int
 	Repair  bool // its owner repairs nodes itself
+	Spot    bool // of Spot Instances
 }
 
 // FaultKind names the effect of a fault.

@@ -150,7 +150,9 @@ type machinePlight struct {
 	// it.
 	disrupting bool
 	disrupted  time.Time
-	frozen     time.Time // since when an upgrade keeps it silent, zero if none does
+	// warned: EC2 warned that it takes it back. relieved: its owner launches another in its place already.
+	warned, relieved bool
+	frozen           time.Time // since when an upgrade keeps it silent, zero if none does
 	// bequeaths is the fault by which the next machine gets its address. keepsNode: its Node
 	// stays. heirOf is the machine whose address it got.
 	bequeaths   *Fault

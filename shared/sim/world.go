@@ -111,6 +111,7 @@ type group struct {
 	members    []*machine
 	launches   int
 	repair     bool               // the owner itself replaces nodes that are not ready for 30 minutes
+	spot       bool               // its machines are Spot Instances
 	suspended  bool               // launches are suspended
 	dry        time.Time          // until this time there is no capacity for a launch
 	unmapped   bool               // its role was removed from aws-auth
@@ -364,6 +365,14 @@ func get(tags []tag, key string) (string, bool) {
 
 // alive reports whether the machine costs money and may run pods.
 func (m *machine) alive() bool { return m.state == pending || m.state == running }
+
+// capacity returns the capacity type of the group's machines, as Karpenter names it.
+func (g *group) capacity() string {
+	if g.spot {
+		return "spot"
+	}
+	return "on-demand"
+}
 
 // groupName returns the name that Rollcall uses for the group.
 func (g *group) groupName() string {
