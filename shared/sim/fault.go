@@ -515,13 +515,29 @@ const (
 var checkForms = []string{checksInstance, checksSystem, checksBoth}
 
 // impair makes status checks of the machine fail.
-func (m *machine) impair(f Fault) {
+func (m *machine) impair(f Fault, d dice) {
 	m.checkFails = f.Value
 	m.fall(impaired, false, false)
 	since := m.since
+	if m.recoverable() && d.of("recovers").chance(0.5) {
+		m.c.a.in(d.of("recovered").between(2*time.Minute, 20*time.Minute), func() {
+			if m.failsCheck() && m.since.Equal(since) {
+				m.reboots = true
+				m.reboot()
+				m.arose(f, "EC2 recovers it on another host")
+			}
+		})
+	}
 	m.c.a.in(5*time.Minute, func() {
 		if m.failsCheck() && m.since.Equal(since) {
 			m.arose(f, "EC2 shows for five minutes that its status checks fail: "+f.Value)
 		}
 	})
+}
+
+// recoverable reports whether EC2's simplified automatic recovery applies to the machine, whose system status
+// checks fail: to no Spot Instance, no bare metal, and none in an Auto Scaling group, which replaces it.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-configuration-recovery.html
+func (m *machine) recoverable() bool {
+	return (m.checkFails == checksSystem || m.checkFails == checksBoth) && m.g.asgName() == "" && !m.g.spot && !strings.HasSuffix(m.kind().Type, ".metal")
 }

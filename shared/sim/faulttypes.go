@@ -67,7 +67,7 @@ func init() { // set in init because the functions of a fault use this table
 			}
 			m.fall(notReady, false, false)
 		})},
-		{kind: FaultImpaired, weight: 6, draw: drawIll, ails: impaired, strike: eachVictim(func(m *machine, f Fault, _ dice) { m.impair(f) })},
+		{kind: FaultImpaired, weight: 6, draw: drawIll, ails: impaired, strike: eachVictim(func(m *machine, f Fault, d dice) { m.impair(f, d) })},
 		{kind: FaultFlapping, weight: 4, draw: drawIll, ails: flapping, strike: fell(flapping)},
 		{kind: FaultNoJoin, weight: 8, draw: drawSome, strike: eachGroup(func(g *group, f Fault, d dice) { g.misfortune(f, d, neverJoins) })},
 		{kind: FaultNoReady, weight: 3, draw: drawSome, strike: eachGroup(func(g *group, f Fault, d dice) {

@@ -63,6 +63,7 @@ var real = []struct {
 	{"impaired instance status", FaultImpaired, checksInstance, "", false},
 	{"impaired system status", FaultImpaired, checksSystem, "", false},
 	{"impaired system status, and the instance's with it", FaultImpaired, checksBoth, "", false},
+	{"impaired system status, from which EC2 recovers it", FaultImpaired, checksSystem, "EC2 recovers it", false},
 	{"scheduled events: retirement", FaultScheduled, eventRetires, "EC2 stops it", false},
 	{"scheduled events: reboot", FaultScheduled, eventReboots, "", false},
 	{"scheduled events: reboot of the instance", FaultScheduled, eventRestarts, "instance-reboot", false},
