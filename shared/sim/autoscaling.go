@@ -69,7 +69,7 @@ func (g *group) scaling() types.AutoScalingGroup {
 		AvailabilityZones: zones, VPCZoneIdentifier: aws.String(strings.Join(c.subnets(), ",")), LaunchTemplate: g.template.specification(),
 	}
 	for _, m := range c.machines {
-		if m.g != g || m.state == terminated || m.inPool() {
+		if m.g != g || m.state == terminated && !m.missed() || m.inPool() {
 			continue
 		}
 		launchedWith := out.LaunchTemplate // most have it: they share it
@@ -111,16 +111,19 @@ func (m *machine) lifecycle() types.LifecycleState {
 		return types.LifecycleState(m.aside)
 	case m.state == pending:
 		return types.LifecycleStatePending
-	case m.state == running:
+	case m.state == running, m.state == stopping, m.state == stopped, m.missed(): // it stays so until the group replaces it
 		return types.LifecycleStateInService
 	}
 	return types.LifecycleStateTerminating
 }
 
+// missed reports whether its group has not noticed that the machine is terminated, or does not act on it.
+func (m *machine) missed() bool { return m.g.misses() && slices.Contains(m.g.missed, m) }
+
 // health returns the machine's health status in its group. It depends on the state alone until the
 // group acts on a status check.
 func (m *machine) health() string {
-	if m.alive() || m.aside != "" {
+	if m.alive() || m.aside != "" || m.lifecycle() == types.LifecycleStateInService && m.g.halt("HealthCheck") {
 		return "Healthy"
 	}
 	return "Unhealthy"
@@ -133,7 +136,7 @@ func (s autoScalingAPI) DescribeAutoScalingInstances(in *autoscaling.DescribeAut
 	}
 	for _, id := range in.InstanceIds {
 		m := s.v.a.machines[id]
-		if m == nil || m.state == terminated || !m.g.isScaled() {
+		if m == nil || m.state == terminated && !m.missed() || !m.g.isScaled() {
 			continue
 		}
 		out.AutoScalingInstances = append(out.AutoScalingInstances, types.AutoScalingInstanceDetails{

@@ -133,6 +133,14 @@ func (g *group) halts() bool {
 	return slices.ContainsFunc(g.halted, func(p string) bool { return slices.Contains(replacing, p) })
 }
 
+// misses reports whether a process is suspended without which an Auto Scaling group does not replace a member
+// that somebody else stopped or terminated. It does so once the process is resumed. While Launch is suspended,
+// it terminates members that are unhealthy, and launches none.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/understand-how-suspending-processes-affects-other-processes.html
+func (g *group) misses() bool {
+	return g.halt("HealthCheck") || g.halt("ReplaceUnhealthy") || g.halt("Terminate")
+}
+
 func (g *group) halt(process string) bool { return slices.Contains(g.halted, process) }
 
 // unwell reports whether EKS shows a problem of the managed node group.

@@ -68,7 +68,7 @@ func (m *machine) relapses() {
 var processes = []string{"Launch", "Terminate", "AddToLoadBalancer", "AlarmNotification", "AZRebalance", "HealthCheck", "InstanceRefresh", "ReplaceUnhealthy", "ScheduledActions"}
 
 // suspendedProcess: one process of an Auto Scaling group is suspended, and one of its machines
-// fails. Without some processes nothing is replaced; the others do not matter.
+// fails, or is terminated by a person. Without some processes nothing is replaced; the others do not matter.
 var suspendedProcess = faultType{
 	kind: FaultSuspended, weight: 1, need: 4 * time.Hour, least: 4 * time.Hour, most: 6 * time.Hour,
 	values: processes,
@@ -85,6 +85,15 @@ var suspendedProcess = faultType{
 			m.fall(oneOf(d.of("ail"), notReady, silent), false, false)
 			m.awaited = !g.halts()
 			m.arose(f, f.Value+" of "+g.groupName()+" is suspended")
+		}
+		if g.misses() && d.of("loses").chance(0.5) {
+			g.c.a.in(d.of("lost").between(5*time.Minute, time.Hour), func() {
+				m := find(g.members, func(m *machine) bool { return m.state == running && m.ail == well && m.node != nil && !m.kept() })
+				if m != nil && g.halt(f.Value) && !g.c.a.healedNow() {
+					m.end("a person, by hand")
+					m.arose(f, "it is terminated, and not replaced while "+f.Value+" is suspended")
+				}
+			})
 		}
 	}),
 	relent: eachGroup(func(g *group, f Fault, _ dice) {

@@ -118,7 +118,7 @@ func (m *machine) retire() {
 	replaces = func() {
 		switch {
 		case !m.retired || m.state != stopping && m.state != stopped || m.aside != "" || a.healedNow():
-		case m.state == stopping, m.g.halts():
+		case m.state == stopping, m.g.misses():
 			a.in(time.Minute, replaces)
 		default:
 			m.leave(string(m.g.owner) + ": EC2 stopped it")

@@ -43,6 +43,9 @@ func (g *group) balance() {
 	if !g.c.exists() {
 		return
 	}
+	if !g.misses() {
+		g.missed = nil
+	}
 	for g.serving() > g.desired && !g.halt("Terminate") && g.shrink() {
 	}
 	if g.serving() >= g.desired {
@@ -59,11 +62,12 @@ func (g *group) balance() {
 	}
 }
 
-// serving returns how many machines the group has for its pods, without those that EC2 takes back. Kubernetes deletes those of a node that was Ready
-// and has not been for five minutes; then Karpenter launches for them, if it does so in this group.
+// serving returns how many machines the group counts for its pods: not those that EC2 takes back, for which its
+// owner launches others. Kubernetes deletes the pods of a node that was Ready and has not been for five minutes;
+// then Karpenter launches for them, if it does so in this group.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
 func (g *group) serving() int {
-	n := len(g.members)
+	n := len(g.members) + len(g.missed)
 	for _, m := range g.members {
 		if m.relieved || g.moves && m.unreadyFor(5*time.Minute) {
 			n--
@@ -156,6 +160,10 @@ func (g *group) zone() string {
 // shrink terminates a machine, as a scale-in does, after its pods moved. It reports whether there
 // was one that may go: neither protected from scale-in nor in Standby.
 func (g *group) shrink() bool {
+	if len(g.missed) > 0 {
+		g.missed = g.missed[1:]
+		return true
+	}
 	able := g.members
 	if slices.ContainsFunc(able, (*machine).kept) {
 		able = slices.DeleteFunc(slices.Clone(able), (*machine).kept)
@@ -180,6 +188,7 @@ func (m *machine) leave(by string) {
 		m.node.version = m.c.changed()
 	}
 	m.deleteClaim()
+	m.dismissed = true
 	m.end(by)
 }
 
@@ -194,6 +203,9 @@ func (m *machine) deleteClaim() {
 
 // lost is called when a machine of the group begins to terminate.
 func (g *group) lost(m *machine) {
+	if g.asgName() != "" && !m.dismissed && m.brokenOff == nil && slices.Contains(g.members, m) {
+		g.missed = append(g.missed, m) // until the group's next health check
+	}
 	g.members = slices.DeleteFunc(g.members, func(other *machine) bool { return other == m })
 	if cl := m.claim; cl != nil {
 		g.c.a.in(m.d.of("gc").between(20*time.Second, 2*time.Minute), func() { g.c.dropClaim(cl) })
@@ -247,7 +259,7 @@ func (g *group) tends(m *machine) bool {
 	ill := g.c.a.Now().Sub(m.since)
 	switch {
 	case g.idle && m.unacted, m.aside != "", m.claim != nil && !m.claim.deleting.IsZero():
-	case m.ail == impaired && g.asgName() != "" && ill >= replaceImpaired && !g.suspended && !g.halts():
+	case m.ail == impaired && g.asgName() != "" && ill >= replaceImpaired && !g.suspended && !g.misses():
 		m.leave(string(g.owner) + ": status checks fail")
 		return false
 	case g.repair && (m.ail == silent || m.ail == notReady || m.ail == failedGPU && m.gpu != gpuPerson) && ill >= repairAfter && g.mayRepair():

@@ -196,3 +196,22 @@ func TestKarpenterEndsWhatItsClaimIsDeletedOf(t *testing.T) {
 		t.Errorf("it is %s with claim %v; ended are %v, claims %d", m.state, m.claim, *ends, len(c.claims))
 	}
 }
+
+// An Auto Scaling group replaces a member that somebody else terminated, once each process that it needs for
+// that runs.
+func TestAutoScalingMissesWhatSomebodyElseTerminates(t *testing.T) {
+	for process, replaced := range map[string]bool{"HealthCheck": false, "ReplaceUnhealthy": false, "Terminate": false, "AZRebalance": true} {
+		a, c := untended(t)
+		a.pass(time.Hour)
+		g := c.group("batch")
+		want := len(g.members)
+		g.halted = []string{process}
+		g.members[0].end("a person, by hand")
+		a.pass(20 * time.Minute)
+		expect.That(t, (len(g.members) == want) == replaced, "%s: %d machines of %d", process, len(g.members), want)
+		g.halted = nil
+		g.reconcile()
+		a.pass(5 * time.Minute)
+		expect.That(t, len(g.members) == want, "%s is resumed: %d machines of %d", process, len(g.members), want)
+	}
+}

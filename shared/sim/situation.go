@@ -54,6 +54,8 @@ func (m *machine) arose(f Fault, detail string) { m.c.a.arose(f, m.c, m, detail)
 // groupPlight is the part of a group's state that situations change.
 type groupPlight struct {
 	halted []string // suspended processes of its Auto Scaling group
+	// missed are the members that somebody else terminated and that its Auto Scaling group still counts.
+	missed []*machine
 	// failing is the error of each of its launches, "" if they succeed; failedBy is the ID of the
 	// fault.
 	failing  string
@@ -150,6 +152,7 @@ type machinePlight struct {
 	// it.
 	disrupting bool
 	disrupted  time.Time
+	dismissed  bool // its owner terminated it
 	// warned: EC2 warned that it takes it back. relieved: its owner launches another in its place already.
 	warned, relieved bool
 	frozen           time.Time // since when an upgrade keeps it silent, zero if none does
