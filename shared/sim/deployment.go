@@ -51,6 +51,7 @@ type deployment struct {
 	permitted policy.Mode // the mode with which the stack was deployed
 	policy    string      // the document in its parameter; "" if there is no parameter
 	table     *table
+	lost      bool // the table was lost with orders whose cordons remain
 	bucket    *bucket
 	schedules map[string]*schedule // the existing ones, by name
 

@@ -333,6 +333,13 @@ func (n *node) lift() {
 	n.version = n.c.changed()
 }
 
+// ordered reports whether the ledger has the order by which Rollcall cordoned the node: without it, Rollcall does
+// not lift the cordon.
+func (n *node) ordered() bool {
+	_, ok := n.c.a.dep.state(n.c.name).Action(n.annotations[roll.AnnotationCordoned])
+	return ok
+}
+
 // spare has a person keep the node from repairs, or not any more.
 func (n *node) spare(on bool) {
 	value := ""
@@ -484,7 +491,8 @@ func (a *account) heal() {
 				default:
 					m.join()
 				}
-				if n := m.node; n != nil && n.cordoned && n.annotations[roll.AnnotationCordoned] == "" {
+				if n := m.node; n != nil && n.cordoned && (n.annotations[roll.AnnotationCordoned] == "" || a.dep.lost && !n.ordered()) {
+					n.annotate(roll.AnnotationCordoned, "")
 					n.lift()
 				}
 			}

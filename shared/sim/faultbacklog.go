@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,14 +11,17 @@ import (
 // The ways in which Rollcall observes a cluster for the first time.
 const (
 	accessGranted = "granted" // its API server granted Rollcall access only now
-	tableLost     = "table"   // the ledger's table was recreated
+	tableLost     = "table"   // the ledger's table was recreated, by somebody who then cleaned up
+	// tableHard: it was deleted and recreated while functions ran. Orders stay in their queue, and cordons and
+	// tags on the machines.
+	tableHard = "table-hard"
 )
 
 // backlog: machines were already failing before Rollcall's first complete check of their cluster,
 // some for long. Somebody may know why, so Rollcall only reports it.
 var backlog = faultType{
 	kind: FaultBacklog, weight: 2, need: 100 * time.Minute, least: 10 * time.Minute, most: 80 * time.Minute, count: 2,
-	values: []string{accessGranted, tableLost},
+	values: []string{accessGranted, tableLost, tableHard},
 	fits:   fitsActedOnSoon,
 	shape:  groupsOfSix,
 	prepare: func(a *account, f Fault, _ dice) {
@@ -30,8 +34,11 @@ var backlog = faultType{
 		for i, m := range a.victims(f) {
 			m.illLong(oneOf(d.nth(i), ills...))
 		}
-		if f.Value == tableLost && f.For > 14*time.Minute { // otherwise the faults would have been handled before
+		switch {
+		case f.Value == tableLost && f.For > 14*time.Minute: // otherwise the faults would have been handled before
 			a.in(14*time.Minute, func() { a.dep.lose() })
+		case f.Value == tableHard: // after orders, perhaps
+			a.in(d.of("lost").between(10*time.Minute, f.For), func() { a.dep.loseHard(f, a.Now().Add(20*time.Minute)) })
 		}
 	},
 	relent: func(a *account, f Fault, _ dice) {
@@ -75,6 +82,24 @@ func (m *machine) illLong(ail ailment) {
 }
 
 const anewAfter = 40 * time.Second // how long the ledger's table is missing while it is recreated
+
+// loseHard recreates the ledger while functions run, or at a time at which none does. Nobody else knows what
+// was in it.
+func (d *deployment) loseHard(f Fault, last time.Time) {
+	busy := d.orders.running + d.checks.running
+	switch {
+	case d.table.Missing():
+		return
+	case busy == 0 && d.a.Now().Before(last):
+		d.a.in(500*time.Millisecond, func() { d.loseHard(f, last) })
+		return
+	}
+	d.lost = true
+	d.table.Drop()
+	d.a.audit.forget()
+	d.a.in(anewAfter, d.table.Create)
+	d.a.arose(f, nil, nil, fmt.Sprintf("the ledger's table is gone, with %d functions running and %d orders in the queue", busy, len(d.orders.letters)))
+}
 
 // lose recreates the ledger, once nothing is in progress. Whoever does that removes Rollcall's
 // cordons and tags, which nothing else knows about now.

@@ -87,6 +87,7 @@ var real = []struct {
 	{"a policy parameter emptied", FaultKillSwitch, policyEmptied, "", false},
 	{"a policy parameter replaced by an older one", FaultKillSwitch, policyOlder, "", false},
 	{"a lost table", FaultBacklog, tableLost, "", false},
+	{"a lost table, while functions run", FaultBacklog, tableHard, "the ledger's table is gone", false},
 	{"clusters added with a backlog", FaultBacklog, accessGranted, "", false},
 	{"dated holds: a day", FaultDatedHold, holdDay, "", false},
 	{"dated holds: a time", FaultDatedHold, holdTime, "", false},
