@@ -565,6 +565,10 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.u.failed(e.g) >= e.u.policy(e.inv, e.c, e.g.groupName()).count("limits.replacements")
 	},
 	"ReplacementPending": func(e excuse) bool {
+		newest := slices.MaxFunc(append(slices.Clone(e.g.members), e.m), func(a, b *machine) int { return a.launched.Compare(b.launched) })
+		if newest.settledAt.IsZero() && newest.node != nil && len(newest.node.taints) > 0 {
+			return true // it is Ready, and its startup taint keeps it from work
+		}
 		return e.u.owes(e.g) || slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown || !e.u.replaced(e.g, l) })
 	},
 	"OneAtATime": func(e excuse) bool { return e.sibling() },
