@@ -121,8 +121,14 @@ func (u *auditor) caused(inv *invocation, k checkup, outage func() bool) {
 			o := u.a.machines[b.instance]
 			return o != nil && o != m && o.c == m.c && o.g.groupName() == m.g.groupName()
 		}
-		if slices.ContainsFunc(k.found, fellow) {
-			continue // of several in a group it reads two
+		if slices.ContainsFunc(k.found, fellow) || len(k.found) > readNodes {
+			continue // of several in a group it reads two, and of many in a cluster the nodes of eight
+		}
+		works := func(o *machine) bool {
+			return o.ail == well && o.node != nil && o.template.version == m.template.version
+		}
+		if m.node == nil && slices.ContainsFunc(m.g.members, works) {
+			continue // what it was launched with may not be the cause, though it is
 		}
 		if code := m.shows(roll.Kind(a.kind)); code != "" && again(caused{a, ""}) {
 			u.broken(RuleCause, "%s: %s of %s has no known cause, and it shows %s: it is %s since %s, in %s", inv.name, a.kind, a.instance, code, state(m), m.since.Format(time.TimeOnly), m.g.groupName())
@@ -130,6 +136,9 @@ func (u *auditor) caused(inv *invocation, k checkup, outage func() bool) {
 	}
 	u.truths.untrue[c.name] = now
 }
+
+// readNodes is how many nodes a check reads in full.
+const readNodes = 8
 
 // shows returns the cause of the machine's trouble that shows plainly, "" if none does.
 func (m *machine) shows(k roll.Kind) string {

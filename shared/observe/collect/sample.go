@@ -51,14 +51,14 @@ func sampled(findings []roll.Finding, free bool) samples {
 }
 
 // inRotation returns the findings in the order in which they are sampled: the most urgent first and, if they
-// are of more groups and kinds than a check samples, the others in turn. A long hold on some does not leave the
-// others without a cause forever.
+// are of more groups and kinds than a check reads nodes of, the others in turn. A long hold on some does not
+// leave the others without a cause forever.
 func inRotation(findings []roll.Finding, at time.Time) []roll.Finding {
 	all := map[stratum]bool{}
 	for i := range findings {
 		all[of(&findings[i])] = true
 	}
-	if len(all)*samplePlural <= sampleTotal {
+	if len(all)*samplePlural <= nodesTotal {
 		return findings
 	}
 	return roll.InTurn(findings, sampleTotal/4, at)

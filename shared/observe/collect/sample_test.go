@@ -11,6 +11,31 @@ import (
 
 // A long hold in some groups does not leave a finding of another one without a cause forever, and until its
 // turn no act about it is ordered.
+// Of two nodes in each of six groups, a check reads eight.
+func TestOfManyNodesOthersAreReadInTurn(t *testing.T) {
+	a := healthy()
+	var findings []roll.Finding
+	for n := range 12 {
+		group := roll.NodePoolGroup(fmt.Sprintf("p%d", n/2))
+		a.launch(n, group)
+		a.join(n)
+		findings = append(findings, found(n, roll.Unknown, group))
+	}
+	read := map[roll.Group]bool{}
+	for n := range 24 {
+		s := seen(findings...)
+		s.At = at.Add(time.Duration(n) * 5 * time.Minute)
+		e := a.collector().Collect(t.Context(), Input{Snapshot: s, Findings: findings})
+		for i, f := range findings {
+			read[f.Group] = read[f.Group] || e.Nodes[nodeName(i)].Object.Known()
+		}
+	}
+	expect.That(t, len(read) == 6, "findings of %d groups", len(read))
+	for g, was := range read {
+		expect.That(t, was, "no node of %s was ever read", g)
+	}
+}
+
 func TestOfManyGroupsOthersAreSampledInTurn(t *testing.T) {
 	const groups = 30
 	a := healthy()
