@@ -577,7 +577,7 @@ func (u *auditor) hindered(m *machine) string {
 		return "it was found while the mode was lower"
 	case !checked || m.since.Before(first.Add(time.Minute)):
 		return "it was ill before"
-	case held || m.protected || m.muted || m.stays || m.serving || m.aside != "":
+	case held || m.protected || m.muted || m.stays || m.serving || m.aside != "" || m.hasTag(roll.TagIgnore):
 		return "a person, or it stays so"
 	case !m.vanished.IsZero() || !m.unnamed.IsZero() || m.claim == nil && g.owner == karpenter:
 		return "its objects"

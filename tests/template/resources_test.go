@@ -357,7 +357,7 @@ func asked(t *testing.T, folder string) []string {
 	})
 	main, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "functions", folder, "main.go"), nil, 0)
 	must.Succeed(t, err)
-	var names []string
+	names := []string{values["DetailedMetrics"]} // start.Begin asks for it itself
 	ast.Inspect(main, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
@@ -375,7 +375,7 @@ func asked(t *testing.T, folder string) []string {
 		}
 		return true
 	})
-	must.That(t, len(names) != 0, "functions/%s asks for no variables", folder)
+	must.That(t, len(names) > 1, "functions/%s asks for no variables", folder)
 	slices.Sort(names)
 	return names
 }
