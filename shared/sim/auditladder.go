@@ -46,8 +46,10 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 		}
 		u.forbids(RuleLadder, why != "", "%s: %s of %s for %s (%s): %s", inv.name, what, m.id, kind, state(m), why)
 	}
-	// Against failing status checks another instance helps; the ladder of Impaired decides for itself.
-	if what == actReboot && kind == string(roll.Unknown) && m.failsCheck() && u.a.Now().Sub(m.since) > 2*lag && !inv.missed {
+	// Against failing status checks another instance helps, unless it ran out of memory before; the ladder of
+	// Impaired decides for itself.
+	starved := !u.truths.last[[2]string{"starved", m.id}].Before(m.since.Add(-lag))
+	if what == actReboot && !starved && kind == string(roll.Unknown) && m.failsCheck() && u.a.Now().Sub(m.since) > 2*lag && !inv.missed {
 		u.broken(RuleVain, "%s: %s of %s for %s, whose status checks fail since %s", inv.name, what, m.id, kind, m.since.Format(time.TimeOnly))
 	}
 	u.taken[[2]string{m.id, do}] = u.a.Now()
