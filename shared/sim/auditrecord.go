@@ -260,7 +260,7 @@ func (u *auditor) complete(inv *invocation, key archive.Key, files map[string][]
 		lacks = "the instance"
 	case m.node != nil && !m.node.bare && !m.node.unlisted && m.node.provider == "" && !in("nodes.json", m.node.name):
 		lacks = "its node"
-	case key.Kind == roll.Scheduled: // nothing else shows anything of an event that EC2 announces
+	case key.Kind == roll.Scheduled || key.Kind == roll.Orphaned: // nothing on it shows what EC2 announces, or who its owner was
 	case m.claim != nil && !in("nodeclaims.json", m.claim.name):
 		lacks = "its NodeClaim"
 	case m.console() != "" && len(files["console/"+m.id+".txt"]) == 0:
