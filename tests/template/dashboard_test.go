@@ -201,6 +201,22 @@ func TestTheDashboardIsReadableInEveryMode(t *testing.T) {
 	}
 }
 
+func TestTheStepsToRemediateNameWidgets(t *testing.T) {
+	titles := map[string]bool{}
+	for _, w := range readDashboard(t).Widgets {
+		var of struct {
+			Title string `json:"title"`
+		}
+		must.Succeed(t, json.Unmarshal(w.Properties, &of))
+		titles[of.Title] = true
+	}
+	named := regexp.MustCompile(`(?m)^   - \*([^*]+)\*:`).FindAllStringSubmatch(text(t, "infra", "REMEDIATE.md"), -1)
+	expect.That(t, len(named) >= 6, "infra/REMEDIATE.md names only %d widgets", len(named))
+	for _, m := range named {
+		expect.That(t, titles[m[1]], "infra/REMEDIATE.md names the widget %q, which the dashboard does not have", m[1])
+	}
+}
+
 func TestTheDashboardHasItsPlacesOnTheGrid(t *testing.T) {
 	d := readDashboard(t)
 	if d.Start != "-PT12H" || d.PeriodOverride != "inherit" || len(d.Widgets) < 15 || len(d.Widgets) > 500 {
