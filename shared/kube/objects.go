@@ -33,12 +33,12 @@ type NodeTaint struct {
 
 // NodeStatus has those of its status.
 type NodeStatus struct {
-	Conditions      []NodeCondition  `json:"conditions"`
+	Conditions      []Condition      `json:"conditions"`
 	VolumesAttached []AttachedVolume `json:"volumesAttached"`
 }
 
-// NodeCondition is one of its conditions. Those of a pod have the same fields.
-type NodeCondition struct {
+// Condition is a condition of a node or of a pod.
+type Condition struct {
 	Type               string      `json:"type"`
 	Status             string      `json:"status"`
 	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
@@ -75,9 +75,9 @@ type podObject struct {
 		} `json:"volumes"`
 	} `json:"spec"`
 	Status struct {
-		Phase      string          `json:"phase"`
-		StartTime  *metav1.Time    `json:"startTime"`
-		Conditions []NodeCondition `json:"conditions"`
+		Phase      string       `json:"phase"`
+		StartTime  *metav1.Time `json:"startTime"`
+		Conditions []Condition  `json:"conditions"`
 	} `json:"status"`
 }
 

@@ -215,7 +215,7 @@ func deletedAt(p *podObject) time.Time {
 }
 
 func isReady(p *podObject) bool {
-	return slices.ContainsFunc(p.Status.Conditions, func(c NodeCondition) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c Condition) bool {
 		return c.Type == conditionReady && c.Status == conditionTrue
 	})
 }

@@ -119,7 +119,7 @@ func (p *projector) few(finalizers []string) (out []string) {
 // node's, and a kubelet writes them.
 const reasonLength = 200
 
-func (p *projector) reason(c *NodeCondition) string {
+func (p *projector) reason(c *Condition) string {
 	if len(c.Reason) > reasonLength {
 		return p.texts.One(strings.ToValidUTF8(c.Reason[:reasonLength], "") + "…")
 	}
@@ -127,7 +127,7 @@ func (p *projector) reason(c *NodeCondition) string {
 }
 
 // reporting returns roll.Node.Reporting from the conditions of a node.
-func reporting(conditions []NodeCondition) (since time.Time) {
+func reporting(conditions []Condition) (since time.Time) {
 	for i := range conditions {
 		c := &conditions[i]
 		if !pressure(c.Type) {
@@ -149,7 +149,7 @@ func pressure(condition string) bool {
 
 // wants reports whether the condition is one that the policy watches, or a pressure, which a node
 // reports while it still can.
-func (p *projector) wants(c *NodeCondition) bool {
+func (p *projector) wants(c *Condition) bool {
 	return pressure(c.Type) && c.Status == conditionTrue || p.watch.Conditions[roll.ConditionKey{Type: c.Type, Status: status(c.Status)}]
 }
 

@@ -260,7 +260,7 @@ func (w *wire) spec(number protowire.Number, value []byte) error {
 }
 
 func (w *wire) status(_ protowire.Number, value []byte) error {
-	var c NodeCondition
+	var c Condition
 	err := eachField(value, ofCondition, func(n protowire.Number, value []byte) error {
 		switch n {
 		case 1:

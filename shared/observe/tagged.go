@@ -309,7 +309,7 @@ func voucherOf(nodes []roll.Node, at time.Time) map[roll.InstanceID]*roll.Node {
 		if _, twice := out[n.Instance]; twice || !vouches(n, at) {
 			n = nil
 		}
-		out[nodes[i].Instance] = n // nothing vouches for no instance
+		out[nodes[i].Instance] = n // nil for "": vouches requires an instance
 	}
 	return out
 }

@@ -82,9 +82,13 @@ func perhaps(c roll.Cause) string {
 	return c.Code + " (perhaps)"
 }
 
+func (c Check) caused(f roll.Finding) plan.Entry {
+	return plan.Entry{Finding: f, Causes: c.Diagnoses[f.Key()].Causes}
+}
+
 // why writes the causes of the findings, each once.
 func (c Check) why(t *text) {
-	told := sharedBy(roll.Map(c.Findings(), c.entry), "")
+	told := sharedBy(roll.Map(c.Findings(), c.caused), "")
 	if len(told) == 0 {
 		return
 	}

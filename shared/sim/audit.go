@@ -594,11 +594,11 @@ func (u *auditor) outcome(inv *invocation, d noticed) {
 	}
 }
 
-// refusedTruly compares the reason for which an act was refused with the instance or its group, as inspect's are.
-// A look at one instance shows too little of the cluster.
+// refusedTruly checks the reason for which remediate refused an order. It skips the reasons that concern the
+// cluster, or other findings of a check, of which a look at one instance shows too little.
 func (u *auditor) refusedTruly(inv *invocation, d noticed, i noticedInstance) {
 	c, m, known := u.a.byName[d.Cluster], u.a.machines[i.Instance], ofMachine[i.Held] != nil
-	if c == nil || m == nil || !known {
+	if c == nil || m == nil || !known || slices.Contains([]string{"OtherFinding", "NotReadYet", "OneAtATime"}, i.Held) {
 		return
 	}
 	e := excuse{u: u, inv: inv, c: c, m: m, g: m.g, withheld: withheld{about: about{i.Instance, d.Kind}, group: d.Group, reason: i.Held}}

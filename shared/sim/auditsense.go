@@ -154,7 +154,7 @@ func (u *auditor) failed(g *group) int {
 			continue
 		}
 		// One without an outcome may have taken effect. That its owner ended it while the act was begun looks the same.
-		if a.Outcome == nil || a.Outcome.Result == ledger.Done && !slices.ContainsFunc(replaced, func(r effect) bool { return r.instance == string(a.Instance) }) {
+		if (a.Outcome == nil || a.Outcome.Result == ledger.Done) && !slices.ContainsFunc(replaced, func(r effect) bool { return r.instance == string(a.Instance) }) {
 			n++
 		}
 	}

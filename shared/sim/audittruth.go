@@ -359,9 +359,11 @@ var ofCluster = map[string]func(excuse) string{
 		of, doubt, sick := seen.of, seen.doubt, seen.sick
 		share := e.u.policy(e.inv, e.c, e.group).count("limits.unhealthy")
 		all := e.u.policy(e.inv, e.c, "").count("limits.unhealthy")
-		for group := range sick { // for the cluster's own trouble, that of any group
-			if e.group == "" && sick[group] > allowedSick(of[group]-doubt[group], e.u.policy(e.inv, e.c, group).count("limits.unhealthy")) {
-				return ""
+		if e.group == "" { // the trouble of the cluster may be that of any one group
+			for group := range sick {
+				if sick[group] > allowedSick(of[group]-doubt[group], e.u.policy(e.inv, e.c, group).count("limits.unhealthy")) {
+					return ""
+				}
 			}
 		}
 		return unless(sick[""] > allowedSick(of[""]-doubt[""], all) || sick[e.group] > allowedSick(of[e.group]-doubt[e.group], share), fmt.Sprintf("at most %d of %d are past their tolerance in %s, and %d of %d in %s", sick[""], of[""], e.c.name, sick[e.group], of[e.group], e.group))
@@ -449,10 +451,10 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.node(failedAccelerator) && (e.m.ail != failedGPU || e.m.gpu == gpuPerson)
 	},
 	"SharedCause": func(e excuse) bool {
-		return e.inv.missed || e.lately("unwell", e.g.groupName()) || !aloneIll(e.m) || e.m.stays || e.m.young || e.others()
+		return e.inv.missed || e.lately("unwell", e.g.groupName()) || !illAfterJoining(e.m) || e.m.stays || e.m.young || e.others()
 	},
 	"CauseOutside": func(e excuse) bool {
-		return e.inv.missed || !aloneIll(e.m) || e.m.stays || e.m.young || e.m.muted || e.others() ||
+		return e.inv.missed || !illAfterJoining(e.m) || e.m.stays || e.m.young || e.m.muted || e.others() ||
 			e.lately("broken", e.g.groupName()) // whatever made it ill, a new machine would not join now
 	},
 	"CauseNotChecked": func(e excuse) bool {
@@ -566,7 +568,7 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"ReplacementPending": func(e excuse) bool {
 		newest := slices.MaxFunc(append(slices.Clone(e.g.members), e.m), func(a, b *machine) int { return a.launched.Compare(b.launched) })
-		if newest.settledAt.IsZero() && newest.node != nil && len(newest.node.taints) > 0 {
+		if newest.settledAt.IsZero() && newest.node != nil && newest.node.works && len(newest.node.taints) > 0 {
 			return true // it is Ready, and its startup taint keeps it from work
 		}
 		return e.u.owes(e.g) || slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown || !e.u.replaced(e.g, l) })
@@ -577,8 +579,10 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 }
 
-// aloneIll reports whether a machine joined, so that its group can launch one that works, and is ill by itself.
-func aloneIll(m *machine) bool { return m.ail == notReady || m.ail == silent || m.ail == impaired }
+// illAfterJoining reports whether a machine joined and fell ill later: its group can launch one that works.
+func illAfterJoining(m *machine) bool {
+	return m.ail == notReady || m.ail == silent || m.ail == impaired
+}
 
 func unless(is bool, why string) string {
 	if is {

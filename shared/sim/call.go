@@ -145,14 +145,14 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 	default:
 		err = errOf(fault, name)
 	}
-	inv.missed = inv.missed || err != nil && !tells(err)
+	inv.missed = inv.missed || err != nil && !isAnswer(err)
 	if name == "ec2:DescribeInstanceStatus" {
 		inv.seen.unchecked = err != nil
 	}
 	if kind == writes && strings.HasPrefix(name, "dynamodb:") {
 		inv.overtaken = met(err)
 	}
-	inv.failed = inv.failed || err != nil && !tells(err) && (kind == writes || strings.HasPrefix(name, "dynamodb:"))
+	inv.failed = inv.failed || err != nil && !isAnswer(err) && (kind == writes || strings.HasPrefix(name, "dynamodb:"))
 	inv.wait(took / 2)
 	if inv.calls == inv.diesAt {
 		v.a.note(Event{Kind: EventKilled, Detail: fmt.Sprintf("%s after %s", inv.name, name)})
@@ -164,8 +164,9 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 // diagnoses reports whether only a diagnosis makes such a call.
 var diagnoses = callsOf("ec2:GetConsoleOutput", "iam:")
 
-// tells reports whether an error answers the call's question: there is no such object, or there is one.
-func tells(err error) bool {
+// isAnswer reports whether an error answers the call's question: there is no such object, it exists already, or
+// another writer was first.
+func isAnswer(err error) bool {
 	return met(err) || apierrors.IsNotFound(err) || awserr.IsConflict(err)
 }
 

@@ -155,7 +155,7 @@ func nodeOf(n *corev1.Node) *kube.NodeObject {
 		out.Spec.Taints = append(out.Spec.Taints, kube.NodeTaint{Key: t.Key, Value: t.Value, Effect: string(t.Effect), TimeAdded: t.TimeAdded})
 	}
 	for _, c := range n.Status.Conditions {
-		out.Status.Conditions = append(out.Status.Conditions, kube.NodeCondition{Type: string(c.Type), Status: string(c.Status), LastTransitionTime: c.LastTransitionTime, Reason: c.Reason})
+		out.Status.Conditions = append(out.Status.Conditions, kube.Condition{Type: string(c.Type), Status: string(c.Status), LastTransitionTime: c.LastTransitionTime, Reason: c.Reason})
 	}
 	return out
 }

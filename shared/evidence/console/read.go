@@ -134,7 +134,7 @@ func (r *reader) presentable(detail string) string {
 	return clean
 }
 
-// settled drops the findings that other lines, or the system, contradict.
+// settle removes, in place, the findings that other lines, or the system, contradict.
 func (r *reader) settle(found []Found) []Found {
 	failed, ran := r.log.Has(NodeadmFailed), r.log.Has(NodeadmRan)
 	return slices.DeleteFunc(found, func(f Found) bool {

@@ -10,7 +10,7 @@ import (
 )
 
 // Kube returns a dialer for the Kubernetes API's answers in the bundle.
-func (b *Bundle) Kube() Dial {
+func (b *Bundle) Kube() DialerFunc {
 	return func(roll.Cluster) (*kube.Client, error) { return kube.NewStoreClient(store{b.c}) }
 }
 

@@ -75,15 +75,15 @@ type Dialer interface {
 	Dial(roll.Cluster) (*kube.Client, error)
 }
 
-// Dial is a dialer that is a function.
-type Dial func(roll.Cluster) (*kube.Client, error)
+// DialerFunc is a function that implements Dialer.
+type DialerFunc func(roll.Cluster) (*kube.Client, error)
 
-// Dial implements the dialers of observe and collect.
-func (d Dial) Dial(c roll.Cluster) (*kube.Client, error) { return d(c) }
+// Dial implements Dialer.
+func (d DialerFunc) Dial(c roll.Cluster) (*kube.Client, error) { return d(c) }
 
 // Kube returns a dialer that records what is read with kube.Client.Read. Listings by Nodes and
 // NodeClaims, which reduce objects, are not recorded: a capture also reads kube.AllNodes.
-func (r *Recorder) Kube(next Dialer) Dial {
+func (r *Recorder) Kube(next Dialer) DialerFunc {
 	return func(c roll.Cluster) (*kube.Client, error) {
 		client, err := next.Dial(c)
 		if err != nil {

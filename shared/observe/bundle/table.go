@@ -115,7 +115,7 @@ func (t *table[T]) find(key string) (*T, error) {
 	return new(T), t.lacks(key)
 }
 
-// known is find in a file that lists all there is: without a row there is none, which absent says.
+// known is find for a file that lists everything: for a key without a row it returns the error absent.
 func (t *table[T]) known(key string, absent error) (*T, error) {
 	row, err := t.find(key)
 	if t.held && !t.has(key) {

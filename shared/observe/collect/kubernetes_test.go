@@ -281,10 +281,24 @@ func TestWhatTheLedgerRemembersOfANode(t *testing.T) {
 		},
 		"a pressure, and no check saw the node report since": {
 			ledger.State{
-				Checked: min(5), NotReady: map[roll.InstanceID]ledger.NotReady{instanceID(1): {Since: min(40)}},
+				Checked: min(5), NotReady: map[roll.InstanceID]ledger.NotReady{instanceID(1): {Since: min(40), Status: roll.ConditionUnknown}},
 				Pressures: map[roll.InstanceID]ledger.Pressure{instanceID(1): {Types: []string{"MemoryPressure"}, Since: min(150)}},
 			},
 			evidence.Read(evidence.Remembered{At: min(150), Conditions: []evidence.Condition{{Type: "MemoryPressure", Status: "True", Since: min(150)}}}),
+		},
+		"a pressure of a node that was not ready, and answered until now": {
+			ledger.State{
+				Checked: min(45), NotReady: map[roll.InstanceID]ledger.NotReady{instanceID(1): {Since: min(100), Status: roll.ConditionFalse}},
+				Pressures: map[roll.InstanceID]ledger.Pressure{instanceID(1): {Types: []string{"MemoryPressure"}, Since: min(150)}},
+			},
+			evidence.Read(evidence.Remembered{At: min(45), Conditions: []evidence.Condition{{Type: "MemoryPressure", Status: "True", Since: min(150)}}}),
+		},
+		"those of its group, of a node that no check saw report": {
+			ledger.State{
+				Checked: min(5), NotReady: map[roll.InstanceID]ledger.NotReady{instanceID(1): {Since: min(40), Status: roll.ConditionUnknown}},
+				Groups: map[roll.Group]ledger.GroupMemory{workers: {Pressed: []ledger.GroupPressure{{Instance: "i-9", Node: "gone", Type: "MemoryPressure", Since: min(600)}}}},
+			},
+			evidence.Read(evidence.Remembered{At: min(40), GroupPressures: []evidence.Pressure{{Instance: "i-9", Node: "gone", Type: "MemoryPressure", Since: min(600)}}}),
 		},
 		"those of its group": {
 			ledger.State{Checked: min(45), Groups: map[roll.Group]ledger.GroupMemory{workers: {Pressed: []ledger.GroupPressure{{Instance: "i-9", Node: "gone", Type: "MemoryPressure", Since: min(600)}}}}},

@@ -3,6 +3,7 @@ package collect
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -134,15 +135,7 @@ func (l *look) groupOf(name roll.Group) evidence.Group { return known(l, l.ev.Gr
 
 // distinct returns the values without duplicates and without the zero value, in order.
 func distinct[T comparable](all []T) []T {
-	seen := map[T]bool{*new(T): true}
-	var out []T
-	for _, v := range all {
-		if !seen[v] {
-			seen[v] = true
-			out = append(out, v)
-		}
-	}
-	return out
+	return slices.DeleteFunc(roll.Distinct(all), func(v T) bool { return v == *new(T) })
 }
 
 func first[T any](all []T, n int) (some, rest []T) {

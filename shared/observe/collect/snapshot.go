@@ -91,14 +91,18 @@ func (l *look) remembered(f roll.Finding, now roll.Node) evidence.Fact[evidence.
 	}
 	pressure, pressed := l.in.State.Pressures[f.Instance]
 	flips := l.in.State.Flips[f.Instance]
-	away, silent := l.in.State.NotReady[f.Instance]
+	away := l.in.State.NotReady[f.Instance]
 	told, group := away.Told, l.in.State.Groups[f.Group].Pressed
 	if !f.Instance.IsInstance() || !pressed && len(flips) == 0 && told.IsZero() && len(group) == 0 {
 		return evidence.None[evidence.Remembered]()
 	}
 	r := evidence.Remembered{At: lastSeen(l.in.State, now), ReadyFlips: slices.Clone(flips)}
-	if silent { // zero if no check saw it report before this silence: the pressure may be that of an earlier one
-		r.At = cmp.Or(told, latest(pressure.Since, pressure.Until))
+	switch {
+	case !told.IsZero():
+		r.At = told
+	case away.Status == roll.ConditionUnknown:
+		// No check saw the node report before this silence. The pressure may be that of an earlier one.
+		r.At = latest(pressure.Since, pressure.Until)
 	}
 	r.GroupPressures = roll.Map(group, func(p ledger.GroupPressure) evidence.Pressure { return evidence.Pressure(p) })
 	switch {
@@ -109,7 +113,7 @@ func (l *look) remembered(f roll.Finding, now roll.Node) evidence.Fact[evidence.
 		r.Conditions = noPressure()
 	}
 	if r.At.IsZero() {
-		r.At = latest(append(slices.Clone(flips), pressure.Since, pressure.Until)...)
+		r.At = cmp.Or(latest(append(slices.Clone(flips), pressure.Since, pressure.Until)...), lastSeen(l.in.State, now))
 	}
 	return evidence.Read(r)
 }

@@ -124,8 +124,8 @@ func (o *overlay) intercept(ctx context.Context, in any, next apistats.Call) (an
 	return next(ctx, in)
 }
 
-// besides returns the own ones among what is asked by id, with what next answers about the others. ids
-// are a field of asked, which it changes.
+// besides answers a call by ids: the own ones, and what next answers about the others. ids points to the field of
+// asked that holds the ids; besides leaves only the others in it. list returns the answer's list.
 func besides[O, T any](ctx context.Context, next apistats.Call, asked any, ids *[]string, own func(id string) (T, bool), list func(*O) *[]T) (any, error) {
 	var found []T
 	others := slices.DeleteFunc(slices.Clone(*ids), func(id string) bool {

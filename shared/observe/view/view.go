@@ -122,8 +122,8 @@ func Open(cfg aws.Config, agent string, o Options) *Account {
 	return a
 }
 
-// Recorded returns a view of the same account whose answers a recorder keeps, with what its clients
-// of clusters read.
+// Recorded returns a view of the same account. The recorder keeps the answers of AWS and of the
+// Kubernetes API.
 func (v *View) Recorded(r *bundle.Recorder) *View {
 	o := v.options
 	o.RollFrom = inFull // a bundle has all instances
@@ -135,7 +135,7 @@ func (v *View) Recorded(r *bundle.Recorder) *View {
 func (v *View) Before(by apistats.Interceptor, first *kube.Client) *View {
 	o := v.options
 	o.Free = true
-	return New(apistats.Intercept(v.aws, by), bundle.Dial(func(c roll.Cluster) (*kube.Client, error) {
+	return New(apistats.Intercept(v.aws, by), bundle.DialerFunc(func(c roll.Cluster) (*kube.Client, error) {
 		client, err := v.kube.Dial(c)
 		if err != nil {
 			return nil, err
