@@ -31,7 +31,8 @@ func (u *auditor) others(inv *invocation, what string, m *machine) {
 	if c := m.claim; c != nil && act(what) != actDeleteNode && !c.deleting.IsZero() && c.deleting.Before(inv.begun.Add(-5*time.Second)) && now.Sub(c.deleting) < removedWithin {
 		u.broken(RuleDisrupted, "%s: %s of %s, whose NodeClaim is being deleted since %s", inv.name, what, m.id, c.deleting.Format(time.TimeOnly))
 	}
-	if m.ail == well && !m.frozen.IsZero() && m.frozen.Before(inv.begun) && now.Sub(m.frozen) < min(frozenMost, u.policy(inv, m.c, m.g.groupName()).duration("conditions.Ready=Unknown")) {
+	unheard := m.node != nil && m.node.ready().Status != corev1.ConditionTrue // until then nobody can know
+	if m.ail == well && unheard && !m.frozen.IsZero() && m.frozen.Before(inv.begun) && now.Sub(m.frozen) < min(frozenMost, u.policy(inv, m.c, m.g.groupName()).duration("conditions.Ready=Unknown")) {
 		u.broken(RuleFrozen, "%s: %s of %s, which works, and is not heard since %s for an upgrade", inv.name, what, m.id, m.frozen.Format(time.TimeOnly))
 	}
 	u.forbids(RuleBeside, m.g.beside != "" && m.g.beside != besideWindows, "%s: %s of %s, which is of %s", inv.name, what, m.id, m.g.beside)

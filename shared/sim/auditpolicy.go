@@ -593,6 +593,7 @@ func (p *policies) find(text string, of selection) *terms {
 // read it. A document that is gone or has a fault allows nothing but observing.
 func (u *auditor) policyNow(c *cluster, g *group) *terms {
 	text, of := u.a.dep.policy, u.selects(c, g.groupName())
+	of.suggested = g.suggested()
 	switch d := u.policies.document(text); {
 	case d.written == nil:
 		of.permitted = mayObserve

@@ -67,12 +67,17 @@ func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Ti
 // policyOf returns what applies to a machine, according to what an invocation read.
 func (u *auditor) policyOf(inv *invocation, m *machine) *terms {
 	of := u.selects(m.c, m.g.groupName())
+	of.suggested = m.g.suggested()
+	return u.selected(inv, of)
+}
+
+// suggested returns the preset that the machines of a group suggest.
+func (g *group) suggested() string {
 	platform := ""
-	if m.g.beside == besideWindows {
+	if g.beside == besideWindows {
 		platform = "windows"
 	}
-	of.suggested = suggests(platform, m.g.kind.Type)
-	return u.selected(inv, of)
+	return suggests(platform, g.kind.Type)
 }
 
 // times is what the auditor remembers of when something was, or is due.

@@ -594,7 +594,7 @@ func unless(is bool, why string) string {
 func (e excuse) mode() mode {
 	of := e.u.selects(e.c, e.group)
 	if e.m != nil {
-		of.suggested = suggests("", e.m.g.kind.Type)
+		of.suggested = e.m.g.suggested()
 	}
 	return e.u.selected(e.inv, of).mode
 }
