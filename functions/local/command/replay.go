@@ -30,6 +30,7 @@ type replayFlags struct {
 	from, stack, cluster, mode, html string
 	policies                         []string
 	days                             int
+	daysGiven                        bool // by --days
 	output                           form
 }
 
@@ -54,7 +55,10 @@ Exit codes: 0 replayed, 1 error, 130 interrupted.`,
   rollcall replay --stack rollcall --policy gentle.yaml --policy bold.yaml --html replay.html
   rollcall simulate --seed 7 --record seed7` + replay.Extension + ` && rollcall replay --from seed7` + replay.Extension,
 		Args: arguments(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return runReplay(cmd.Context(), env, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.daysGiven = cmd.Flags().Changed("days")
+			return runReplay(cmd.Context(), env, f)
+		},
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.from, "from", "", "record `FILE`, folder of records or bundles, or s3://BUCKET/PREFIX")
@@ -87,6 +91,8 @@ func (f *replayFlags) settle(env Environment) (all []candidate, err error) {
 		faults = append(faults, errors.New("give either --stack NAME or --from PATH"))
 	case f.stack != "" && f.days < 1:
 		faults = append(faults, fmt.Errorf("--days %d: it takes a number of days, at least 1", f.days))
+	case f.from != "" && f.daysGiven:
+		faults = append(faults, errors.New("--days needs --stack NAME: --from PATH replays all that is recorded there"))
 	}
 	if len(f.policies) > 2 {
 		faults = append(faults, errors.New("--policy: two policies can be compared"))

@@ -113,6 +113,7 @@ func TestWhatAReplayCannotBeAsked(t *testing.T) {
 		"give either --stack NAME or --from PATH": nil,
 		"either --stack":               {"--stack", "rollcall", "--from", dir},
 		"--days 0":                     {"--stack", "rollcall", "--days", "0"},
+		"--days needs --stack NAME":    {"--from", dir, "--days", "30"},
 		"two policies can be compared": {"--from", dir, "--policy", "a", "--policy", "b", "--policy", "c"},
 		"--mode needs --policy FILE":   {"--from", dir, "--mode", "notify"},
 		"bad.yaml":                     {"--from", dir, "--policy", filepath.Join(dir, "bad.yaml")},
