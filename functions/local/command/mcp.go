@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 )
@@ -19,15 +23,16 @@ func mcpCommand(env Environment) *cobra.Command {
 		Use:   "mcp",
 		Short: "Serve read-only tools to AI assistants, over standard input and output",
 		Long: `Serves the tools check, findings, explain, evidence, lint and policy in the Model Context Protocol
-(https://modelcontextprotocol.io), until standard input ends. An MCP client starts this command;
-the tools use the AWS credentials and the kubeconfig of its environment.
+(https://modelcontextprotocol.io), until standard input ends and all requests are answered. An MCP
+client starts this command; the tools use the AWS credentials and the kubeconfig of its environment.
 
 The tools only read. They return what rollcall check, explain, lint and policy check print with
 --output json; findings and evidence return parts of it. An error, or an incomplete answer, is a
 tool error with the text of the command line.`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := toolServer(env).Run(cmd.Context(), &mcp.IOTransport{Reader: io.NopCloser(env.Stdin), Writer: unclosed{env.Stdout}})
+			streams := &mcp.IOTransport{Reader: io.NopCloser(env.Stdin), Writer: unclosed{env.Stdout}}
+			err := toolServer(env).Run(cmd.Context(), &answering{Transport: streams, most: answerTime})
 			if err != nil {
 				return fmt.Errorf("serve tools: %w", err)
 			}
@@ -41,6 +46,82 @@ type unclosed struct{ io.Writer }
 
 // Close implements io.Closer.
 func (unclosed) Close() error { return nil }
+
+// answerTime is how long requests are still answered after standard input ended: a minute more
+// than the default --timeout of any tool's command.
+const answerTime = 6 * time.Minute
+
+// answering is a transport that ends only when the requests that it read are answered, or most
+// is over: a server cancels its pending requests when it can read no more.
+type answering struct {
+	mcp.Transport
+	most time.Duration
+}
+
+// Connect implements mcp.Transport.
+func (t *answering) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := t.Transport.Connect(ctx)
+	return &answeringConnection{Connection: c, most: t.most, ended: ctx.Done(), answered: make(chan struct{}, 1), pending: map[jsonrpc.ID]bool{}}, err
+}
+
+type answeringConnection struct {
+	mcp.Connection
+	most     time.Duration
+	ended    <-chan struct{} // that the command was interrupted
+	answered chan struct{}   // receives after an answer
+
+	mu      sync.Mutex
+	pending map[jsonrpc.ID]bool // requests without an answer
+}
+
+// Read implements mcp.Connection.
+func (c *answeringConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := c.Connection.Read(ctx)
+	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() && r.Method != "subscriptions/listen" { // which has no answer until it is cancelled
+		c.mu.Lock()
+		c.pending[r.ID] = true
+		c.mu.Unlock()
+	}
+	if errors.Is(err, io.EOF) {
+		c.wait()
+	}
+	return m, err
+}
+
+// wait returns when no request is pending, most is over, or the command was interrupted.
+func (c *answeringConnection) wait() {
+	over := time.After(c.most)
+	for c.waits() {
+		select {
+		case <-c.answered:
+		case <-over:
+			return
+		case <-c.ended:
+			return
+		}
+	}
+}
+
+func (c *answeringConnection) waits() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.pending) > 0
+}
+
+// Write implements mcp.Connection.
+func (c *answeringConnection) Write(ctx context.Context, m jsonrpc.Message) error {
+	err := c.Connection.Write(ctx, m)
+	if r, ok := m.(*jsonrpc.Response); ok {
+		c.mu.Lock()
+		delete(c.pending, r.ID)
+		c.mu.Unlock()
+		select {
+		case c.answered <- struct{}{}:
+		default: // wait counts again anyway
+		}
+	}
+	return err
+}
 
 const instructions = `Rollcall finds EC2 instances of EKS clusters that are not healthy nodes, and says why. ` +
 	`All tools only read. Start with findings; then ask explain about one instance or group. ` +

@@ -2,9 +2,11 @@ package command
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -266,6 +268,40 @@ func TestPartsOfAnAnswer(t *testing.T) {
 		for _, word := range want.lack {
 			expect.That(t, !strings.Contains(texts[0], `"`+word+`"`), "%s has %s:\n%s", name, word, texts[0])
 		}
+	}
+}
+
+// A client may close the standard input right after its last request.
+func TestPendingRequestsAreAnsweredAfterTheInputEnds(t *testing.T) {
+	guard(t)
+	requests := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"check","arguments":{}}}
+{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"explain","arguments":{"subject":"` + failing + `"}}}
+`
+	code, texts := printed(t, requests, "mcp")
+	all := strings.Join(texts, "")
+	for _, want := range []string{`"id":1,`, `"id":2,`, `"id":3,`, "Unregistered"} {
+		expect.That(t, strings.Contains(all, want), "no %s in %s", want, all)
+	}
+	expect.That(t, code == ExitOK && !strings.Contains(all, "canceled"), "exit %d: %s", code, all)
+}
+
+// A request that takes too long, or that an interrupt ends, is not waited for.
+func TestTheWaitForAnswersEnds(t *testing.T) {
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, tt := range map[string]struct {
+		ctx  context.Context
+		most time.Duration
+	}{"in time": {t.Context(), time.Nanosecond}, "by an interrupt": {interrupted, time.Hour}} {
+		streams := &mcp.IOTransport{Reader: io.NopCloser(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}` + "\n")), Writer: unclosed{io.Discard}}
+		c, err := (&answering{streams, tt.most}).Connect(tt.ctx)
+		must.Succeed(t, err)
+		_, err = c.Read(t.Context())
+		must.That(t, err == nil, "%s: %v", name, err)
+		_, err = c.Read(t.Context())
+		expect.That(t, errors.Is(err, io.EOF), "%s: %v", name, err)
 	}
 }
 
