@@ -43,6 +43,8 @@ type Check struct {
 	Asked *Asked
 	// Subject is the subject to explain instead of an instance, such as nodepool/default, or "".
 	Subject roll.InstanceID
+	// beneath are the findings about instances of the subject, if that is a group; nil if none.
+	beneath *beneath
 
 	// stored is the document that the check was read from, nil for one that was made now.
 	stored json.RawMessage

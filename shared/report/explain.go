@@ -42,6 +42,11 @@ func (c Check) Explain(w io.Writer, layout Layout) error {
 		notes = slices.DeleteFunc(notes, func(n string) bool { return slices.Contains(unjudged, n) })
 		t.line("")
 		t.line("  nothing to explain: %s", c.unexplained())
+		if b := c.beneath; b != nil {
+			notes = slices.DeleteFunc(notes, func(n string) bool { return n == b.note() })
+			t.wrap(2, b.what+"; to explain:")
+			t.line("    %s", b.command)
+		}
 	}
 	for _, f := range explained {
 		c.explainOne(t, f)
@@ -128,12 +133,29 @@ func (c Check) unexplained() string {
 		}
 		return "every EC2 instance is a healthy node"
 	case !c.Complete():
-		return fmt.Sprintf("nothing was found wrong with %s, but not everything could be read: see the notes", c.Subject)
+		return fmt.Sprintf("nothing was found wrong with %s, but not everything could be read: see the notes", c.inQuestion())
 	case len(c.Watching()) > 0:
 		return fmt.Sprintf("what was found about %s is still within its tolerance", c.Subject)
 	}
-	return fmt.Sprintf("nothing is wrong with %s", c.Subject)
+	return fmt.Sprintf("nothing is wrong with %s", c.inQuestion())
 }
+
+// inQuestion is what an explanation of the subject is about: of a group, its launches.
+func (c Check) inQuestion() string {
+	switch kind, _, _ := c.Subject.Subject(); kind {
+	case "nodepool", "nodegroup", "asg":
+		return "launches of " + string(c.Subject)
+	}
+	return string(c.Subject)
+}
+
+// beneath says which instances of a group have findings, and which command explains them.
+type beneath struct{ what, command string }
+
+func (b beneath) note() string { return b.what + ": " + b.command }
+
+// namedBeneath is the maximum number of instances of a group that an explanation of it names.
+const namedBeneath = 3
 
 // basis writes whether the answer is hypothetical, or whose memory it is based on.
 func (c Check) basis(t *text) {
@@ -355,23 +377,26 @@ func (c Check) Only(id roll.InstanceID) Check {
 
 // Concerning returns the part of the check that is about a subject that is no instance: the
 // findings about it, about related subjects, and about the node or NodeClaim that it names.
-// For a group, a note counts the findings about its single instances.
-func (c Check) Concerning(subject roll.InstanceID, related []roll.InstanceID) Check {
+// For a group, a note names its instances that have findings, with the command that explain
+// returns for one of them.
+func (c Check) Concerning(subject roll.InstanceID, related []roll.InstanceID, explain func(roll.InstanceID) string) Check {
 	kind, name, _ := subject.Subject()
 	ids := append([]roll.InstanceID{subject}, related...)
-	ofGroup := 0
+	var ill []roll.InstanceID
 	for _, f := range append(slices.Clone(c.Assessment.Findings), c.Assessment.Starting...) {
 		switch {
 		case kind == "node" && f.Node == name, kind == "nodeclaim" && f.Removal.Claim == name, f.Kind.OnlyTold() && f.Group == roll.Group(subject):
 			ids = append(ids, f.Instance)
-		case f.Group == roll.Group(subject):
-			ofGroup++
+		case f.Group == roll.Group(subject) && !slices.Contains(ill, cmp.Or(f.Machine(), f.Instance)):
+			ill = append(ill, cmp.Or(f.Machine(), f.Instance))
 		}
 	}
 	c = c.about(ids)
 	c.Subject = subject
-	if ofGroup > 0 {
-		c.Assessment.Notes = append(slices.Clone(c.Assessment.Notes), fmt.Sprintf("%d %s about single instances of %s: rollcall check lists them", ofGroup, roll.Plural(ofGroup, "finding is", "findings are"), subject))
+	if n := len(ill); n > 0 {
+		what := fmt.Sprintf("%d %s of %s %s findings (%s)", n, roll.Plural(n, "instance", "instances"), subject, roll.Plural(n, "has", "have"), roll.Few(ill, namedBeneath))
+		c.beneath = &beneath{what, explain(ill[0])}
+		c.Assessment.Notes = append(slices.Clone(c.Assessment.Notes), c.beneath.note())
 	}
 	return c
 }

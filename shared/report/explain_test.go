@@ -390,3 +390,27 @@ func TestAnAllClearIsEarned(t *testing.T) {
 		}
 	}
 }
+
+// A group whose launches go well may have instances that do not: a few are named.
+func TestAGroupNamesItsInstancesInTrouble(t *testing.T) {
+	for want, findings := range map[int]string{0: "", 1: "1 instance of nodegroup/batch has findings (" + string(instanceID(1)) + ")", 5: "5 instances of nodegroup/batch have findings (" + roll.Few([]roll.InstanceID{instanceID(1), instanceID(2), instanceID(3)}, 3) + " and 2 more)"} {
+		c := checks()["healthy"]
+		c.Assessment.Notes, c.Assessment.Findings = nil, nil
+		for i := range want {
+			for _, kind := range []roll.Kind{roll.Unregistered, roll.Impaired} { // each is named once
+				c.Assessment.Findings = append(c.Assessment.Findings, roll.Finding{Instance: instanceID(i + 1), Group: "nodegroup/batch", Kind: kind, Stage: roll.Overdue})
+			}
+		}
+		c = c.Concerning("nodegroup/batch", nil, func(id roll.InstanceID) string { return "explain " + string(id) })
+		text := strings.Join(strings.Fields(explained(t, c)), " ")
+		_, after, _ := strings.Cut(text, "nothing to explain: ")
+		conclusion := "nothing is wrong with launches of nodegroup/batch"
+		if findings == "" {
+			expect.That(t, after == conclusion && len(c.Notes()) == 0, "none: %q, %q", after, c.Notes())
+			continue
+		}
+		command := "explain " + string(instanceID(1))
+		expect.That(t, after == conclusion+" "+findings+"; to explain: "+command, "%d: %q", want, after)
+		expect.That(t, slices.Equal(c.Notes(), []string{findings + ": " + command}), "%d: %q", want, c.Notes())
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rollcall/shared/aws/awserr"
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/archive"
 	"rollcall/shared/lambdas/config"
@@ -34,6 +35,7 @@ type explainFlags struct {
 	access
 	bundle, at, cluster, mode, policy, ledger, stack, html string
 	output                                                 form
+	again                                                  []string // the flags that explain something else from the same source
 }
 
 func explainCommand(env Environment) *cobra.Command {
@@ -99,6 +101,7 @@ type question struct {
 func (f *explainFlags) settle(env Environment, args []string) (question, error) {
 	var q question
 	var faults []error
+	f.again = f.sameSource()                                 // before a context fills in the names
 	keep := func(err error) { faults = append(faults, err) } // errors.Join leaves out nil
 	if len(args) > 0 {
 		var ok bool
@@ -182,6 +185,29 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 	return f.print(env, c)
 }
 
+// sameSource returns the flags that were given, except those about one instance or the output.
+func (f explainFlags) sameSource() (args []string) {
+	for _, flag := range [][2]string{
+		{"--bundle", f.bundle}, {"--at", f.at}, {"--stack", f.stack}, {"--ledger", f.ledger}, {"--mode", f.mode}, {"--policy", f.policy}, {"--cluster", f.cluster},
+		{"--region", strings.Join(f.regions, "")}, {"--context", f.context}, {"--kubeconfig", f.kubeconfig}, {"--profile", f.profile},
+	} {
+		if flag[1] != "" {
+			args = append(args, flag[:]...)
+		}
+	}
+	return args
+}
+
+// toExplain returns the command that explains an instance from the same source; of a bundle, that
+// explains all.
+func (f explainFlags) toExplain(id roll.InstanceID) string {
+	words := []string{"rollcall", "explain", string(id)}
+	if f.bundle != "" {
+		words = words[:2]
+	}
+	return paste.Command(append(words, f.again...)...)
+}
+
 // namesListed is the maximum number of names in an error.
 const namesListed = 20
 
@@ -195,7 +221,7 @@ func (f explainFlags) concern(ctx context.Context, o *observe.Observer, q questi
 		return c.Only(q.instance), nil
 	}
 	found, err := o.Subject(ctx, c.Snapshot, q.instance)
-	c = c.Concerning(q.instance, found.Related)
+	c = c.Concerning(q.instance, found.Related, f.toExplain)
 	if found.Exists || len(c.Assessment.Findings)+len(c.Assessment.Starting) > 0 || c.Memory != nil && c.Memory.State.Knows(q.instance) {
 		return c, nil
 	}

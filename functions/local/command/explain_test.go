@@ -184,11 +184,11 @@ func TestWhatIsNoInstanceIsExplained(t *testing.T) {
 		want            []string
 	}{
 		"a node group that was never created":  {"nodegroup/blue", "node-group-that-was-never-created", ExitFindings, []string{"Unlaunched nodegroup/blue", "CREATE_FAILED", "LaunchSubnetInvalid, decisive"}},
-		"a node group beside it":               {"nodegroup/workers", "node-group-that-was-never-created", ExitOK, []string{"nothing is wrong with nodegroup/workers"}},
+		"a node group beside it":               {"nodegroup/workers", "node-group-that-was-never-created", ExitOK, []string{"nothing is wrong with launches of nodegroup/workers"}},
 		"a node pool":                          {"nodepool/batch", "scp-denies-the-launch", ExitFindings, []string{"Unlaunched nodepool/batch", "LaunchDenied, decisive"}},
 		"a NodeClaim that waits":               {"nodeclaim/batch-w8t4k", "scp-denies-the-launch", ExitFindings, []string{"Unlaunched nodepool/batch", "LaunchDenied, decisive"}},
 		"an Auto Scaling group behind another": {"asg/eks-workers-4ac6f0d2-6f4e-4b0a-9d6c-2f6f5d1c7a10", "launch-of-an-ami-that-is-gone", ExitFindings, []string{"Unlaunched nodegroup/workers", "LaunchAmiInvalid, decisive"}},
-		"a group whose instances have trouble": {"asg/payments-legacy", "all-is-well", ExitOK, []string{"nothing is wrong with asg/payments-legacy"}},
+		"a group whose instances have trouble": {"asg/payments-legacy", "all-is-well", ExitOK, []string{"nothing is wrong with launches of asg/payments-legacy"}},
 		"a node that is well":                  {"node/ip-10-0-40-21.eu-west-1.compute.internal", "all-is-well", ExitOK, []string{"nothing is wrong with node/ip-10-0-40-21"}},
 		"an unknown node group":                {"nodegroup/green", "node-group-that-was-never-created", ExitError, []string{`payments has no nodegroup "green": it has blue, workers`}},
 		"an unknown node pool":                 {"nodepool/green", "all-is-well", ExitError, []string{`payments has no nodepool "green": it has default, system`}},
@@ -202,6 +202,21 @@ func TestWhatIsNoInstanceIsExplained(t *testing.T) {
 			expect.That(t, strings.Contains(stdout+stderr, want), "%s: no %q in\n%s%s", name, want, stdout, stderr)
 		}
 	}
+}
+
+// The explanation of a group is about its launches, and leads to its instances in trouble.
+func TestAGroupWithInstancesInTrouble(t *testing.T) {
+	noAWS(t)
+	code, stdout, stderr := rollcall(t, "explain", "nodegroup/batch", "--bundle", unmapped, "--mode", "remediate")
+	want := "  nothing to explain: nothing is wrong with launches of nodegroup/batch\n" +
+		"  1 instance of nodegroup/batch has findings (i-0bad0000000000001); to explain:\n" +
+		"    rollcall explain --bundle " + unmapped + " --mode remediate\n"
+	expect.That(t, code == ExitOK && strings.HasSuffix(stdout, want), "exit %d: %s%s", code, stdout, stderr)
+	_, stdout, _ = rollcall(t, "explain", "nodegroup/batch", "--bundle", unmapped, "-o", "json")
+	expect.That(t, strings.Contains(stdout, `"1 instance of nodegroup/batch has findings (i-0bad0000000000001): rollcall explain --bundle `), "%s", stdout)
+	live := explainFlags{stack: "rollcall", access: access{regions: []string{"eu-west-1"}}}
+	live.again = live.sameSource()
+	expect.Equal(t, live.toExplain(failing), "rollcall explain "+failing+" --stack rollcall --region eu-west-1", "command")
 }
 
 func TestAStuckNodeClaimIsExplainedByItsNameAndByItsNode(t *testing.T) {
