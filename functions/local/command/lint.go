@@ -12,6 +12,7 @@ import (
 	"rollcall/shared/observe/lint"
 	"rollcall/shared/observe/view"
 	"rollcall/shared/report"
+	"rollcall/shared/roll"
 )
 
 // The forms of findings that tools of source code read.
@@ -37,8 +38,9 @@ that explain finds after the launch, if a person has to change something, and pr
 in the file and the fix. lint only reads.
 
 FILE is what aws ec2 describe-launch-template-versions printed, a manifest with NodePools,
-EC2NodeClasses or the ConfigMap aws-auth, access entries as JSON, or user data; other files are
-skipped. The files replace what is in the cluster.
+EC2NodeClasses or the ConfigMap aws-auth, access entries as JSON, or user data. Other files are
+skipped, and named in the notes; a kind that Karpenter does not have, such as NodePol, is an error
+if no FILE has anything else. The files replace what is in the cluster.
 
 --cluster NAME reads the cluster and its network, --bundle DIR a capture of them. Without either,
 only causes that need neither are checked. Without FILE and --launch-template, the NodePools of
@@ -78,17 +80,31 @@ func (f *lintFlags) settle(env Environment, files []string) (in lint.Request, er
 			in.Templates = append(in.Templates, name)
 		}
 	}
+	var misnamed, skipped []string
 	for _, name := range files {
-		data, err := regular(name, maxInput)
-		keep(err)
+		data, unread := regular(name, maxInput)
 		found, err := lint.Sources(name, data)
-		keep(err)
+		keep(errors.Join(unread, err))
 		in.Sources = append(in.Sources, found...)
+		switch wrong := lint.Misnamed(data); {
+		case unread != nil || err != nil:
+		case len(wrong) > 0:
+			misnamed = append(misnamed, roll.Map(wrong, func(w string) string { return name + ": " + w })...)
+		case len(found) == 0:
+			skipped = append(skipped, name)
+		}
 	}
 	for _, name := range f.userData {
 		data, err := regular(name, maxInput)
 		keep(err)
 		in.Sources = append(in.Sources, lint.UserDataOf(name, data))
+	}
+	if n := len(skipped); n > 0 {
+		in.Skipped = []string{fmt.Sprintf("skipped %d %s without anything that lint reads: %s", n, roll.Plural(n, "file", "files"), roll.Few(skipped, filesNamed))}
+	}
+	in.Skipped = append(misnamed, in.Skipped...)
+	if len(misnamed) > 0 && len(in.Sources)+len(in.Templates) == 0 {
+		keep(fmt.Errorf("no FILE was judged: %s; lint reads %s", roll.Few(in.Skipped, filesNamed), accepted))
 	}
 	switch {
 	case f.bundle != "":
@@ -102,6 +118,12 @@ func (f *lintFlags) settle(env Environment, files []string) (in lint.Request, er
 	}
 	return in, errors.Join(faults...)
 }
+
+// filesNamed is how many files lint names at most in a note.
+const filesNamed = 10
+
+// accepted is what lint reads in a FILE.
+const accepted = "NodePools of karpenter.sh, EC2NodeClasses of karpenter.k8s.aws, NodeConfigs of node.eks.aws, the ConfigMap aws-auth, launch template versions, access entries and user data"
 
 // maxInput is more than any manifest or launch template has, in bytes.
 const maxInput = 16 << 20

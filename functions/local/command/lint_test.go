@@ -44,10 +44,30 @@ func TestWhatLintCannotBeAsked(t *testing.T) {
 		"VersionNumber":           {"lint", source(t, "t.json", `{"LaunchTemplateVersions": [{"LaunchTemplateId": "lt-1", "LaunchTemplateData": {}}]}`)},
 		"it is no regular file":   {"lint", "/dev/null", "--bundle", healthy},
 		"AWS_REGION":              {"lint", source(t, "u.sh", script), "--cluster", "payments"},
+		`no FILE was judged: `:    {"lint", misnamed(t), "--bundle", healthy}, // its node pools are not what was asked about
+		`pools.yaml: line 2: karpenter.sh/v1 has no kind "NodePol", skipped 1 file without anything that lint reads: `: {"lint", misnamed(t), source(t, "values.yaml", "a: b\n")},
 	} {
 		code, _, stderr := rollcall(t, args...)
 		expect.That(t, code == ExitError && strings.Contains(stderr, want), "%q: exit %d, %s", args, code, stderr)
 	}
+}
+
+// misnamed is a manifest that a typo hides from lint.
+func misnamed(t *testing.T) string {
+	t.Helper()
+	return source(t, "pools.yaml", "---\napiVersion: karpenter.sh/v1\nkind: NodePol\nmetadata: {name: default}\n")
+}
+
+// What was not judged is named beside what was.
+func TestLintNamesWhatItSkips(t *testing.T) {
+	noAWS(t)
+	values := source(t, "values.yaml", "a: b\n")
+	code, stdout, stderr := rollcall(t, "lint", source(t, "u.sh", "#!/bin/bash\necho hello\n"), misnamed(t), values, "-o", "json")
+	var d report.LintDocument
+	err := json.Unmarshal([]byte(stdout), &d)
+	must.That(t, err == nil && code == ExitOK && len(d.Notes) == 2, "exit %d, %v: %s%s", code, err, stdout, stderr)
+	expect.That(t, strings.HasSuffix(d.Notes[0], `pools.yaml: line 2: karpenter.sh/v1 has no kind "NodePol"`), "%q", d.Notes)
+	expect.That(t, strings.HasSuffix(d.Notes[1], "skipped 1 file without anything that lint reads: "+values), "%q", d.Notes)
 }
 
 func TestLintExits(t *testing.T) {
@@ -59,7 +79,9 @@ func TestLintExits(t *testing.T) {
 		"the node pools of a sound cluster": {[]string{"--bundle", healthy}, ExitOK},
 		"a launch template of it":           {[]string{"--bundle", healthy, "--launch-template", "lt-0f3c0000000000000"}, ExitOK},
 		"a role that nothing maps":          {[]string{"--bundle", unmapped, "--launch-template", "lt-0ba80000000000000"}, ExitFindings},
-		"files without a launch":            {[]string{source(t, "values.yaml", "a: b\n")}, ExitOK},
+		"files without a launch":            {[]string{source(t, "values.yaml", "a: b\n")}, ExitOK}, // of a commit, in a pre-commit hook
+		"a kind that lint does not read":    {[]string{source(t, "claim.yaml", "apiVersion: karpenter.sh/v1\nkind: NodeClaim\n")}, ExitOK},
+		"role mappings alone":               {[]string{source(t, "auth.yaml", "kind: ConfigMap\nmetadata: {name: aws-auth}\n"), misnamed(t)}, ExitOK},
 		"user data for another cluster":     {[]string{"--bundle", healthy, "--user-data", source(t, "data", script)}, ExitFindings},
 		"a hint alone":                      {[]string{"--bundle", healthy, source(t, "u.sh", "#!/bin/bash\necho hello\n")}, ExitOK},
 	} {

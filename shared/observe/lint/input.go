@@ -146,3 +146,43 @@ func documentsIn(node *yaml.Node, text string) ([]Source, error) {
 	d.Data, err = json.Marshal(value)
 	return []Source{d}, err
 }
+
+// kinds are all kinds of the API groups that only nodes use, also those that lint does not read.
+var kinds = map[string][]string{
+	"karpenter.sh":      {"NodePool", "NodeClaim", "NodeOverlay", "Provisioner", "Machine"},
+	"karpenter.k8s.aws": {"EC2NodeClass", "AWSNodeTemplate"},
+	"node.eks.aws":      {"NodeConfig"},
+}
+
+// Misnamed says of each document of a file that its API group has no such kind, if the group is one
+// that lint reads: it is most likely a typo, and lint does not judge the document.
+func Misnamed(data []byte) (faults []string) {
+	decoder := yaml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))))
+	for {
+		var node yaml.Node
+		if decoder.Decode(&node) != nil {
+			return faults // the end, or Sources has the error
+		}
+		faults = append(faults, misnamedIn(&node)...)
+	}
+}
+
+func misnamedIn(node *yaml.Node) (faults []string) {
+	var o header
+	if node.Decode(&o) != nil {
+		return nil
+	}
+	if node.Kind == yaml.DocumentNode {
+		node = node.Content[0]
+	}
+	for i := range o.Items {
+		if o.Items[i].Kind == yaml.MappingNode { // an alias may contain itself
+			faults = append(faults, misnamedIn(&o.Items[i])...)
+		}
+	}
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	if known := kinds[group]; known != nil && !slices.Contains(known, strings.TrimSuffix(o.Kind, "List")) {
+		faults = append(faults, fmt.Sprintf("line %d: %s has no kind %q", node.Line, o.APIVersion, o.Kind))
+	}
+	return faults
+}

@@ -40,6 +40,23 @@ func TestWhatAFileHolds(t *testing.T) {
 	}
 }
 
+// A typo in a kind must not pass as a file of another tool.
+func TestAKindThatItsAPIGroupDoesNotHave(t *testing.T) {
+	for text, want := range map[string]string{
+		"apiVersion: karpenter.sh/v1\nkind: NodePool\n---\napiVersion: karpenter.sh/v1\nkind: NodePol\n": `line 4: karpenter.sh/v1 has no kind "NodePol"`,
+		"kind: List\nitems:\n- {apiVersion: karpenter.k8s.aws/v1, kind: EC2NodeClas}\n":                  `line 3: karpenter.k8s.aws/v1 has no kind "EC2NodeClas"`,
+		"apiVersion: node.eks.aws/v1alpha1\n":                                                            `line 1: node.eks.aws/v1alpha1 has no kind ""`,
+		"apiVersion: karpenter.sh/v1\nkind: NodePoolList\n":                                              "",
+		"apiVersion: karpenter.sh/v1\nkind: NodeClaim\n":                                                 "",
+		"apiVersion: apps/v1\nkind: Deployment\n":                                                        "",
+		"&x {kind: List, items: [*x]}":                                                                   "",
+		"{{ if }}\n\t:":                                                                                  "",
+		"- a\n":                                                                                          "",
+	} {
+		expect.Equal(t, strings.Join(Misnamed([]byte(text)), ", "), want, "%q", text)
+	}
+}
+
 // A manifest that does not parse must not pass as one without node pools.
 func TestWhatIsMeantAndDoesNotParseIsAnError(t *testing.T) {
 	for name, text := range map[string]string{

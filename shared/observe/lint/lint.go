@@ -29,6 +29,8 @@ import (
 // Request is what is judged, and where.
 type Request struct {
 	Sources []Source
+	// Skipped says what of the files was not judged, and why.
+	Skipped []string
 	// Templates are launch templates of the account, as ID or ID:VERSION.
 	Templates []string
 	// Subnets are those in which the instances are launched, if no source names others.
@@ -43,7 +45,7 @@ type Request struct {
 // Run diagnoses what would be launched. What could not be read of the account or bundle is reported
 // as not checked.
 func Run(ctx context.Context, in Request) (report.LintDocument, error) {
-	out := report.LintDocument{At: in.At, Cluster: in.Cluster, Launches: []string{}, Findings: []report.LintFinding{}, Hints: []report.LintFinding{}, NotChecked: []report.LintGap{}, Notes: []string{}}
+	out := report.LintDocument{At: in.At, Cluster: in.Cluster, Launches: []string{}, Findings: []report.LintFinding{}, Hints: []report.LintFinding{}, NotChecked: []report.LintGap{}, Notes: append([]string{}, in.Skipped...)}
 	if err := in.duplicates(); err != nil {
 		return out, err
 	}
