@@ -127,7 +127,11 @@ func runReplay(ctx context.Context, env Environment, f replayFlags) error {
 	}
 	checks = slices.DeleteFunc(checks, func(c replay.Recorded) bool { return f.cluster != "" && c.Cluster().Name != f.cluster })
 	if len(checks) == 0 {
-		return errors.New("there is no recorded check" + roll.Behind(" of cluster ", f.cluster) + ": a deployment records checks that found something, if its parameter KeepChecks is true")
+		none := "there is no recorded check" + roll.Behind(" of cluster ", f.cluster) + roll.Behind(" in ", f.from)
+		if f.from != "" {
+			return errors.New(none + ": only checks in which something is or was wrong are recorded, also those of bundles")
+		}
+		return errors.New(none + ": a deployment records checks that found something, if its parameter KeepChecks is true")
 	}
 	r, err := compare(checks, candidates)
 	if err != nil {

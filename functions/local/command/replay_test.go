@@ -119,6 +119,7 @@ func TestWhatAReplayCannotBeAsked(t *testing.T) {
 		"bad.yaml":                     {"--from", dir, "--policy", filepath.Join(dir, "bad.yaml")},
 		"it is not a record of checks": {"--from", dir},
 		"no such file or directory":    {"--from", filepath.Join(dir, "none")},
+		"in " + healthy + ": only checks in which something is or was wrong are recorded": {"--from", healthy},
 	} {
 		code, stdout, stderr := rollcall(t, append([]string{"replay"}, args...)...)
 		expect.That(t, code == ExitError && stdout == "" && strings.Contains(stderr, want), "%q: exit %d, %s%s", args, code, stdout, stderr)
