@@ -36,12 +36,12 @@ func TestWhatIsNoInstanceIsExplained(t *testing.T) {
 	}
 	asks := map[string]answer{
 		"nodegroup/blue":               {command.ExitFindings, []string{"Unlaunched nodegroup/blue", "CREATE_FAILED", "LaunchSubnetInvalid, decisive"}},
-		"nodegroup/green":              {command.ExitOK, []string{"nothing is wrong with nodegroup/green"}},
+		"nodegroup/green":              {command.ExitOK, []string{"nothing is wrong with launches of nodegroup/green"}},
 		"nodegroup/red":                {command.ExitError, []string{`has no nodegroup "red": it has blue, green`}},
 		"nodepool/batch":               {command.ExitFindings, []string{"Unlaunched nodepool/batch", "LaunchQuotaExceeded, decisive"}},
 		"nodeclaim/batch-w8t4k":        {command.ExitFindings, []string{"Unlaunched nodepool/batch", "LaunchQuotaExceeded, decisive"}},
 		"nodeclaim/batch-x":            {command.ExitError, []string{`has no nodeclaim "batch-x": it has batch-w8t4k`}},
-		"asg/workers":                  {command.ExitOK, []string{"nothing is wrong with asg/workers"}},
+		"asg/workers":                  {command.ExitOK, []string{"nothing is wrong with launches of asg/workers"}},
 		"asg/others":                   {command.ExitError, []string{`has no asg "others"`, "workers"}},
 		"node/" + nodes.Items[0].Name:  {command.ExitOK, []string{"nothing is wrong with node/" + nodes.Items[0].Name}},
 		"node/ip-10-9-9-9.example.com": {command.ExitError, []string{`has no node "ip-10-9-9-9.example.com"`, nodes.Items[0].Name}},
