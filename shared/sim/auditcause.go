@@ -26,7 +26,7 @@ var brokenBy = map[string]string{
 var causesHold = map[string]func(e excuse) bool{
 	// the machine's template and role
 	"UserDataUnparseable": func(e excuse) bool {
-		return e.m.brokenBy("UserDataUnparseable") || e.m.unread == unreadGarbled
+		return e.m.brokenBy("UserDataUnparseable") || e.m.unread == unreadGarbled || e.m.unread == unreadCut
 	},
 	"UserDataMalformedFlags": func(e excuse) bool { return e.m.brokenBy("UserDataMalformedFlags") },
 	"ArchitectureMismatch":   func(e excuse) bool { return e.m.brokenBy("ArchitectureMismatch") },
