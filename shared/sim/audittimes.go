@@ -197,15 +197,14 @@ func (u *auditor) dues(c *cluster) {
 // lasting returns since when a machine is in a trouble that a policy tolerates for a time, and for how long;
 // the zero time for others, and for one whose state changed on the way.
 func (u *auditor) lasting(m *machine) (time.Time, time.Duration) {
-	pol := u.policyNow(m.c, m.g)
 	switch {
 	case m.ail == neverJoins && m.node == nil:
-		return m.launched, pol.duration("registration.deadline")
+		return m.launched, u.policyNow(m.c, m.g).duration("registration.deadline")
 	case m.ail != silent && m.ail != notReady || m.node == nil || !m.node.deleting.IsZero() || m.settledAt.IsZero():
 		return time.Time{}, 0
 	}
 	ready := m.node.ready()
-	tolerance, watched := pol.tolerance("Ready", string(ready.Status))
+	tolerance, watched := u.policyNow(m.c, m.g).tolerance("Ready", string(ready.Status))
 	away := ready.LastTransitionTime.Time
 	if !watched || ready.Status == corev1.ConditionTrue || away.Sub(u.times.away(m.node)) > 2*skewed {
 		return time.Time{}, 0
