@@ -5,59 +5,54 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
 )
 
 // Of two nodes in each of six groups, a check reads eight.
 func TestOfManyNodesOthersAreReadInTurn(t *testing.T) {
-	a := healthy()
-	var findings []roll.Finding
-	for n := range 12 {
-		group := roll.NodePoolGroup(fmt.Sprintf("p%d", n/2))
-		a.launch(n, group)
-		a.join(n)
-		findings = append(findings, found(n, roll.Unknown, group))
-	}
-	read := map[roll.Group]bool{}
-	for n := range 24 {
-		s := seen(findings...)
-		s.At = at.Add(time.Duration(n) * 5 * time.Minute)
-		e := a.collector().Collect(t.Context(), Input{Snapshot: s, Findings: findings})
-		for i, f := range findings {
-			read[f.Group] = read[f.Group] || e.Nodes[nodeName(i)].Object.Known()
-		}
-	}
-	for g, was := range read {
-		expect.That(t, was, "no node of %s was ever read", g)
-	}
+	eachIsRead(t, 6, roll.Unknown, func(e *evidence.Evidence, n int) bool {
+		return e.Nodes[nodeName(n)].Object.Known() || e.Nodes[nodeName(n+1)].Object.Known()
+	})
 }
 
 // A long hold in some groups does not leave a finding of another one without a cause forever, and until its
 // turn no act about it is ordered.
 func TestOfManyGroupsOthersAreSampledInTurn(t *testing.T) {
-	const groups = 30
+	eachIsRead(t, 30, roll.Unregistered, func(e *evidence.Evidence, n int) bool {
+		one, other := e.Instances[instanceID(n)].UserData, e.Instances[instanceID(n+1)].UserData
+		passing, unread := e.Unread[one.Gap()]
+		sampled := one.Known() || other.Known()
+		expect.That(t, sampled || n > 4 && unread && passing, "the group of instance %d: %+v", n, one)
+		return sampled
+	})
+}
+
+// eachIsRead makes 24 checks, five minutes apart, of groups with two findings each. reads reports whether a
+// check read something of the findings n and n+1; one check must have, for each group.
+func eachIsRead(t *testing.T, groups int, kind roll.Kind, reads func(e *evidence.Evidence, n int) bool) {
+	t.Helper()
 	a := healthy()
 	var findings []roll.Finding
 	for n := range 2 * groups {
-		group := roll.NodePoolGroup(fmt.Sprintf("p%d", n/2))
-		a.launch(n, group)
-		findings = append(findings, found(n, roll.Unregistered, group))
+		f := found(n, kind, roll.NodePoolGroup(fmt.Sprintf("p%d", n/2)))
+		a.launch(n, f.Group)
+		if f.Node != "" {
+			a.join(n)
+		}
+		findings = append(findings, f)
 	}
-	read := map[roll.Group]bool{}
+	read := make([]bool, groups)
 	for n := range 24 {
 		s := seen(findings...)
 		s.At = at.Add(time.Duration(n) * 5 * time.Minute)
 		e := a.collector().Collect(t.Context(), Input{Snapshot: s, Findings: findings})
-		for n := 0; n < len(findings); n += 2 {
-			one, other := e.Instances[findings[n].Instance].UserData, e.Instances[findings[n+1].Instance].UserData
-			passing, unread := e.Unread[one.Gap()]
-			sampled := one.Known() || other.Known()
-			expect.That(t, sampled || n > 4 && unread && passing, "%s: %+v", findings[n].Group, one)
-			read[findings[n].Group] = read[findings[n].Group] || sampled
+		for g := range read {
+			read[g] = reads(e, 2*g) || read[g] // reads has its own expectations
 		}
 	}
 	for g, was := range read {
-		expect.That(t, was, "%s was never sampled", g)
+		expect.That(t, was, "nothing of %s was ever read", findings[2*g].Group)
 	}
 }
