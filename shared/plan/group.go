@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -42,22 +43,30 @@ func (p *planner) groupObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	return nil
 }
 
-// latestLaunch returns when the group's latest instance was launched, also one that is gone by now.
-func (p *planner) latestLaunch(g roll.Group) (latest time.Time) {
-	for i := range p.Snapshot.Instances {
-		if p.Snapshot.Instances[i].Group == g {
-			latest = roll.Later(latest, p.Snapshot.Instances[i].Launched)
+// launches yields when the group's instances were launched, also those that are gone by now and EC2 still lists.
+func (p *planner) launches(g roll.Group) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		for i := range p.Snapshot.Instances {
+			if p.Snapshot.Instances[i].Group == g && !yield(p.Snapshot.Instances[i].Launched) {
+				return
+			}
 		}
+	}
+}
+
+// latestLaunch returns when the group's latest instance was launched.
+func (p *planner) latestLaunch(g roll.Group) (latest time.Time) {
+	for at := range p.launches(g) {
+		latest = roll.Later(latest, at)
 	}
 	return latest
 }
 
-// firstLaunch returns when the first of the group's instances since a time was launched, of those that EC2
-// still lists, or that time. Karpenter replaces what never joins every 15 minutes: the latest is always young.
+// firstLaunch returns when the first of the group's instances since a time was launched, or that time. Karpenter replaces what never joins every 15 minutes: the latest is always young.
 func (p *planner) firstLaunch(g roll.Group, since time.Time) (first time.Time) {
-	for i := range p.Snapshot.Instances {
-		if at := p.Snapshot.Instances[i].Launched; p.Snapshot.Instances[i].Group == g && at.After(since) && (first.IsZero() || at.Before(first)) {
-			first = at
+	for at := range p.launches(g) {
+		if at.After(since) {
+			first = roll.Earlier(first, at)
 		}
 	}
 	return roll.Later(first, since)

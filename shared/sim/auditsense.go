@@ -150,15 +150,17 @@ func (u *auditor) failed(g *group) int {
 		}
 	}
 	for _, a := range u.a.dep.state(g.c.name).Actions {
-		if string(a.Group) != g.groupName() || a.Do != acts[actTerminate] && a.Do != acts[actDeleteClaim] || !counts(a.At) {
-			continue
-		}
 		// One without an outcome may have taken effect. That its owner ended it while the act was begun looks the same.
-		if (a.Outcome == nil || a.Outcome.Result == ledger.Done) && !slices.ContainsFunc(replaced, func(r effect) bool { return r.instance == string(a.Instance) }) {
+		if g.mayLose(a) && counts(a.At) && !slices.ContainsFunc(replaced, func(r effect) bool { return r.instance == string(a.Instance) }) {
 			n++
 		}
 	}
 	return n
+}
+
+// mayLose reports whether a recorded act takes a machine from the group, or may have.
+func (g *group) mayLose(a ledger.Action) bool {
+	return string(a.Group) == g.groupName() && (a.Do == acts[actTerminate] || a.Do == acts[actDeleteClaim]) && (a.Outcome == nil || a.Outcome.Result != ledger.Failed)
 }
 
 // proves records what of a group that had losses has stayed Ready for long enough, and a check since could

@@ -541,7 +541,7 @@ func (u *auditor) owed(g *group) bool {
 // Karpenter launched after its outcome was recorded must work.
 func (u *auditor) owes(g *group) bool {
 	return slices.ContainsFunc(u.a.dep.state(g.c.name).Actions, func(a ledger.Action) bool {
-		if string(a.Group) != g.groupName() || a.Do != acts[actTerminate] && a.Do != acts[actDeleteClaim] || a.Outcome != nil && a.Outcome.Result == ledger.Failed {
+		if !g.mayLose(a) {
 			return false
 		}
 		if a.Do == acts[actTerminate] && !u.brought(g, a.At.Add(-slack)) {
