@@ -18,6 +18,30 @@ func everything(id roll.InstanceID) ledger.State {
 	return state
 }
 
+// What a node was missing before it fell silent is not over while it still is.
+func TestWhatIsMissingIsKeptWhileItIsHidden(t *testing.T) {
+	known := ledger.State{Findings: map[roll.FindingKey]ledger.Finding{key(roll.Uninitialized): {Instance: id, Kind: roll.Uninitialized}}}
+	tests := map[string]struct {
+		ready  roll.ConditionStatus
+		change func(*roll.Node)
+		want   bool
+	}{
+		"the node is silent, its startup taint stays":     {roll.ConditionUnknown, func(n *roll.Node) { n.StartupTaint = "ebs.csi.aws.com/agent-not-ready:NoExecute" }, true},
+		"it is not ready, its startup taint stays":        {roll.ConditionFalse, func(n *roll.Node) { n.StartupTaint = "ebs.csi.aws.com/agent-not-ready:NoExecute" }, true},
+		"it is silent, and Karpenter waits for its label": {roll.ConditionUnknown, func(n *roll.Node) { n.Owner, n.Registered = roll.OwnerKarpenter, true }, true},
+		"it is silent, and nothing is missing":            {roll.ConditionUnknown, func(*roll.Node) {}, false},
+		"it has a taint that the policy does not know":    {roll.ConditionUnknown, func(n *roll.Node) { n.StartupTaint = "example.com/mine:NoSchedule" }, false},
+	}
+	for name, tt := range tests {
+		a := look(func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			n.Ready = roll.Condition{Status: tt.ready, Since: ago(time.Minute)}
+			tt.change(n)
+			i.Owner = n.Owner
+		}, known)
+		expect.That(t, a.Kept[key(roll.Uninitialized)] == tt.want, "%s: kept is %v", name, !tt.want)
+	}
+}
+
 func TestWhatRestsOnSomethingUnreadIsKept(t *testing.T) {
 	gap := func(scope roll.Scope) func(*roll.Instance, *roll.Node, *roll.Snapshot) {
 		return func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) {

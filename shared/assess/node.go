@@ -125,8 +125,12 @@ func (a *assessor) absent(m roll.Member, w absence) {
 	a.unready(m, roll.NotReady, roll.ConditionFalse, "has not been ready", w)
 }
 
-// unready finds a node whose Ready condition is False or Unknown, if the policy watches that.
+// unready finds a node whose Ready condition is False or Unknown, if the policy watches that. What
+// was missing before and still is, is not over.
 func (a *assessor) unready(m roll.Member, kind roll.Kind, status roll.ConditionStatus, told string, w absence) {
+	if a.missingForReady(m) != "" {
+		a.keepOne(roll.FindingKey{Instance: m.Node.Instance, Kind: roll.Uninitialized})
+	}
 	tolerance, ok := a.Policy(m.Selector()).Tolerance("Ready", string(status))
 	if !ok {
 		return
