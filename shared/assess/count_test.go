@@ -69,6 +69,18 @@ func TestANodeThatAnotherInstanceTookOverCountsInItsZone(t *testing.T) {
 	}
 }
 
+// EC2 may show a new instance late. Its node is Ready, and counts.
+func TestAReadyNodeCountsInItsZoneBeforeEC2ShowsItsInstance(t *testing.T) {
+	for state, want := range map[roll.InstanceState]assess.ZoneCount{
+		roll.StateRunning: {Nodes: 1, Ready: 1}, roll.StatePending: {Nodes: 1, Ready: 1}, roll.StateShuttingDown: {}, roll.StateTerminated: {},
+	} {
+		i := worker(id, time.Hour)
+		i.State, i.Zone = state, "eu-west-1a"
+		a := judge(snapshot([]roll.Instance{i}, []roll.Node{node(id, roll.ConditionTrue, time.Minute)}), ledger.State{})
+		expect.Equal(t, a.Zones["eu-west-1a"], want, "%s", state)
+	}
+}
+
 func TestWhenNodesTurnedSilent(t *testing.T) {
 	s := snapshot(nil, nil)
 	for n, tt := range []struct {

@@ -17,14 +17,16 @@ func (a *assessor) node(m roll.Member) {
 	}
 	a.pressures(n)
 	returns := a.returns(n)
-	switch a.fate(m) {
+	fate := a.fate(m)
+	late := n.Ready.Status == roll.ConditionTrue && (i == nil || i.State == roll.StatePending) // EC2 may not show a new instance yet
+	if fate != there && late || fate == dead && a.takenOver(n) {
+		a.countInZone(m)
+	}
+	switch fate {
 	case leaving:
 		a.absence(m, time.Time{})
 		a.note("node %s: its instance %s is %s; it is not judged", n.Name, n.Instance, i.Fate())
 	case dead:
-		if a.takenOver(n) {
-			a.countInZone(m)
-		}
 		if n.Ready.Status == roll.ConditionTrue {
 			a.readyGhost(m)
 			return

@@ -60,9 +60,12 @@ func (a *assessor) registered(m roll.Member, g *groupTally, works bool) {
 		return
 	}
 	rest, rested := a.State.Rests[i.ID]
-	drawn := rest.Warm && !i.Launched.After(rest.Left) // from a warm pool, and not started again since
+	drawn := rest.Warm && (rest.Left.IsZero() || !i.Launched.After(rest.Left)) // from a warm pool, and not started again since
 	if n.Created.Before(i.Launched) && !drawn {
 		return
+	}
+	if drawn && n.Ready.Status == roll.ConditionTrue && i.Launched.After(g.proven) {
+		a.out.Rests[i.ID] = ledger.Rest{Left: cmp.Or(rest.Left, a.Now), Warm: true} // until it proved that the group works
 	}
 	if works && i.Launched.After(g.good) {
 		g.good = i.Launched.UTC()

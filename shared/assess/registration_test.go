@@ -199,7 +199,7 @@ func TestAnInstanceOutOfAWarmPoolIsAReplacement(t *testing.T) {
 	}{
 		{"from a warm pool", ledger.Rest{Warm: true, Left: ago(4 * time.Minute)}, true},
 		{"out of Standby, and started again", ledger.Rest{Left: ago(4 * time.Minute)}, false},
-		{"in a warm pool", ledger.Rest{Warm: true}, false},
+		{"from a warm pool since the last check", ledger.Rest{Warm: true}, true},
 		{"from a warm pool, and started again later", ledger.Rest{Warm: true, Left: ago(6 * time.Minute)}, false},
 	}
 	for _, tt := range tests {
@@ -208,9 +208,11 @@ func TestAnInstanceOutOfAWarmPoolIsAReplacement(t *testing.T) {
 		memory := ledger.GroupMemory{Counted: now, Good: ago(30 * time.Minute), Seconds: []int{3}}
 		want := memory
 		want.Good = i.Launched
-		got, changed := judge(snapshot([]roll.Instance{i}, []roll.Node{n}), ledger.State{
+		a := judge(snapshot([]roll.Instance{i}, []roll.Node{n}), ledger.State{
 			Groups: map[roll.Group]ledger.GroupMemory{"asg/w": memory}, Rests: map[roll.InstanceID]ledger.Rest{i.ID: tt.rest},
-		}).Groups["asg/w"]
+		})
+		got, changed := a.Groups["asg/w"]
+		expect.Equal(t, a.Rests[i.ID].Warm, tt.good, "%s: where it is from is remembered until it proved itself", tt.name)
 		if changed != tt.good || changed && !cmp.Equal(got, want) {
 			t.Errorf("%s: %+v", tt.name, got)
 		}

@@ -59,7 +59,7 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 				known.Over = time.Time{}
 				p.out.Changes.Put.Notices[key] = known
 			}
-		case p.unproven(key):
+		case p.unproven(key, known):
 			// The replacement may fail in the same way.
 		case known.Over.IsZero():
 			known.Over = p.Now
@@ -115,9 +115,9 @@ func (p *planner) moved(key ledger.NoticeKey) bool {
 	return false
 }
 
-// unproven reports whether the group's latest instance, perhaps the replacement, still has time to
-// become a node. Until then the fault may not be over.
-func (p *planner) unproven(key ledger.NoticeKey) bool {
+// unproven reports whether an instance of the incident is gone, and the group's latest one, perhaps its
+// replacement, still has time to become a node. Until then the fault may not be over.
+func (p *planner) unproven(key ledger.NoticeKey, known ledger.Notice) bool {
 	if key.Group == roll.GroupNone || key.Kind != roll.Unregistered && key.Kind != roll.Uninitialized {
 		return false
 	}
@@ -128,7 +128,9 @@ func (p *planner) unproven(key ledger.NoticeKey) bool {
 	}
 	good := p.lastGood(key.Group)
 	latest := p.latestLaunch(key.Group) // perhaps of one that its owner gave up already: EC2 may not list the next one yet
-	return latest.After(good) && p.Now.Sub(latest) < most
+	return latest.After(good) && p.Now.Sub(latest) < most && slices.ContainsFunc(p.ends(known), func(e Ended) bool {
+		return e.How == EndedByAct || e.How == EndedGone
+	})
 }
 
 // mayLast reports whether this check could not determine if the fault of a member lasts.

@@ -192,11 +192,27 @@ func (u *auditor) unended() {
 		}
 		open := func(n ledger.Notice) bool { return n.Incident.ID == strings.TrimPrefix(id, o.cluster+" ") }
 		if slices.ContainsFunc(slices.Collect(maps.Values(u.a.dep.state(c.name).Notices)), open) {
-			u.forbids(RuleEnd, !slices.ContainsFunc(slices.Collect(maps.Keys(o.members)), c.lasts) && !u.finds(c, o), "incident %s of %s in %s, of which the last notice was at %s, is still open, and all its members are well or gone", id, o.kind, o.group, o.notices[len(o.notices)-1].Format(time.TimeOnly))
+			u.forbids(RuleEnd, !slices.ContainsFunc(slices.Collect(maps.Keys(o.members)), c.lasts) && !u.finds(c, o) && !u.replaces(g, o), "incident %s of %s in %s, of which the last notice was at %s, is still open, and all its members are well or gone", id, o.kind, o.group, o.notices[len(o.notices)-1].Format(time.TimeOnly))
 			continue
 		}
 		u.broken(RuleEnd, "incident %s of %s in %s, of which the last notice was at %s, is not on record any more, and nobody was told that it is over", id, o.kind, o.group, o.notices[len(o.notices)-1].Format(time.TimeOnly))
 	}
+}
+
+// replaces reports whether an instance of the incident is gone, and the group's latest machine, perhaps its
+// replacement, has not shown yet whether it becomes a node.
+func (u *auditor) replaces(g *group, o *openIncident) bool {
+	if o.kind != string(roll.Unregistered) && o.kind != string(roll.Uninitialized) {
+		return false
+	}
+	t := u.policyNow(g.c, g)
+	due := t.duration("registration.deadline") + t.duration("initialization.deadline") + overAfter + 2*u.a.sc.Sweep
+	launched := func(m *machine) bool {
+		return m.g == g && m.launched.After(u.sense.brought[g]) && u.a.Now().Sub(m.launched) < due
+	}
+	gone := func(id string) bool { m := u.a.machines[id]; return m != nil && !m.ended.IsZero() }
+	return slices.ContainsFunc(slices.Collect(maps.Keys(o.members)), gone) &&
+		slices.ContainsFunc(slices.Collect(maps.Values(u.a.machines)), launched)
 }
 
 // finds reports whether an instance of the incident's group is found in the same trouble, perhaps since the
@@ -390,6 +406,9 @@ func (u *auditor) over(inv *invocation, d noticed) {
 		}
 	case roll.Unregistered, roll.Uninitialized:
 		due := u.policy(inv, c, d.Group).duration("registration.deadline") - ahead
+		if !slices.ContainsFunc(d.Ended, func(e noticedEnded) bool { return e.How == "gone" || e.How == "acted" }) {
+			return
+		}
 		for i := range inv.seen.eachInstance() {
 			m := u.a.machines[*i.InstanceId]
 			starts := m != nil && m.launched.Before(inv.begun.Add(-time.Minute)) && runs(i) && groupOf(i) == d.Group && m.g.groupName() == d.Group

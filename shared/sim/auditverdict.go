@@ -135,7 +135,7 @@ func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 		u.verdicts.clean[cluster] = append(u.verdicts.clean[cluster], last.begun)
 		running := sync.OnceValue(last.seen.running) // EC2 may list it later than Kubernetes
 		for n := range last.seen.eachNode() {        // and could record it
-			if id := instanceOf(n); !u.sense.shown[id] && readyNode(n) && running()[id] {
+			if id := instanceOf(n); !u.sense.shown[id] && wellNode(n) && running()[id] {
 				u.sense.shown[id] = true
 			}
 		}
@@ -225,7 +225,8 @@ func (u *auditor) working(inv *invocation, what string, m *machine) {
 // take from its launch is the policy's to say: the rule tolerance asks.
 func (u *auditor) boots(inv *invocation, what act, m *machine) {
 	last, ok := u.reboots[m.id]
-	u.forbids(RuleBooting, ok && m.booting && (what == actTerminate || what == actDeleteClaim), "%s: %s of %s, a %s that boots since Rollcall rebooted it at %s", inv.name, what, m.id, m.g.kind.Type, last.Format(time.TimeOnly))
+	ours := ok && m.booting && m.bootedAt.Before(last.Add(time.Minute)) // EC2 may have rebooted it since
+	u.forbids(RuleBooting, ours && (what == actTerminate || what == actDeleteClaim), "%s: %s of %s, a %s that boots since Rollcall rebooted it at %s", inv.name, what, m.id, m.g.kind.Type, last.Format(time.TimeOnly))
 }
 
 // serves checks that a machine is not terminated or rebooted while it runs a pod that must not be

@@ -127,7 +127,7 @@ func (m *machine) boot() {
 // booted lets the machine boot for a while, and continues if nothing stopped or rebooted it by then.
 func (m *machine) booted(takes time.Duration, then func()) {
 	boot := m.boots
-	m.booting = true
+	m.booting, m.bootedAt = true, m.c.a.Now()
 	m.c.a.in(takes, func() {
 		if m.state == running && m.boots == boot {
 			m.booting = false

@@ -223,14 +223,15 @@ type machine struct {
 	tags      []tag
 	brokenOff *types.StateReason // why EC2 terminated it at launch, nil if it did not
 
-	since   time.Time // start of the ailment
-	cured   time.Time // end of the last one
-	stays   bool      // a replacement would have the same ailment: the machine is not its cause
-	young   bool      // it failed soon after launch, like every machine its group launches
-	reboots bool      // a reboot cures the ailment
-	boots   int       // number of boots
-	booting bool
-	silence int // counts the times it went silent, so that delayed effects apply only to their own silence
+	since    time.Time // start of the ailment
+	cured    time.Time // end of the last one
+	stays    bool      // a replacement would have the same ailment: the machine is not its cause
+	young    bool      // it failed soon after launch, like every machine its group launches
+	reboots  bool      // a reboot cures the ailment
+	boots    int       // number of boots
+	booting  bool
+	bootedAt time.Time // when its last boot began
+	silence  int       // counts the times it went silent, so that delayed effects apply only to their own silence
 
 	reporting bool // its kubelet reports
 	renewed   time.Time

@@ -297,7 +297,7 @@ func told() []Mutation {
 		},
 		{
 			Name: "a trouble is over though its launches are still to show", File: ended,
-			Old: "case p.unproven(key):", New: "case p.unproven(key) && p.gone:",
+			Old: "case p.unproven(key, known):", New: "case p.unproven(key, known) && p.gone:",
 			Harm: "each instance that does not join opens an incident", Faults: faults(sim.FaultNoJoin),
 			Policy: remediating("registration: {warnAfter: 20m, deadline: 25m}"), Rules: rules(sim.RuleEnd),
 		},
