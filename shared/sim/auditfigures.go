@@ -76,7 +76,10 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 		if n == nil || !m.settledAt.IsZero() {
 			return from, to, false
 		}
-		return n.created, n.created, true
+		if to = n.created; u.verdicts.forgotten.After(n.created) {
+			to = u.a.Now() // the first check since may have seen it silent
+		}
+		return n.created, to, true
 	case roll.Unknown, roll.NotReady:
 		if n == nil || n.ready().Status == corev1.ConditionTrue {
 			return from, to, false

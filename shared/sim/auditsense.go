@@ -171,7 +171,7 @@ func (u *auditor) proves(g *group) {
 	}
 	within := u.policyNow(g.c, g).duration("limits.provenAfter")
 	for _, m := range g.members {
-		if m.node == nil || m.node.ready().Status != corev1.ConditionTrue || m.shown == nil || m.node.created.Before(*m.shown.LaunchTime) {
+		if m.node == nil || !m.unnamed.IsZero() || m.node.ready().Status != corev1.ConditionTrue || m.shown == nil || m.node.created.Before(*m.shown.LaunchTime) {
 			continue
 		}
 		if proven := m.node.ready().LastTransitionTime.Add(within + lag); u.recorded(g.c.name, proven).Before(u.a.Now()) {

@@ -176,7 +176,7 @@ func (u *auditor) dues(c *cluster) {
 			continue // not yet, asked before, or too short for a check that schedules another
 		}
 		calm := latest(due.Add(-calmFor), away.Add(appears))
-		if u.hindered(m) != "" || u.times.cut.After(calm) || u.a.weather.stormySince(calm, now) {
+		if u.hindered(m) != "" || u.lately("vanished", m.id) || u.times.cut.After(calm) || u.a.weather.stormySince(calm, now) {
 			continue
 		}
 		found, asked := false, false

@@ -354,6 +354,7 @@ func (u *auditor) removed(m *machine) {
 	case !pol.tells("Unregistered") || !pol.tells("Uninitialized"):
 	case pol.duration("registration.warnAfter") > toldWithin || pol.duration("initialization.warnAfter") > toldWithin:
 	case a.weather.stormySince(m.launched, now):
+	case m.ail == well && m.cured.After(now.Add(-time.Minute)): // it joined, a moment too late for Karpenter
 	case !u.recorded(c.name, m.launched.Add(pol.duration("registration.warnAfter"))).Before(now.Add(-time.Minute)): // a function may be killed at any time
 	case !u.reported(m):
 		u.broken(RuleExplained, "%s of %s, launched at %s, is ended by Karpenter, and nobody was told why", m.id, m.g.groupName(), m.launched.Format(time.TimeOnly))
@@ -439,8 +440,9 @@ func (u *auditor) minute() {
 // madeGood records which losses of the group have been made good.
 func (u *auditor) madeGood(g *group) {
 	for _, l := range u.verdicts.losses[g] {
-		l.good = l.good || g.desired < l.desired || u.brought(g, l.took.Add(-slack))
-		l.shown = l.shown || g.desired < l.desired || slices.ContainsFunc(g.c.machines, func(m *machine) bool {
+		less := g.desired < l.desired && g.owner != karpenter // how many a pool needs, nothing shows
+		l.good = l.good || less || u.brought(g, l.took.Add(-slack))
+		l.shown = l.shown || less || slices.ContainsFunc(g.c.machines, func(m *machine) bool {
 			return m.g == g && m.launched.After(l.at.Add(-slack)) && u.sense.shown[m.id]
 		})
 	}
