@@ -323,7 +323,10 @@ func (a *assessor) began(k roll.FindingKey, start time.Time, deadline time.Durat
 		}
 		return known.Since.UTC(), known.Since.After(start)
 	}
-	if a.inOrder(start, deadline) {
+	// A node that was not Ready at the last complete check, and since before its deadline, was in order in none.
+	away, silent := a.State.NotReady[k.Instance]
+	never := k.Kind == roll.Uninitialized && silent && away.Since.Before(start.Add(deadline))
+	if a.inOrder(start, deadline) && !never {
 		return a.firstKnown(a.State.Checked, time.Time{}), true
 	}
 	return start, false

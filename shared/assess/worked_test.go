@@ -56,6 +56,30 @@ func TestOnlyANodeThatNeverWasInOrderIsKnownNotToHaveWorked(t *testing.T) {
 	}
 }
 
+// A node that was not Ready at the last complete check was not in order there. What it is missing now began
+// with the node, unless it could be Ready after its deadline.
+func TestASilentNodeIsNotTakenForOneInOrder(t *testing.T) {
+	created, checked := ago(time.Hour), ago(10*time.Minute)
+	for name, tt := range map[string]struct {
+		silent []ledger.NotReady
+		want   time.Time
+	}{
+		"it was Ready":                 {nil, checked},
+		"it fell silent when young":    {[]ledger.NotReady{{Since: ago(50 * time.Minute)}}, created},
+		"it fell silent when grown up": {[]ledger.NotReady{{Since: ago(30 * time.Minute)}}, checked},
+	} {
+		state := ledger.State{Checked: checked, NotReady: map[roll.InstanceID]ledger.NotReady{}}
+		for _, away := range tt.silent {
+			state.NotReady[id] = away
+		}
+		f := one(t, name, look(func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			i.Launched, n.Created, n.StartupTaint = created, created, cilium
+			n.Ready.Since = ago(time.Minute)
+		}, state))
+		expect.That(t, f.Kind == roll.Uninitialized && f.Since.Equal(tt.want), "%s: %s since %s, want %s", name, f.Kind, f.Since, tt.want)
+	}
+}
+
 // unlabelled returns a change to a node without Karpenter's label, and whose NodeClaim agrees.
 func unlabelled(initialized roll.ConditionStatus) func(*roll.Instance, *roll.Node, *roll.Snapshot) {
 	return func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {

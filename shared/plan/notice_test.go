@@ -194,6 +194,31 @@ func TestACheckThatSeesNothingTellsNoEnd(t *testing.T) {
 	}
 }
 
+// The end of an incident waits for the group's latest instance if that may replace one of it.
+func TestTheEndWaitsForTheReplacement(t *testing.T) {
+	for name, tt := range map[string]struct {
+		state  roll.InstanceState
+		member int
+		want   bool
+	}{
+		"the instance is gone":                 {roll.StateTerminated, 1, false},
+		"it works":                             {roll.StateRunning, 1, true},
+		"it is gone, and nothing was launched": {roll.StateTerminated, 3, true},
+	} {
+		w := healthy(4)
+		w.mode = policy.Notify
+		w.snapshot.Instances[tt.member-1].State = tt.state
+		if tt.member == 1 {
+			w.snapshot.Instances[1].Launched, w.snapshot.Nodes = now.Add(-5*time.Minute), slices.Delete(w.snapshot.Nodes, 1, 2) // starting
+		}
+		key := ledger.NoticeKey{Group: "asg/w", Kind: roll.Uninitialized}
+		w.state.Notices = map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Over: now.Add(-overAfter), Members: map[roll.InstanceID]ledger.MemberMemory{instanceID(tt.member): toldOverdue}}}
+		_, p := w.make(now)
+		got := slices.ContainsFunc(p.Notices, func(n Notice) bool { return n.Key == key && n.Over })
+		expect.That(t, got == tt.want, "%s: over is %v", name, got)
+	}
+}
+
 // What is there without being a node that works did not recover.
 func TestOnlyANodeThatWorksIsToldToHaveRecovered(t *testing.T) {
 	aside := func(lifecycle string) func(*world) {

@@ -87,8 +87,8 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 		t := u.times.of[n]
 		from, to = u.times.away(n), n.ready().LastTransitionTime.Time
 		between := func(check time.Time) bool { return check.After(t.back) && check.Before(t.left) }
-		if !t.was.IsZero() && (t.left.Sub(t.back) < unwatched || !slices.ContainsFunc(u.verdicts.whole[m.c.name], between)) {
-			from = t.was // no check saw that it was Ready
+		if !t.was.IsZero() && (t.left.Sub(t.back) < unwatched || !slices.ContainsFunc(u.verdicts.clean[m.c.name], between)) {
+			from = t.was // no check saw that it was Ready, and could record it
 		}
 		if m.leftRest.After(from) {
 			to = u.a.Now() // it counts from when a check saw that its group had put it into service
