@@ -103,7 +103,18 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 		if from = m.ended; n.ready().Status != corev1.ConditionTrue && u.times.away(n).Before(from) {
 			from = u.times.away(n)
 		}
-		return from, u.a.Now(), true
+		return u.lastRecorded(m.c.name, from), u.a.Now(), true // the last check that saw no ghost
 	}
 	return from, to, false
+}
+
+// lastRecorded returns when the last complete check before a time began that could record what it saw. It
+// returns the time if there was none.
+func (u *auditor) lastRecorded(cluster string, before time.Time) time.Time {
+	for _, begun := range slices.Backward(u.verdicts.clean[cluster]) {
+		if begun.Before(before) {
+			return begun
+		}
+	}
+	return before
 }
