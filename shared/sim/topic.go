@@ -26,12 +26,12 @@ const maxMessage = 256 << 10 // the maximum size of a message to a topic, in byt
 
 // Publish publishes a message to the topic of notices.
 func (s snsAPI) Publish(ctx context.Context, in *sns.PublishInput, _ ...func(*sns.Options)) (*sns.PublishOutput, error) {
+	subject, message := aws.ToString(in.Subject), aws.ToString(in.Message)
+	attributes := map[string]string{}
+	for name, value := range in.MessageAttributes {
+		attributes[name] = aws.ToString(value.StringValue)
+	}
 	err := s.v.call(ctx, "sns:Publish", writes, "", func() error {
-		subject, message := aws.ToString(in.Subject), aws.ToString(in.Message)
-		attributes := map[string]string{}
-		for name, value := range in.MessageAttributes {
-			attributes[name] = aws.ToString(value.StringValue)
-		}
 		topic := aws.ToString(in.TopicArn)
 		if topic != topicARN && topic != chatARN {
 			return &types.NotFoundException{Message: aws.String("Topic does not exist")}
@@ -50,6 +50,9 @@ func (s snsAPI) Publish(ctx context.Context, in *sns.PublishInput, _ ...func(*sn
 		}
 		return nil
 	})
+	if err != nil {
+		s.v.a.audit.unsent[attributes["cluster"]] = s.v.a.Now()
+	}
 	return answered(&sns.PublishOutput{MessageId: aws.String(uid(s.v.inv.d.of("notice").nth(s.v.inv.calls)))}, err)
 }
 
