@@ -90,7 +90,7 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 		if !t.was.IsZero() && (t.left.Sub(t.back) < unwatched || !slices.ContainsFunc(u.verdicts.clean[m.c.name], between)) {
 			from = t.was // no check saw that it was Ready, and could record it
 		}
-		if m.leftRest.After(from) {
+		if !latest(m.leftRest, m.drawn).Before(from) {
 			to = u.a.Now() // it counts from when a check saw that its group had put it into service
 		}
 		return from, to, true

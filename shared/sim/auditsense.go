@@ -141,7 +141,7 @@ func (u *auditor) brought(g *group, since time.Time) bool {
 // stayed Ready.
 func (u *auditor) failed(g *group) int {
 	counts := func(at time.Time) bool {
-		return u.a.Now().Sub(at) < 24*time.Hour+slack && !u.sense.proven[g].After(at)
+		return u.a.Now().Sub(at) < 24*time.Hour+slack && !u.sense.proven[g].After(at.Add(5*skewed)) // certainly since
 	}
 	n, replaced := 0, u.sense.replaced[g]
 	for _, r := range replaced {
@@ -171,7 +171,7 @@ func (u *auditor) proves(g *group) {
 	}
 	within := u.policyNow(g.c, g).duration("limits.provenAfter")
 	for _, m := range g.members {
-		if m.node == nil || !m.unnamed.IsZero() || m.node.ready().Status != corev1.ConditionTrue || m.shown == nil || m.node.created.Before(*m.shown.LaunchTime) {
+		if m.node == nil || m.settledAt.IsZero() || !m.unnamed.IsZero() || m.node.ready().Status != corev1.ConditionTrue || m.shown == nil || m.node.created.Before(*m.shown.LaunchTime) {
 			continue
 		}
 		if proven := m.node.ready().LastTransitionTime.Add(within + lag); u.recorded(g.c.name, proven).Before(u.a.Now()) {

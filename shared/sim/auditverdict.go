@@ -443,7 +443,7 @@ func (u *auditor) madeGood(g *group) {
 		less := g.desired < l.desired && g.owner != karpenter // how many a pool needs, nothing shows
 		l.good = l.good || less || u.brought(g, l.took.Add(-slack))
 		l.shown = l.shown || less || slices.ContainsFunc(g.c.machines, func(m *machine) bool {
-			return m.g == g && m.launched.After(l.at.Add(slightly)) && u.sense.shown[m.id] // certainly since
+			return m.g == g && m.launched.After(l.at.Add(5*skewed)) && u.sense.shown[m.id] // certainly since
 		})
 	}
 }
