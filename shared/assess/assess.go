@@ -323,9 +323,9 @@ func (a *assessor) began(k roll.FindingKey, start time.Time, deadline time.Durat
 		}
 		return known.Since.UTC(), known.Since.After(start)
 	}
-	// A node that was not Ready at the last complete check, and since before its deadline, was in order in none.
+	// A node that was not Ready at the last complete check, and that none saw before that, was in order in none.
 	away, silent := a.State.NotReady[k.Instance]
-	never := k.Kind == roll.Uninitialized && silent && away.Since.Before(start.Add(deadline))
+	never := k.Kind == roll.Uninitialized && silent && away.Told.IsZero() && away.Since.Before(start.Add(deadline))
 	if a.inOrder(start, deadline) && !never {
 		return a.firstKnown(a.State.Checked, time.Time{}), true
 	}

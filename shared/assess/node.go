@@ -18,8 +18,8 @@ func (a *assessor) node(m roll.Member) {
 	a.pressures(n)
 	returns := a.returns(n)
 	fate := a.fate(m)
-	late := n.Ready.Status == roll.ConditionTrue && (i == nil || i.State == roll.StatePending) // EC2 may not show a new instance yet
-	if fate != there && late || fate == dead && a.takenOver(n) {
+	late := n.Ready.Status == roll.ConditionTrue && i != nil && i.State == roll.StatePending // EC2 shows that it runs a moment later
+	if late || fate == dead && a.takenOver(n) {
 		a.countInZone(m)
 	}
 	switch fate {
@@ -130,12 +130,12 @@ func (a *assessor) absent(m roll.Member, w absence) {
 // unready finds a node whose Ready condition is False or Unknown, if the policy watches that. What
 // was missing before and still is, is not over.
 func (a *assessor) unready(m roll.Member, kind roll.Kind, status roll.ConditionStatus, told string, w absence) {
-	if a.missingForReady(m) != "" {
-		a.keepOne(roll.FindingKey{Instance: m.Node.Instance, Kind: roll.Uninitialized})
-	}
 	tolerance, ok := a.Policy(m.Selector()).Tolerance("Ready", string(status))
 	if !ok {
 		return
+	}
+	if a.missingForReady(m) != "" && !m.Off() {
+		a.keepOne(roll.FindingKey{Instance: m.Node.Instance, Kind: roll.Uninitialized})
 	}
 	f := a.finding(m, kind, w.since, w.proven.Add(tolerance))
 	f.Began, f.Perhaps = w.began, w.perhaps
@@ -214,6 +214,10 @@ func (a *assessor) uninitialized(m roll.Member, missing string, always bool) boo
 	return true
 }
 
+// shortest is the least time for which a node that starts is not Ready and may have worked before. It may
+// be for seconds, several times, while its agents start.
+const shortest = time.Minute
+
 // worked reports whether a node that is missing something was ready for work before, as far as is
 // known. If it is too late to know, the answer is yes. Agents restore their startup taint whenever
 // they are down, and the workload of such a node continues. For a node of Karpenter, its label or
@@ -224,6 +228,9 @@ func (a *assessor) worked(m roll.Member, key roll.FindingKey, start time.Time, d
 	if m.Owner() == roll.OwnerKarpenter {
 		claim := a.Snapshot.Details[m.ID()].NodeClaim
 		return n.Initialized || claim != nil && claim.Initialized.Status == roll.ConditionTrue
+	}
+	if away, ok := a.State.NotReady[n.Instance]; ok && n.Ready.Status == roll.ConditionTrue && n.Ready.Since.Sub(away.Since) >= shortest {
+		return true // no check may have seen it between what it was missing first and its silence
 	}
 	if known, ok := a.State.Findings[key]; ok && !known.Since.Before(start) {
 		return known.Worked

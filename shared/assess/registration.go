@@ -60,7 +60,8 @@ func (a *assessor) registered(m roll.Member, g *groupTally, works bool) {
 		return
 	}
 	rest, rested := a.State.Rests[i.ID]
-	drawn := rest.Warm && (rest.Left.IsZero() || !i.Launched.After(rest.Left)) // from a warm pool, and not started again since
+	// From a warm pool, and not started again since.
+	drawn := rest.Warm && (rest.Left.IsZero() && !resting(a.Snapshot.Details[i.ID].Lifecycle) || !i.Launched.After(rest.Left))
 	if n.Created.Before(i.Launched) && !drawn {
 		return
 	}

@@ -22,6 +22,10 @@ func TestOnlyANodeThatNeverWasInOrderIsKnownNotToHaveWorked(t *testing.T) {
 		s.Findings[key(roll.Uninitialized)], s.Checked = f, ago(time.Minute)
 		return s
 	}
+	silentSince := func(s ledger.State, age time.Duration) ledger.State {
+		s.NotReady = map[roll.InstanceID]ledger.NotReady{id: {Since: ago(age)}}
+		return s
+	}
 	for _, tt := range []struct {
 		name  string
 		age   time.Duration
@@ -37,6 +41,8 @@ func TestOnlyANodeThatNeverWasInOrderIsKnownNotToHaveWorked(t *testing.T) {
 		{"no check saw it before, and its time is over", 15 * time.Minute, ledger.State{Checked: ago(20 * time.Minute)}, nil, true},
 		{"no check ever saw the cluster", 48 * time.Hour, ledger.State{}, nil, true},
 		{"a check saw it young", 48 * time.Hour, seenYoung(false, 48*time.Hour), nil, false},
+		{"a check saw it young, and the last one saw it silent", 48 * time.Hour, silentSince(seenYoung(false, 48*time.Hour), 49*time.Hour), nil, true},
+		{"a check saw it young, and the last one saw it start", 48 * time.Hour, silentSince(seenYoung(false, 48*time.Hour), 48*time.Hour), nil, false},
 		{"what was known stays", 48 * time.Hour, seenYoung(true, 48*time.Hour), nil, true},
 		{"what was known is of the boot before", 48 * time.Hour, seenYoung(false, 50*time.Hour), nil, true},
 		{"Karpenter initialized it", 10 * time.Minute, ledger.State{Checked: ago(20 * time.Minute)}, karpenters(true), true},

@@ -115,8 +115,8 @@ func (p *planner) moved(key ledger.NoticeKey) bool {
 	return false
 }
 
-// unproven reports whether an instance of the incident is gone, and the group's latest one, perhaps its
-// replacement, still has time to become a node. Until then the fault may not be over.
+// unproven reports whether an instance of the incident did not recover, and the group's latest one, perhaps
+// its replacement, still has time to become a node. Until then the fault may not be over.
 func (p *planner) unproven(key ledger.NoticeKey, known ledger.Notice) bool {
 	if key.Group == roll.GroupNone || key.Kind != roll.Unregistered && key.Kind != roll.Uninitialized {
 		return false
@@ -129,7 +129,7 @@ func (p *planner) unproven(key ledger.NoticeKey, known ledger.Notice) bool {
 	good := p.lastGood(key.Group)
 	latest := p.latestLaunch(key.Group) // perhaps of one that its owner gave up already: EC2 may not list the next one yet
 	return latest.After(good) && p.Now.Sub(latest) < most && slices.ContainsFunc(p.ends(known), func(e Ended) bool {
-		return e.How == EndedByAct || e.How == EndedGone
+		return e.How != EndedRecovered && e.How != EndedIgnored
 	})
 }
 

@@ -96,7 +96,7 @@ type auditor struct {
 	held      map[string]map[about]string // by cluster
 	since     map[about]time.Time         // when the hold for a passing reason began
 	said      map[saidKey]saying
-	unsent    map[string]time.Time           // when a notice of a cluster could not be sent last
+	unsent    map[saidKey]time.Time          // when a notice about a kind of trouble in a group could not be sent last
 	outcomes  map[string]saying              // notices of outcomes, by order and outcome
 	acted     map[string]owed                // outcomes that must still be reported, by order
 	firstSeen map[string]map[about]foundThen // what the checks of a cluster found
@@ -155,7 +155,7 @@ type owed struct {
 func newAuditor(a *account) *auditor {
 	return &auditor{
 		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[[3]string]bool{}, checks: map[string]looked{},
-		held: map[string]map[about]string{}, since: map[about]time.Time{}, said: map[saidKey]saying{}, unsent: map[string]time.Time{}, outcomes: map[string]saying{}, acted: map[string]owed{},
+		held: map[string]map[about]string{}, since: map[about]time.Time{}, said: map[saidKey]saying{}, unsent: map[saidKey]time.Time{}, outcomes: map[string]saying{}, acted: map[string]owed{},
 		firstSeen: map[string]map[about]foundThen{}, queue: map[*cluster]int{}, inVain: map[*node]time.Time{}, excused: map[string]int{},
 		taken: map[[2]string]time.Time{}, sightless: map[string]*sightless{}, harms: harms{of: map[*cluster][]harmed{}},
 		sense:     sense{replaced: map[*group][]effect{}, proven: map[*group]time.Time{}, worked: map[string]bool{}, brought: map[*group]time.Time{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}, down: map[string]down{}},
@@ -618,7 +618,7 @@ func (u *auditor) repeated(inv *invocation, d noticed) {
 			what += " approve " + i.Approve.Order
 		}
 		before, ok := u.said[key]
-		unsent := u.unsent[d.Cluster] // perhaps of the incident that had taken it over
+		unsent := u.unsent[saidKey{d.Cluster, d.Group, d.Kind, ""}] // perhaps of the incident that had taken it over
 		moved := ok && unsent.After(before.inv.begun) && u.a.Now().Sub(unsent) <= lag
 		if ok = ok && before.what == what; ok && i.New && u.bars(before, inv) && !moved && !u.unignored(i.Instance, before) {
 			u.broken(RuleReport, "%s: %s of %s (%s) is news a second time, first from %s", inv.name, d.Kind, i.Instance+i.Subject, what, before.inv.name)

@@ -76,8 +76,9 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 		if n == nil || !m.settledAt.IsZero() {
 			return from, to, false
 		}
-		if to = n.created; u.verdicts.forgotten.After(n.created) {
-			to = u.a.Now() // the first check since may have seen it silent
+		to = n.created
+		if back := u.times.of[n].back; u.verdicts.forgotten.After(to) && back.After(u.verdicts.forgotten) {
+			to = back // the first check after the loss of the ledger saw it silent
 		}
 		return n.created, to, true
 	case roll.Unknown, roll.NotReady:

@@ -206,13 +206,21 @@ func (u *auditor) replaces(g *group, o *openIncident) bool {
 		return false
 	}
 	t := u.policyNow(g.c, g)
-	due := t.duration("registration.deadline") + t.duration("initialization.deadline") + overAfter + 2*u.a.sc.Sweep
+	due := t.duration("registration.deadline") + overAfter + 2*u.a.sc.Sweep
+	if o.kind == string(roll.Uninitialized) {
+		due += t.duration("initialization.deadline")
+	}
 	launched := func(m *machine) bool {
 		return m.g == g && m.launched.After(u.sense.brought[g]) && u.a.Now().Sub(m.launched) < due
 	}
-	gone := func(id string) bool { m := u.a.machines[id]; return m != nil && !m.ended.IsZero() }
-	return slices.ContainsFunc(slices.Collect(maps.Keys(o.members)), gone) &&
+	lost := func(id string) bool { m := u.a.machines[id]; return m != nil && m.state != running }
+	return slices.ContainsFunc(slices.Collect(maps.Keys(o.members)), lost) &&
 		slices.ContainsFunc(slices.Collect(maps.Values(u.a.machines)), launched)
+}
+
+// left reports whether a machine ended so long ago that a check knew it.
+func (m *machine) left(now time.Time) bool {
+	return m != nil && !m.ended.IsZero() && now.Sub(m.ended) > lag
 }
 
 // finds reports whether an instance of the incident's group is found in the same trouble, perhaps since the
@@ -406,7 +414,7 @@ func (u *auditor) over(inv *invocation, d noticed) {
 		}
 	case roll.Unregistered, roll.Uninitialized:
 		due := u.policy(inv, c, d.Group).duration("registration.deadline") - ahead
-		if !slices.ContainsFunc(d.Ended, func(e noticedEnded) bool { return e.How == "gone" || e.How == "acted" }) {
+		if !slices.ContainsFunc(d.Ended, func(e noticedEnded) bool { return u.a.machines[e.Instance].left(u.a.Now()) }) {
 			return
 		}
 		for i := range inv.seen.eachInstance() {

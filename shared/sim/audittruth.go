@@ -481,7 +481,10 @@ var ofMachine = map[string]func(excuse) bool{
 			return false
 		}
 		leaving := e.m.state != running || e.m.claim != nil && !e.m.claim.deleting.IsZero() || !slices.Contains(e.g.members, e.m) || e.m.event != nil || e.lately("leaving", e.m.id)
-		began := latest(e.troubled(), e.u.verdicts.forgotten.Add(lag)) // nothing shows after it when the trouble began
+		began := e.troubled()
+		if e.kind == string(roll.Unregistered) {
+			began = latest(began, e.u.verdicts.forgotten.Add(lag)) // nothing shows after the loss of the ledger when it began
+		}
 		return leaving || e.inv.missed || e.u.a.Now().Sub(began) < ownersTurn || e.acted(ownersTurn)
 	},
 	"OwnerDidNotAct": func(e excuse) bool {

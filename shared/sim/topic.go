@@ -50,8 +50,8 @@ func (s snsAPI) Publish(ctx context.Context, in *sns.PublishInput, _ ...func(*sn
 		}
 		return nil
 	})
-	if err != nil {
-		s.v.a.audit.unsent[attributes["cluster"]] = s.v.a.Now()
+	if err != nil && aws.ToString(in.TopicArn) == topicARN {
+		s.v.a.audit.unsent[saidKey{attributes["cluster"], attributes["group"], attributes["kind"], ""}] = s.v.a.Now()
 	}
 	return answered(&sns.PublishOutput{MessageId: aws.String(uid(s.v.inv.d.of("notice").nth(s.v.inv.calls)))}, err)
 }
