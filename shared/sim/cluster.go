@@ -33,15 +33,22 @@ var nodeGroups = []string{"system:bootstrappers", "system:nodes"} // the Kuberne
 
 const nodeUser = "system:node:{{EC2PrivateDNSName}}" // the user name of a node in aws-auth
 
-// mapRoles maps the roles of all groups to nodes, as intended.
+// mapRoles maps the roles of all groups to nodes, as intended, except those in whose place the controller's
+// role is.
 func (c *cluster) mapRoles() {
 	c.mapped = nil
 	for _, g := range c.groups {
-		if !c.maps(g.role) {
-			c.mapped = append(c.mapped, g.role)
+		role := g.role
+		if g.unmapped {
+			role = c.controllerRole()
+		}
+		if !c.maps(role) {
+			c.mapped = append(c.mapped, role)
 		}
 	}
 }
+
+func (c *cluster) controllerRole() string { return "KarpenterControllerRole-" + c.name }
 
 // maps reports whether aws-auth maps the role to nodes.
 func (c *cluster) maps(role string) bool {

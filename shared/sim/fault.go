@@ -280,7 +280,7 @@ func (g *group) unmap(bare bool) {
 	c := g.c
 	g.unmapped = true
 	c.mapped = slices.DeleteFunc(slices.Clone(c.mapped), func(role string) bool { return role == g.role })
-	c.mapped = append(c.mapped, "KarpenterControllerRole-"+c.name)
+	c.mapped = append(c.mapped, c.controllerRole())
 	c.changed()
 	g.template.breaks = neverJoins
 	if bare {
@@ -297,10 +297,8 @@ func (g *group) remap() {
 		return
 	}
 	g.unmapped = false
-	if !g.c.maps(g.role) { // or the role was mapped again for another group that shares it
-		g.c.mapRoles()
-		g.c.changed()
-	}
+	g.c.mapRoles()
+	g.c.changed()
 	g.template.breaks = well
 	for _, m := range slices.Clone(g.members) {
 		if m.stays {
