@@ -159,7 +159,7 @@ func newAuditor(a *account) *auditor {
 		firstSeen: map[string]map[about]foundThen{}, queue: map[*cluster]int{}, inVain: map[*node]time.Time{}, excused: map[string]int{},
 		taken: map[[2]string]time.Time{}, sightless: map[string]*sightless{}, harms: harms{of: map[*cluster][]harmed{}},
 		sense:     sense{replaced: map[*group][]effect{}, proven: map[*group]time.Time{}, worked: map[string]bool{}, brought: map[*group]time.Time{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}, down: map[string]down{}},
-		verdicts:  verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, clean: map[string][]time.Time{}, latest: map[string]*invocation{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, meanwhile: map[about]meanwhile{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}},
+		verdicts:  verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, clean: map[string][]time.Time{}, latest: map[string]*invocation{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, meanwhile: map[about]meanwhile{}, opened: map[about]opening{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]time.Time{}},
 		records:   records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, closed: map[string]saying{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}, lasting: map[string]map[withheld]time.Time{}, found: map[about]*invocation{}},
 		truths:    truths{last: map[[2]string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]*invocation{}, doubted: map[string]map[withheld]bool{}, untrue: map[string]map[caused]time.Time{}},
 		times:     times{of: map[*node]absence{}, expires: map[string]time.Time{}},
@@ -407,6 +407,7 @@ func (u *auditor) planned(inv *invocation, c checkup) {
 		u.records.found[key] = inv
 	}
 	if of := u.a.byName[c.cluster]; of != nil {
+		u.opens(inv, of, c)
 		u.holdsTold(of, c)
 	}
 	l := looked{at: u.a.Now(), checkup: c, heldBack: map[about]withheld{}}
@@ -602,6 +603,7 @@ func (u *auditor) refusedTruly(inv *invocation, d noticed, i noticedInstance) {
 	if c == nil || m == nil || !known || slices.Contains([]string{"OtherFinding", "NotReadYet", "OneAtATime"}, i.Held) {
 		return
 	}
+	u.truths.remember(u.a) // what became true since the last full minute
 	e := excuse{u: u, inv: inv, c: c, m: m, g: m.g, withheld: withheld{about: about{i.Instance, d.Kind}, group: d.Group, reason: i.Held}}
 	e.outage = func() bool { return u.outage(inv, c, e.k) }
 	if why := e.false(); why != "" {

@@ -538,7 +538,12 @@ var ofMachine = map[string]func(excuse) bool{
 		if v := e.m.vanished; !v.IsZero() && v.Before(first.Add(lag)) {
 			return true // its Node was missing then, though it worked
 		}
-		if !checked || found.Before(first.Add(lag)) || e.ill().Before(first.Add(lag)) || e.u.foundLowered(e.g, found) || e.u.foundLowered(e.g, before) {
+		switch {
+		case !checked || found.Before(first.Add(lag)) || e.ill().Before(first.Add(lag)):
+			return true
+		case e.u.wasOpened(e.c.name, e.about, e.m):
+			return false
+		case e.u.foundLowered(e.g, found) || e.u.foundLowered(e.g, before):
 			return true
 		}
 		if ev := e.m.event; ev != nil && roll.Kind(e.kind) == roll.Scheduled {

@@ -30,6 +30,7 @@ type verdicts struct {
 	tried     map[launchedFrom]bool
 	lowered   map[*group][]span      // when the mode allowed no acts in a group
 	meanwhile map[about]meanwhile    // what was found only then, by the first check that held an act for the mode
+	opened    map[about]opening      // by the first check that could record it
 	unusable  time.Time              // when the policy was last one that does not validate, which turns nothing off
 	usable    time.Time              // when it was last another one
 	quiet     map[*group]time.Time   // when the mode last allowed no notices for a group
@@ -37,7 +38,7 @@ type verdicts struct {
 	alone     map[*machine]time.Time // since when nothing prevents the cure of a machine
 }
 
-// meanwhile is a trouble that began and was found while the mode allowed no acts.
+// meanwhile is the check that found a trouble in a mode, and since when the machine had it.
 type meanwhile struct {
 	inv     *invocation
 	trouble time.Time // when it began
@@ -298,6 +299,41 @@ func (u *auditor) heldByMode(inv *invocation, cluster string, key about) {
 		}
 	}
 	u.verdicts.meanwhile[key] = meanwhile{inv, m.since}
+}
+
+// opening is a check that first found a trouble past its first stage.
+type opening struct {
+	meanwhile
+	allowed bool // the mode allowed acts
+}
+
+// opens records in which mode a check finds something past its first stage.
+func (u *auditor) opens(inv *invocation, c *cluster, k checkup) {
+	for _, key := range k.opened {
+		m, known := u.a.machines[key.instance], u.verdicts.opened[key]
+		again := known.inv != nil && m != nil && known.trouble.Equal(m.since) && (known.inv.ended.IsZero() || known.inv.clean())
+		if m == nil || m.ail == well || again {
+			continue
+		}
+		allowed := inv.v.policy.read && u.policy(inv, c, m.g.groupName()).mode >= mayRemediate
+		if known.inv != nil && known.trouble.Equal(m.since) {
+			allowed = allowed && known.allowed // a check that was cut short may have recorded it
+		}
+		u.verdicts.opened[key] = opening{meanwhile{inv, m.since}, allowed}
+	}
+}
+
+// wasOpened reports whether a trouble was found while the mode allowed acts, and never was over since: that the
+// mode was lowered for a while after that changes nothing.
+func (u *auditor) wasOpened(cluster string, key about, m *machine) bool {
+	known, found := u.verdicts.opened[key], u.firstSeen[cluster][key]
+	switch {
+	case known.inv == nil || !known.allowed || !known.trouble.Equal(m.since) || !known.inv.clean() || known.inv.overtaken || known.inv.begun.Before(u.verdicts.forgotten):
+		return false
+	case found.first.IsZero() || !found.gone.IsZero() || !found.first.Before(known.inv.ended):
+		return false // or its end is not on record yet
+	}
+	return m.node == nil || !u.times.of[m.node].back.After(known.inv.begun)
 }
 
 // foundBeforehand checks an order about what was found before mode remediate was on: to turn it on must not
@@ -576,7 +612,7 @@ func (u *auditor) hindered(m *machine) string {
 		return "the group"
 	case u.failed(g) >= u.policyNow(c, g).count("limits.replacements"):
 		return "its replacements fail"
-	case u.foundLowered(g, m.since):
+	case u.foundLowered(g, m.since) && !slices.ContainsFunc(m.found(), func(kind string) bool { return u.wasOpened(c.name, about{m.id, kind}, m) }):
 		return "it was found while the mode was lower"
 	case !checked || m.since.Before(first.Add(time.Minute)):
 		return "it was ill before"

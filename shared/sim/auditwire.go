@@ -104,6 +104,7 @@ type checkup struct {
 	whole   bool
 	nodes   int            // nodes found
 	found   []about        // at any stage, and what is still starting
+	opened  []about        // past the first stage
 	kept    map[about]bool // what it could not observe and remembers
 	causes  []caused       // the decisive causes of what it found
 	open    []about        // what is overdue, and of which no decisive cause is known

@@ -543,8 +543,8 @@ func mutantsOfMode() []mutant {
 	notify, observe, permits := sick.clone(), sick.clone(), sick.clone()
 	notify.Policy, observe.Policy = withMode(sick.Policy, "notify"), withMode(sick.Policy, "observe")
 	permits.Permitted = "notify"
-	lowered := trial(ill(FaultNotReady, 22, api, 1), Fault{Kind: FaultMode, At: 85 * time.Minute, Value: "notify"}.lasts(20))
-	lowered.Policy += "ladders: {NotReady: [{do: notify}, {do: terminate, after: 90m}]}\n"
+	lowered := trial(ill(FaultNotReady, 22, api, 1), Fault{Kind: FaultMode, At: 45 * time.Minute, Value: "notify"}.lasts(20))
+	lowered.Policy += "ladders: {NotReady: [{do: notify}, {do: terminate, after: 40m}]}\n"
 	mode := func(m policy.Mode) func() Guards {
 		return func() Guards { return Guards{Plan: planning(underPolicy(func(p *policy.Policy) { p.Mode = m }))} }
 	}

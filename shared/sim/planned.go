@@ -22,6 +22,9 @@ func checkupOf(in plan.Input, out plan.Plan) checkup {
 	c := checkup{cluster: in.Snapshot.Cluster.ID.Name, whole: in.Snapshot.Whole(), nodes: len(in.Snapshot.Nodes), kept: map[about]bool{}}
 	for _, f := range slices.Concat(in.Assessment.Findings, in.Assessment.Starting) {
 		c.found = append(c.found, aboutOf(f.Key()))
+		if f.Stage != roll.Watching {
+			c.opened = append(c.opened, aboutOf(f.Key()))
+		}
 		if cause, ok := in.Diagnoses[f.Key()].Decisive(); ok {
 			c.causes = append(c.causes, caused{aboutOf(f.Key()), cause.Code})
 		} else if f.Stage == roll.Overdue {
