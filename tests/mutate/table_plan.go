@@ -387,6 +387,12 @@ func remembered() []Mutation {
 			Rules: rules(sim.RuleBacklog),
 		},
 		{
+			Name: "a mode that was lowered for a while leaves alone what was found before", File: "shared/plan/limits.go",
+			Old: "if known.Allowed || known.Opened.IsZero()", New: "if known.Opened.IsZero()",
+			Harm: "a short stop, and what is broken stays so for ever", Faults: faults(sim.FaultMode+"=notify", sim.FaultNotReady+"=2"),
+			Policy: remediating("ladders: {NotReady: [{do: notify}, {do: terminate, after: 40m}]}"), Rules: rules(sim.RuleTruth, sim.RuleCure),
+		},
+		{
 			Name: "the order is not written on the instance", File: tags,
 			Old: "marks.Order, found = o.ID, true", New: "found = true",
 			Harm: "nothing is ever done", Faults: faults(sim.FaultSilence), Rules: rules(sim.RuleCure),
