@@ -35,7 +35,7 @@ type verdicts struct {
 	usable    time.Time              // when it was last another one
 	quiet     map[*group]time.Time   // when the mode last allowed no notices for a group
 	blind     map[*cluster]time.Time // when the cluster last could not be judged
-	alone     map[*machine]time.Time // since when nothing prevents the cure of a machine
+	alone     map[*machine]*waiting  // for how long nothing prevented the cure of a machine
 }
 
 // meanwhile is the check that found a trouble in a mode, and since when the machine had it.
@@ -491,22 +491,34 @@ const (
 	unhungWithin   = 150 * time.Minute
 	ownerWithin    = 3 * time.Hour
 	aloneWithin    = 4 * time.Hour
+	resumes        = 45 * time.Minute // how long after a hindrance its cure may still wait
 )
+
+// waiting is how long a machine has waited for its cure without a hindrance.
+type waiting struct {
+	since   time.Time     // zero while something hinders it
+	earlier time.Duration // before that
+}
 
 // awaits checks that a machine that alone is in trouble is reported and cured, however its pods or its
 // owner behave.
 func (u *auditor) awaits(m *machine) {
 	now := u.a.Now()
+	w := u.verdicts.alone[m]
 	if why := u.hindered(m); why != "" {
-		delete(u.verdicts.alone, m)
+		if w != nil && !w.since.IsZero() {
+			w.earlier, w.since = w.earlier+max(0, now.Sub(w.since)-resumes), time.Time{}
+		}
 		return
 	}
-	since, ok := u.verdicts.alone[m]
-	if !ok {
-		u.verdicts.alone[m] = now
+	switch {
+	case w == nil:
+		u.verdicts.alone[m] = &waiting{since: now}
 		return
+	case w.since.IsZero():
+		w.since = now
 	}
-	waits, within, why := now.Sub(since), aloneWithin, "it alone is in trouble"
+	waits, within, why := w.earlier+now.Sub(w.since), aloneWithin, "it alone is in trouble"
 	if waits <= reportedWithin { // the shortest of the times
 		return
 	}
@@ -533,11 +545,11 @@ func (u *auditor) awaits(m *machine) {
 		tells = !slices.ContainsFunc(m.ail.found(), func(kind string) bool { return !pol.tells(kind) })
 	}
 	within += longer
-	if tells && !u.reported(m) {
+	if tells && now.Sub(w.since) > reportedWithin && !u.reported(m) {
 		u.broken(RuleReport, "%s (%s since %s; %s) is in no notice", m.id, m.ail, m.since.Format(time.TimeOnly), why)
 		delete(u.verdicts.alone, m)
 	} else if cures && waits > within {
-		u.broken(RuleCure, "%s of %s (%s since %s; %s) is not cured, and nothing has stood in the way since %s", m.id, m.g.groupName(), m.ail, m.since.Format(time.TimeOnly), why, since.Format(time.TimeOnly))
+		u.broken(RuleCure, "%s of %s (%s since %s; %s) is not cured, and nothing has stood in the way since %s, and for %s before", m.id, m.g.groupName(), m.ail, m.since.Format(time.TimeOnly), why, w.since.Format(time.TimeOnly), w.earlier)
 		delete(u.verdicts.alone, m)
 	}
 }
