@@ -345,8 +345,8 @@ func (u *auditor) foundBeforehand(inv *invocation, o order, m *machine) {
 	if !ok || !known.trouble.Equal(m.since) || !known.inv.known(inv) || known.inv.overtaken || known.inv.begun.Before(u.verdicts.forgotten) {
 		return
 	}
-	if m.node != nil && u.times.of[m.node].back.After(known.inv.ended) {
-		return // it was not Ready in between, and what a check found of it after that is another finding
+	if m.node != nil && m.node.ready().LastTransitionTime.After(known.inv.ended) {
+		return // it was Ready in between, or looks so: what a check found of it after that is another finding
 	}
 	if found.first.Before(known.inv.ended) && found.gone.IsZero() { // it was never over since
 		u.broken(RuleBacklog, "%s: ordered to %s %s, %s since %s, which %s held because mode remediate was off", inv.name, o.Action, m.id, m.ail, m.since.Format(time.TimeOnly), known.inv.name)
