@@ -202,7 +202,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	if n != nil && n.provider != "" && n.guest == "" && what != actTerminate && what != actReboot {
 		id = n.provider[strings.LastIndexByte(n.provider, '/')+1:] // the Node still names the previous machine
 	}
-	mode := u.policy(inv, c, group).mode
+	mode := u.policyFor(inv, c, group, of).mode
 	if what == actTag || what == actUntag {
 		u.forbids(RuleMode, mode < mayNotify, "%s: %s of %s in mode %s", inv.name, what, id, mode)
 		return
@@ -229,7 +229,7 @@ func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node
 	u.healthy(inv, what, id)
 	u.sensible(inv, what, m)
 	u.judged(inv, what, c, m, n)
-	u.interrupts(what, m)
+	u.interrupts(inv, what, m)
 	intent := u.intent(inv, what, c, id)
 	u.fresh(inv, what, id, intent.ID)
 	u.permitted(inv, what, m, intent)
@@ -334,7 +334,7 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	}
 	c := u.a.byName[o.Cluster]
 	u.a.note(Event{Kind: EventOrder, Cluster: c.name, Instance: o.Instance, Node: o.Node, Group: o.Group, Finding: o.Kind, Action: o.Action, Detail: o.Why})
-	mode := u.policy(inv, c, o.Group).mode
+	mode := u.policyFor(inv, c, o.Group, u.a.machines[o.Instance]).mode
 	u.forbids(RuleMode, mode < mayRemediate, "%s: ordered to %s %s in mode %s", inv.name, o.Action, o.Instance, mode)
 	if o.Action == string(actUncordon) {
 		u.givenBack(inv, o.Instance)
@@ -726,8 +726,8 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 		if h.reason == "ReplacementPending" && u.owed(m.g) {
 			return // nothing shows that another replacement would come
 		}
-		if !passes[h.reason] || pol.mode < mayRemediate {
-			return // the mode, or a reason that does not pass, holds it
+		if !passes[h.reason] || pol.mode < mayRemediate || !u.mayAct(m) {
+			return // the policy, or a reason that does not pass, holds it
 		}
 		if since, ok := u.since[key]; ok && now.Sub(since) < wait+patience {
 			return

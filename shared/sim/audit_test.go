@@ -143,14 +143,17 @@ func TestTheLaunchesOfAGroupAreNotThoseOfStrays(t *testing.T) {
 func TestAReasonAboutPodsIsTrueOnceTheyWereRead(t *testing.T) {
 	for name, tt := range map[string]struct {
 		keep  string
+		more  string        // of the policy
 		left  time.Duration // before the check began
 		false bool
 	}{
-		"they left during the check":   {keptAnnotated, 0, false},
-		"they left before it":          {keptAnnotated, 3 * time.Minute, true},
-		"they are of another kind":     {keptLocal, 0, true},
-		"it never had any such a pod":  {"", 0, true},
-		"the annotation is the node's": {keptNode, 0, false},
+		"they left during the check":   {keptAnnotated, "", 0, false},
+		"they left before it":          {keptAnnotated, "", 3 * time.Minute, true},
+		"they are of another kind":     {keptLocal, "", 0, true},
+		"it never had any such a pod":  {"", "", 0, true},
+		"the annotation is the node's": {keptNode, "", 0, false},
+		"the policy ignores them":      {keptAnnotated, "silentNode: {doNotDisrupt: ignore}\n", 0, true},
+		"the policy ignores others":    {keptAnnotated, "silentNode: {budgets: ignore, localVolumes: ignore}\n", 0, false},
 	} {
 		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
 		m := up(c.groups[0], "node-1")
@@ -161,6 +164,7 @@ func TestAReasonAboutPodsIsTrueOnceTheyWereRead(t *testing.T) {
 		c.a.until(c.a.Now().Add(tt.left))
 		m.unkept()
 		inv := &invocation{process: &process{}, v: &env{a: c.a, fn: inspect}, begun: c.a.Now()}
+		inv.sawPolicy("apiVersion: rollcall/v1\n"+tt.more, true)
 		e := excuse{u: c.a.audit, inv: inv, c: c, m: m, g: m.g, withheld: withheld{about: about{m.id, "Unknown"}, reason: "PodsNotToDisrupt"}}
 		why := e.false()
 		expect.That(t, (why != "") == tt.false, "%s: %q", name, why)

@@ -155,7 +155,7 @@ func (u *auditor) afterOwner(inv *invocation, what act, m *machine, intent ledge
 	// A storm, a cluster that cannot be judged, or a mode that allows none, may have prevented the notice.
 	read := !u.truths.trouble[m.c.name].After(m.since) && !u.a.weather.stormySince(m.since, u.a.Now()) && u.verdicts.quiet[g].Before(m.since) && u.verdicts.blind[m.c].Before(m.since)
 	about := (m.ail != impaired || intent.Kind == roll.Impaired) && intent.Kind != roll.Scheduled // that is no fault that the owner repairs
-	if read && m.unacted && about && u.policy(inv, m.c, g.groupName()).tells(string(intent.Kind)) && !slices.ContainsFunc([]string{"OwnerDidNotAct", "NodeGroupUnhealthy", "GroupSuspended"}, told) {
+	if read && m.unacted && about && u.policyOf(inv, m).tells(string(intent.Kind)) && !slices.ContainsFunc([]string{"OwnerDidNotAct", "NodeGroupUnhealthy", "GroupSuspended"}, told) {
 		u.broken(RuleFirst, "%s: %s of %s, and nobody was told that its owner did not act", inv.name, what, m.id)
 	}
 }
@@ -168,7 +168,7 @@ func (u *auditor) drained(inv *invocation, what act, m *machine, intent ledger.A
 	if what != actTerminate && what != actDeleteClaim || m.node == nil || !m.reporting {
 		return
 	}
-	pol := u.policy(inv, m.c, m.g.groupName())
+	pol := u.policyOf(inv, m)
 	if pol.values["drain.force"] != "never" || !drainsFirst(pol, string(intent.Kind)) {
 		return
 	}

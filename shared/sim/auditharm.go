@@ -33,6 +33,8 @@ type interruption struct {
 	m    *machine
 	what act
 	pods int
+	// accepted: the policy says that it may be interrupted, though it may still work.
+	accepted bool
 }
 
 type harmed struct {
@@ -41,7 +43,7 @@ type harmed struct {
 }
 
 // interrupts records the pods that an act interrupts.
-func (u *auditor) interrupts(what act, m *machine) {
+func (u *auditor) interrupts(inv *invocation, what act, m *machine) {
 	if m == nil || !u.a.serving(m) {
 		return
 	}
@@ -58,7 +60,9 @@ func (u *auditor) interrupts(what act, m *machine) {
 	}
 	if pods > 0 {
 		u.harms.total.Pods += pods
-		u.harms.open = append(u.harms.open, interruption{u.a.Now(), m, what, pods})
+		kept := func(p *pod) bool { return p.keep != "" }
+		accepted := m.ail == failedGPU || m.serving && slices.ContainsFunc(m.pods(), kept) && !slices.ContainsFunc(m.pods(), u.policyOf(inv, m).spares)
+		u.harms.open = append(u.harms.open, interruption{u.a.Now(), m, what, pods, accepted})
 	}
 }
 
@@ -101,7 +105,9 @@ func (u *auditor) interrupted() {
 	u.harms.open = slices.DeleteFunc(u.harms.open, func(i interruption) bool {
 		c := i.m.c
 		lost := min(now.Sub(i.at), step) * time.Duration(i.pods)
-		u.harms.total.Minutes += lost
+		if u.harms.total.Minutes += lost; i.accepted {
+			lost = 0
+		}
 		day := append(slices.DeleteFunc(u.harms.of[c], func(h harmed) bool { return now.Sub(h.at) >= 24*time.Hour }), harmed{now, lost})
 		u.harms.of[c] = day
 		sum := time.Duration(0)

@@ -15,9 +15,19 @@ func TestOnlyWhatWorkedIsHarm(t *testing.T) {
 	}{
 		{"its kubelet comes and goes", func(m *machine) { m.ail, m.since = flapping, m.c.a.Now() }, true},
 		{"its kubelet is dead, and it serves", func(m *machine) { m.ail, m.serving = silent, true }, true},
+		{"its kubelet is dead, and it serves what the policy spares", func(m *machine) {
+			m.serves(keptLocal)
+			m.ail = silent
+			m.c.a.dep.policy += "silentNode: {budgets: ignore}\n"
+		}, true},
 		{"its Node is gone", func(m *machine) {
 			m.lost, m.vanished = m.node, m.c.a.Now()
 			m.c.removeNode(m.node)
+		}, true},
+		{"the policy ignores what it serves", func(m *machine) {
+			m.serves(keptLocal)
+			m.ail = silent
+			m.c.a.dep.policy += "silentNode: {localVolumes: ignore}\n"
 		}, true},
 		{"it is not ready", func(m *machine) { m.fall(notReady, false, false) }, false},
 		{"it is silent", func(m *machine) { m.fall(silent, false, false) }, false},
@@ -37,7 +47,8 @@ func TestOnlyWhatWorkedIsHarm(t *testing.T) {
 			c.a.until(c.a.Now().Add(step))
 			c.a.audit.interrupted()
 		}
-		if got := c.a.audit.harms.total; (got.Minutes > harmful) != tt.harm || c.a.audit.broke(RuleHarm) != tt.harm || (got.Pods == 12) != tt.harm {
+		accepted := tt.name == "the policy ignores what it serves" // it is counted, and breaks no rule
+		if got := c.a.audit.harms.total; (got.Minutes > harmful) != tt.harm || c.a.audit.broke(RuleHarm) != (tt.harm && !accepted) || (got.Pods >= 12) != tt.harm {
 			t.Errorf("%s: %+v; broken are %+v", tt.name, got, c.a.audit.violations)
 		}
 	}

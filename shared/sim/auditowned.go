@@ -32,7 +32,7 @@ func (u *auditor) others(inv *invocation, what string, m *machine) {
 		u.broken(RuleDisrupted, "%s: %s of %s, whose NodeClaim is being deleted since %s", inv.name, what, m.id, c.deleting.Format(time.TimeOnly))
 	}
 	unheard := m.node != nil && m.node.ready().Status != corev1.ConditionTrue // until then nobody can know
-	if m.ail == well && unheard && !m.frozen.IsZero() && m.frozen.Before(inv.begun) && now.Sub(m.frozen) < min(frozenMost, u.policy(inv, m.c, m.g.groupName()).duration("conditions.Ready=Unknown")) {
+	if m.ail == well && unheard && !m.frozen.IsZero() && m.frozen.Before(inv.begun) && now.Sub(m.frozen) < min(frozenMost, u.policyOf(inv, m).duration("conditions.Ready=Unknown")) {
 		u.broken(RuleFrozen, "%s: %s of %s, which works, and is not heard since %s for an upgrade", inv.name, what, m.id, m.frozen.Format(time.TimeOnly))
 	}
 	u.forbids(RuleBeside, m.g.beside != "" && m.g.beside != besideWindows, "%s: %s of %s, which is of %s", inv.name, what, m.id, m.g.beside)
@@ -74,7 +74,7 @@ func (u *auditor) moving(inv *invocation, what act, m *machine) bool {
 		return false
 	}
 	e, now := m.event, u.a.Now()
-	lead := u.policy(inv, m.c, m.g.groupName()).duration("scheduled.lead")
+	lead := u.policyOf(inv, m).duration("scheduled.lead")
 	interrupts := what != actCordon && what != actEvict
 	if m.ail == failedGPU && (interrupts || !e.over.IsZero() || now.Before(e.notBefore.Add(-lead))) {
 		return false // it is about its GPU
@@ -100,16 +100,16 @@ func (u *auditor) repairing(inv *invocation, what act, m *machine, n *corev1.Nod
 	if m == nil || !failedAccelerator(n) {
 		return false
 	}
-	ends := what == actTerminate || what == actDeleteClaim
-	switch {
-	case !u.policy(inv, m.c, m.g.groupName()).repairs(gpuSays[m.gpu][0]):
+	ends, pol := what == actTerminate || what == actDeleteClaim, u.policyOf(inv, m)
+	switch repair := pol.repair(m.gpu); {
+	case !pol.repairs(gpuSays[m.gpu][0]):
 		u.broken(RuleAccelerator, "%s: %s of %s, which is Ready; the policy does not say that accelerators are repaired", inv.name, what, m.id)
 	case m.ail != failedGPU: // it is healthy by now, which other rules cover
-	case m.gpu == gpuPerson:
+	case repair == "hold":
 		u.broken(RuleAccelerator, "%s: %s of %s, which works: only the agent does not reach DCGM", inv.name, what, m.id)
-	case what == actReboot && m.gpu == gpuReplaced:
+	case what == actReboot && repair == "replace":
 		u.broken(RuleAccelerator, "%s: %s of %s, whose GPU fell off the bus: a reboot does not cure that", inv.name, what, m.id)
-	case ends && m.gpu != gpuReplaced && !u.rebootTried(m):
+	case ends && repair == "reboot" && !u.rebootTried(m):
 		u.broken(RuleAccelerator, "%s: %s of %s, which a reboot might have cured", inv.name, what, m.id)
 	case u.a.Now().Add(slack).Before(m.gpuFailed.Add(repairAccelerated)):
 		u.broken(RuleAccelerator, "%s: %s of %s, whose accelerator failed at %s", inv.name, what, m.id, m.gpuFailed.Format(time.TimeOnly))
@@ -138,7 +138,8 @@ func (u *auditor) rebootTried(m *machine) bool {
 // needsRepair returns why a machine should be rebooted or replaced for its accelerator, or "" if it
 // should not.
 func (u *auditor) needsRepair(m *machine) string {
-	if m.ail != failedGPU || m.gpu == gpuPerson || !u.policyNow(m.c, m.g).repairs(gpuSays[m.gpu][0]) {
+	pol := u.policyNow(m.c, m.g)
+	if m.ail != failedGPU || pol.repair(m.gpu) == "hold" || !pol.repairs(gpuSays[m.gpu][0]) {
 		return ""
 	}
 	return fmt.Sprintf("its accelerator failed (%s)", m.gpu)

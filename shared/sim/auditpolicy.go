@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"path"
@@ -494,6 +495,14 @@ func (t *terms) tells(kind string) bool {
 	return true
 }
 
+// repair returns the repair of a failed accelerator: what the policy says of its reason, or AWS's table.
+func (t *terms) repair(gpu string) string {
+	if own := t.values["repair."+gpuSays[gpu][0]]; own != "" {
+		return own
+	}
+	return cmp.Or(map[string]string{gpuReboots: "reboot", gpuAgain: "reboot", gpuReplaced: "replace"}[gpu], "hold")
+}
+
 // repairs reports whether the policy repairs a failed accelerator with that reason.
 func (t *terms) repairs(reason string) bool {
 	switch t.values["repair."+reason] {
@@ -504,6 +513,24 @@ func (t *terms) repairs(reason string) bool {
 	}
 	return t.is("repair.accelerators")
 }
+
+// owner returns what may happen to the machines of an owner.
+func (t *terms) owner(of ownerKind) string { return t.values["owners."+string(of)] }
+
+// keptBy has, by why a pod must not be terminated, the setting that says whether that holds acts on its
+// node while it is silent.
+var keptBy = map[string]string{
+	keptAnnotated: "doNotDisrupt", keptUnsafe: "doNotDisrupt", keptNode: "doNotDisrupt", keptNodeSafe: "doNotDisrupt",
+	keptBudget: "budgets", keptUncounted: "budgets", keptLocal: "localVolumes",
+}
+
+// spares reports whether a pod holds acts on its node while it is silent.
+func (t *terms) spares(p *pod) bool {
+	return p.keep != "" && t.spared(keptBy[p.keep]) || p.guarded && t.spared("budgets")
+}
+
+// spared reports whether the policy holds acts on a silent node for doNotDisrupt, budgets or localVolumes.
+func (t *terms) spared(what string) bool { return t.values["silentNode."+what] == "hold" }
 
 // suggests returns the preset that an instance's platform and type suggest, or "".
 func suggests(platform, instanceType string) string {
@@ -589,11 +616,14 @@ func (p *policies) find(text string, of selection) *terms {
 	return t
 }
 
-// policyNow returns what applies to a group by the current document, whether or not an invocation has
-// read it. A document that is gone or has a fault allows nothing but observing.
+// policyNow returns what applies to a group, or to the cluster if it is nil, by the current document,
+// whether or not an invocation has read it. A document that is gone or has a fault allows nothing but
+// observing.
 func (u *auditor) policyNow(c *cluster, g *group) *terms {
-	text, of := u.a.dep.policy, u.selects(c, g.groupName())
-	of.suggested = g.suggested()
+	text, of := u.a.dep.policy, u.selects(c, "")
+	if g != nil {
+		of.group, of.suggested = g.groupName(), g.suggested()
+	}
 	switch d := u.policies.document(text); {
 	case d.written == nil:
 		of.permitted = mayObserve

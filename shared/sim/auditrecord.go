@@ -141,11 +141,11 @@ func (u *auditor) toldFirst(inv *invocation, what act, c *cluster, group string,
 	if what == actTerminate || what == actReboot {
 		u.records.ended[intent.ID] = true
 	}
-	told := u.records.announced[intent.ID]
-	if m := u.a.machines[string(intent.Instance)]; what == actEvict && m != nil {
+	m, told := u.a.machines[string(intent.Instance)], u.records.announced[intent.ID]
+	if what == actEvict && m != nil {
 		told = u.reported(m) // the notice of an earlier step names the drain as the next
 	}
-	u.forbids(RuleFirst, !told && u.policy(inv, c, group).tells(string(intent.Kind)), "%s: %s of %s, order %s, of which nobody was told before", inv.name, what, intent.Instance, intent.ID)
+	u.forbids(RuleFirst, !told && u.policyFor(inv, c, group, m).tells(string(intent.Kind)), "%s: %s of %s, order %s, of which nobody was told before", inv.name, what, intent.Instance, intent.ID)
 }
 
 // onRecord compares the recorded terminations and reboots with what happened to their machines. If an

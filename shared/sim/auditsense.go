@@ -46,9 +46,12 @@ func (u *auditor) sensible(inv *invocation, what act, m *machine) {
 
 // owned checks that the owner's time is over. Karpenter terminates what does not register within 15 min.
 // Its node repair, which may be on or off and cannot be read, replaces what is not ready for 30 min.
-// Whether EKS's node repair is on can be read.
+// Whether EKS's node repair is on can be read. With notify in the policy, no time is enough.
 func (u *auditor) owned(inv *invocation, what act, m *machine) {
 	now, g := u.a.Now(), m.g
+	if known := !m.disowned && (g.owner != karpenter || m.claim != nil); known && u.policyOf(inv, m).owner(g.owner) == "notify" {
+		u.broken(RuleOwner, "%s: %s of %s, and the policy only notifies of what is owned by %s", inv.name, what, m.id, g.owner)
+	}
 	switch {
 	case g.owner == karpenter && m.node == nil:
 		age := now.Sub(m.launched)

@@ -80,7 +80,7 @@ func (u *auditor) toldOfKept(c *cluster, cl *claim) {
 	switch {
 	case !checked || first.After(due) || u.verdicts.forgotten.After(due):
 	case !c.exists() || c.status != "ACTIVE" || c.barred:
-	case pol.mode < mayNotify || u.verdicts.quiet[cl.g].After(due):
+	case pol.mode < mayNotify || !pol.tells(string(roll.Stuck)) || u.verdicts.quiet[cl.g].After(due):
 	case a.weather.stormySince(due, now):
 	default:
 		for about := range u.sense.told {
@@ -147,7 +147,7 @@ func (u *auditor) toldOfLeft(l *leftover) {
 	}
 	if now.Before(l.ended.Add(leftAfter)) || !ended && now.Before(u.recorded(c.name, l.ended).Add(leftAfter)) || !c.exists() || c.status != "ACTIVE" || c.barred || len(u.a.silenced) > 0 ||
 		u.a.weather.stormy(now) ||
-		u.policyNow(c, g).mode < mayNotify {
+		u.policyNow(c, g).mode < mayNotify || !u.policyNow(c, g).tells(string(roll.Stuck)) {
 		l.since = now
 	}
 	if now.Sub(l.since) > keptWithin+2*u.a.sc.Sweep {
@@ -176,7 +176,7 @@ func (u *auditor) lacks(g *group) {
 	}
 	if len(g.members) >= g.desired || !g.c.exists() || g.c.status != "ACTIVE" || g.c.barred || len(u.a.silenced) > 0 || g.suspended || g.halts() ||
 		u.a.weather.stormy(now) ||
-		u.policyNow(g.c, g).mode < mayNotify {
+		u.policyNow(g.c, g).mode < mayNotify || !u.policyNow(g.c, g).tells(string(roll.Unlaunched)) {
 		l.since = now
 	}
 	if now.Sub(l.since) > lackTold {

@@ -71,6 +71,15 @@ func (u *auditor) policyOf(inv *invocation, m *machine) *terms {
 	return u.selected(inv, of)
 }
 
+// policyFor returns what applies to a machine, or to a group if it is nil, according to what an
+// invocation read.
+func (u *auditor) policyFor(inv *invocation, c *cluster, group string, m *machine) *terms {
+	if m != nil && m.c == c && m.g.groupName() == group && m.state == running {
+		return u.policyOf(inv, m)
+	}
+	return u.policy(inv, c, group)
+}
+
 // suggested returns the preset that the machines of a group suggest.
 func (g *group) suggested() string {
 	platform := ""

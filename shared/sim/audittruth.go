@@ -422,13 +422,13 @@ var ofMachine = map[string]func(excuse) bool{
 		return !e.listed(func(*types.Instance) bool { return true })
 	},
 	"InstanceIgnored": func(e excuse) bool { return e.tagged(roll.TagIgnore) },
-	"ApprovalPending": func(e excuse) bool { return e.u.policyOf(e.inv, e.m).asksSomewhere(e.kind) },
+	"ApprovalPending": func(e excuse) bool { return e.terms().asksSomewhere(e.kind) },
 	"ApprovalMissing": func(e excuse) bool {
 		over := false
 		for _, q := range e.u.approvals.asked {
 			over = over || q.instance == e.instance && q.kind == e.kind && !e.u.a.Now().Add(2*time.Minute).Before(q.until)
 		}
-		return over && e.u.policyOf(e.inv, e.m).asksSomewhere(e.kind)
+		return over && e.terms().asksSomewhere(e.kind)
 	},
 	"InstanceHeld": func(e excuse) bool { return e.tagged(roll.TagHold) },
 	"NodeHeld": func(e excuse) bool {
@@ -448,7 +448,7 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.node(func(n *corev1.Node) bool { return readyNode(n) && failedCondition(n) })
 	},
 	"RepairNeedsPerson": func(e excuse) bool {
-		return e.node(failedAccelerator) && (e.m.ail != failedGPU || e.m.gpu == gpuPerson)
+		return e.node(failedAccelerator) && (e.m.ail != failedGPU || e.terms().repair(e.m.gpu) == "hold")
 	},
 	"SharedCause": func(e excuse) bool {
 		return e.inv.missed || e.lately("unwell", e.g.groupName()) || !illAfterJoining(e.m) || e.m.stays || e.m.young || e.others()
@@ -458,7 +458,7 @@ var ofMachine = map[string]func(excuse) bool{
 			e.lately("broken", e.g.groupName()) // whatever made it ill, a new machine would not join now
 	},
 	"CauseNotChecked": func(e excuse) bool {
-		return e.inv.missed || slices.ContainsFunc(slices.Collect(maps.Keys(e.u.policy(e.inv, e.c, e.group).ladders)), func(k string) bool { return strings.Contains(k, "/") })
+		return e.inv.missed || slices.ContainsFunc(slices.Collect(maps.Keys(e.terms().ladders)), func(k string) bool { return strings.Contains(k, "/") })
 	},
 	"RegistersLate": func(e excuse) bool { // nodes of its group, which may be gone by now, took almost as long
 		return slices.ContainsFunc(e.g.took, func(took time.Duration) bool {
@@ -471,7 +471,7 @@ var ofMachine = map[string]func(excuse) bool{
 	"OwnerNotifyOnly": func(e excuse) bool {
 		// Machines launched with other tags belong to Auto Mode or Cluster API, which replace them
 		// themselves.
-		return e.g.launchedWith != nil || e.u.policy(e.inv, e.c, e.g.groupName()).values["owners."+string(e.g.owner)] == "notify"
+		return e.g.launchedWith != nil || e.terms().owner(e.g.owner) == "notify"
 	},
 	"GroupSuspended":     func(e excuse) bool { return e.lately("halted", e.g.groupName()) },
 	"OwnerUnknown":       func(e excuse) bool { return e.inv.missed || e.g.owner == karpenter && e.m.claim == nil },
@@ -547,7 +547,7 @@ var ofMachine = map[string]func(excuse) bool{
 			return true
 		}
 		if ev := e.m.event; ev != nil && roll.Kind(e.kind) == roll.Scheduled {
-			due := ev.notBefore.Add(-e.u.policy(e.inv, e.c, e.g.groupName()).duration("scheduled.lead"))
+			due := ev.notBefore.Add(-e.terms().duration("scheduled.lead"))
 			return e.u.foundLowered(e.g, due) // it is opened then
 		}
 		turned := e.turned()
@@ -561,12 +561,14 @@ var ofMachine = map[string]func(excuse) bool{
 		was := e.u.times.of[e.m.node].was // for a check, that may last
 		return !was.IsZero() && was.Before(first.Add(lag))
 	},
-	"ZonalShift":       func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
-	"ZoneOutage":       func(e excuse) bool { return e.outage() },
-	"PodsUnread":       func(e excuse) bool { return e.inv.missed },
-	"PodsNotToDisrupt": func(e excuse) bool { return e.serves(keptAnnotated, keptUnsafe, keptNode, keptNodeSafe) },
-	"DisruptionBudget": func(e excuse) bool { return e.serves(keptBudget) },
-	"LocalVolume":      func(e excuse) bool { return e.serves(keptLocal) },
+	"ZonalShift": func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
+	"ZoneOutage": func(e excuse) bool { return e.outage() },
+	"PodsUnread": func(e excuse) bool { return e.inv.missed },
+	"PodsNotToDisrupt": func(e excuse) bool {
+		return e.serves("doNotDisrupt", keptAnnotated, keptUnsafe, keptNode, keptNodeSafe)
+	},
+	"DisruptionBudget": func(e excuse) bool { return e.serves("budgets", keptBudget) },
+	"LocalVolume":      func(e excuse) bool { return e.serves("localVolumes", keptLocal) },
 	"ActionFailed":     func(e excuse) bool { return e.acted(time.Hour) },
 	"OtherFinding": func(e excuse) bool {
 		other := func(a about) bool { return a.instance == e.instance && a.kind != e.kind }
@@ -599,6 +601,9 @@ func unless(is bool, why string) string {
 	}
 	return why
 }
+
+// terms returns what applies to the machine.
+func (e excuse) terms() *terms { return e.u.policyOf(e.inv, e.m) }
 
 func (e excuse) mode() mode {
 	of := e.u.selects(e.c, e.group)
@@ -745,10 +750,11 @@ func (e excuse) sibling() bool {
 	return len(acted) > 0 || ordered || slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown || now.Sub(l.at) <= turn })
 }
 
-// serves reports whether the machine had a pod that must not be terminated, for one of the reasons, while
-// the check read the pods: the pod may have left before the check ended.
-func (e excuse) serves(why ...string) bool {
-	return slices.ContainsFunc(why, func(kept string) bool { return e.during(kept, e.m.id) })
+// serves reports whether the policy holds acts on a silent node for what it says, and the machine had a pod
+// that must not be terminated, for one of the reasons, while the check read the pods: the pod may have left
+// before the check ended.
+func (e excuse) serves(what string, why ...string) bool {
+	return e.terms().spared(what) && slices.ContainsFunc(why, func(kept string) bool { return e.during(kept, e.m.id) })
 }
 
 // during reports whether the condition was true at some time of the check, since what the check read may

@@ -231,13 +231,14 @@ func (u *auditor) boots(inv *invocation, what act, m *machine) {
 }
 
 // serves checks that a machine is not terminated or rebooted while it runs a pod that must not be
-// terminated.
+// terminated, by the policy.
 func (u *auditor) serves(inv *invocation, what act, m *machine) {
 	if !m.serving || m.node == nil || what != actTerminate && what != actReboot && what != actDeleteClaim {
 		return
 	}
+	pol := u.policyOf(inv, m)
 	for _, p := range m.node.pods {
-		u.forbids(RuleServing, p.keep != "", "%s: %s of %s, which is silent, and serves from pod %s (%s)", inv.name, what, m.id, p.name, p.keep)
+		u.forbids(RuleServing, p.keep != "" && pol.spares(p), "%s: %s of %s, which is silent, and serves from pod %s (%s)", inv.name, what, m.id, p.name, p.keep)
 	}
 }
 
@@ -543,7 +544,10 @@ func (u *auditor) awaits(m *machine) {
 	case u.needsRepair(m) == "":
 		longer, cures = pol.cures(m)
 		tells = !slices.ContainsFunc(m.ail.found(), func(kind string) bool { return !pol.tells(kind) })
+	default:
+		cures = !pol.asksSomewhere("ConditionFailed") // its ladder says whether somebody has to approve
 	}
+	cures = cures && u.mayAct(m)
 	within += longer
 	if tells && now.Sub(w.since) > reportedWithin && !u.reported(m) {
 		u.broken(RuleReport, "%s (%s since %s; %s) is in no notice", m.id, m.ail, m.since.Format(time.TimeOnly), why)
@@ -552,6 +556,16 @@ func (u *auditor) awaits(m *machine) {
 		u.broken(RuleCure, "%s of %s (%s since %s; %s) is not cured, and nothing has stood in the way since %s, and for %s before", m.id, m.g.groupName(), m.ail, m.since.Format(time.TimeOnly), why, w.since.Format(time.TimeOnly), w.earlier)
 		delete(u.verdicts.alone, m)
 	}
+}
+
+// mayAct reports whether the policy allows any acts on a machine, whatever its ladders say.
+func (u *auditor) mayAct(m *machine) bool {
+	for _, pol := range []*terms{u.policyNow(m.c, m.g), u.policyNow(m.c, nil)} {
+		if pol.count("limits.actionsPerHour") == 0 || pol.count("limits.actionsPerCheck") == 0 {
+			return false
+		}
+	}
+	return u.policyNow(m.c, m.g).owner(m.g.owner) != "notify"
 }
 
 // forces reports whether the policy terminates a machine whose kubelet answers, whatever pods its drain
@@ -618,7 +632,7 @@ func (u *auditor) hindered(m *machine) string {
 		return "calls"
 	case u.policyNow(c, g).mode < mayRemediate:
 		return "the policy"
-	case g.owner == nobody || g.owner == karpenter && u.policyNow(c, g).values["owners.karpenter"] == "delete-nodeclaim":
+	case g.owner == nobody || g.owner == karpenter && u.policyNow(c, g).owner(karpenter) == "delete-nodeclaim":
 		return "its owner"
 	case g.suspended || g.halts() || g.unwell() || g.failing != "" || now.Before(g.dry) || len(g.members) < g.desired || g.template.breaks != well || g.unlucky > 0:
 		return "the group"
@@ -628,7 +642,7 @@ func (u *auditor) hindered(m *machine) string {
 		return "it was found while the mode was lower"
 	case !checked || m.since.Before(first.Add(time.Minute)):
 		return "it was ill before"
-	case held || m.protected || m.muted || m.stays || m.serving || m.aside != "" || m.hasTag(roll.TagIgnore):
+	case held || m.protected || m.muted || m.stays || m.aside != "" || m.hasTag(roll.TagIgnore):
 		return "a person, or it stays so"
 	case !m.vanished.IsZero() || !m.unnamed.IsZero() || m.claim == nil && g.owner == karpenter:
 		return "its objects"
@@ -650,8 +664,9 @@ func (u *auditor) hindered(m *machine) string {
 		if u.forces(m) {
 			return ""
 		}
+		pol, heard := u.policyNow(c, g), m.node.ready().Status != corev1.ConditionUnknown
 		for _, p := range m.node.pods {
-			if p.keep != "" || p.guarded && p.leaving.IsZero() {
+			if (p.keep != "" || p.guarded && p.leaving.IsZero()) && (heard || pol.spares(p)) {
 				return fmt.Sprintf("pod %s", p.name)
 			}
 		}

@@ -43,6 +43,9 @@ func (w world) rebooted(ail ailment) {
 	w.other.ail = ail
 }
 
+// policy adds a section to the policy.
+func (w world) policy(section string) { w.m.c.a.dep.policy += section + "\n" }
+
 // Each rule of verdicts is broken by an act that is wrong for the machine's true state, and by no act
 // that is right.
 func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
@@ -111,6 +114,20 @@ func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
 		{
 			name: "it serves", rule: RuleServing, what: actReboot, right: func(w world) { sick(w); w.m.serving = true },
 			wrong: func(w world) { w.m.serves(keptLocal); sick(w) },
+		},
+		{
+			name: "it serves, and the policy ignores something else", rule: RuleServing, what: actReboot,
+			right: func(w world) { w.m.serves(keptLocal); sick(w); w.policy("silentNode: {localVolumes: ignore}") },
+			wrong: func(w world) {
+				w.m.serves(keptLocal)
+				sick(w)
+				w.policy("silentNode: {budgets: ignore, doNotDisrupt: ignore}")
+			},
+		},
+		{
+			name: "the policy only notifies of what its owner owns", rule: RuleOwner, what: actReboot,
+			right: func(w world) { sick(w); w.policy("owners: {managed-nodegroup: notify}") },
+			wrong: func(w world) { sick(w); w.policy("owners: {autoscaling-group: notify}") },
 		},
 		{
 			name: "its siblings fail for the same", rule: RuleVain, what: actTerminate,

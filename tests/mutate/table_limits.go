@@ -168,6 +168,18 @@ func limited() []Mutation {
 			Harm: "data on local disks is lost", Faults: faults(sim.FaultSilentServing), Rules: rules(sim.RuleServing), Sample: true,
 		},
 		{
+			Name: "a policy that ignores budgets ignores local volumes", File: pods,
+			Old: "!rules.IgnoreBudgets, !rules.IgnoreLocalVolumes", New: "!rules.IgnoreLocalVolumes, !rules.IgnoreBudgets",
+			Harm: "data on local disks is lost", Faults: faults(sim.FaultSilentServing + "=local"),
+			Policy: remediating("silentNode: {budgets: ignore}"), Rules: rules(sim.RuleServing),
+		},
+		{
+			Name: "do-not-disrupt holds though the policy ignores it", File: pods,
+			Old: `text := notToDisrupt(n, has); text != "" && kept {`, New: `text := notToDisrupt(n, has); text != "" && !kept {`,
+			Harm: "a broken machine stays", Faults: faults(sim.FaultSilentServing + "=do-not-disrupt"),
+			Policy: remediating("silentNode: {doNotDisrupt: ignore}"), Rules: rules(sim.RuleTruth),
+		},
+		{
 			Name: "a cause that two instances share is shared by too few", File: cause,
 			Old: "sure+perhaps < 2 ||", New: "sure+perhaps < 3 ||",
 			Harm: "one machine after the other is replaced by one that fails like it", Faults: faults(sim.FaultTemplate + "=2"),

@@ -127,6 +127,18 @@ func owned() []Mutation {
 	const owner = "shared/plan/owner.go"
 	return []Mutation{
 		{
+			Name: "what the policy only notifies of is acted on", File: owner,
+			Old: "case policy.OwnerTerminate:", New: "case policy.OwnerTerminate, policy.OwnerNotify:",
+			Harm: "machines are rebooted that their team keeps for itself", Faults: faults(sim.FaultSilence),
+			Policy: remediating("owners: {karpenter: notify, managed-nodegroup: notify, autoscaling-group: notify}"), Rules: rules(sim.RuleOwner),
+		},
+		{
+			Name: "the policy's repair of a reason only ever holds", File: "shared/policy/repair.go",
+			Old: "own, ok := p.Repair.Reasons[f.Reason]; ok {", New: "own, ok := p.Repair.Reasons[f.Reason]; ok && own == roll.RepairHold {",
+			Harm: "a machine is rebooted that was to be replaced", Faults: faults(sim.FaultAccelerator + "=reboot"),
+			Policy: remediating("repair: {accelerators: true, NvidiaXID48Error: replace}"), Rules: rules(sim.RuleAccelerator),
+		},
+		{
 			Name: "Karpenter's node repair gets the time of an accelerator", File: owner,
 			Old: "f.Began.Add(karpenterRepairs + karpenterRepairGrace)", New: "f.Began.Add(karpenterRepairsAccelerated)",
 			Harm: "Rollcall and Karpenter replace the same node", Faults: faults(sim.FaultNotReady, sim.FaultFight), Rules: rules(sim.RuleOwner), Sample: true,

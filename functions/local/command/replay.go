@@ -66,7 +66,7 @@ Exit codes: 0 replayed, 1 error, 130 interrupted.`,
 	flags.IntVar(&f.days, "days", 30, "replay the checks of the last `DAYS`; needs --stack")
 	flags.StringVar(&f.cluster, "cluster", "", "replay the checks of the cluster with this `NAME` only")
 	flags.StringArrayVar(&f.policies, "policy", nil, "policy `FILE` to replay; repeat it for two (default: the recorded policy in mode remediate)")
-	flags.StringVar(&f.mode, "mode", "", "`MODE`, observe, notify or remediate: for --policy (default: the mode in the file)")
+	flags.StringVar(&f.mode, "mode", "", "`MODE`, observe, notify or remediate: for --policy (default: the mode in the file; remediate if it names none)")
 	flags.StringVar(&f.html, "html", "", "also write a standalone HTML page to this `FILE`")
 	outputFlag(c, &f.output, outputTable, outputJSON, outputYAML)
 	f.oneRegion(c)

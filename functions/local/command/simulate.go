@@ -62,7 +62,8 @@ smallest run that still breaks it and prints the history of that run.
   rollcall simulate --policy policy.yaml --mode remediate --seeds 50
       Your own policy in mode remediate. The clusters are orders, search, media, batch,
       edge and staging, with groups such as nodepool/default, nodegroup/system and
-      asg/workers; an override has an effect if it matches one of them.
+      asg/workers; an override has an effect if it matches one of them. The simulated stack
+      permits remediate, so a policy that names no mode is tried in that.
 
 Exit codes: 0 no rule was broken; 1 a rule was broken, or the flags are wrong.`,
 		Args: arguments(0, 0, ""),
@@ -83,7 +84,7 @@ Exit codes: 0 no rule was broken; 1 a rule was broken, or the flags are wrong.`,
 	flags.IntVar(&f.faults, "faults", 0, "number of faults (default: about one per hour and cluster)")
 	flags.StringArrayVar(&f.certain, "fault", nil, "include this `FAULT`, in a cluster made for it, and two random faults; repeat for several")
 	flags.StringVar(&f.policy, "policy", "", "policy `FILE` to test (default: a random policy)")
-	flags.StringVar(&f.mode, "mode", "", "`MODE`, observe, notify or remediate: for --policy (default: the mode in the file)")
+	flags.StringVar(&f.mode, "mode", "", "`MODE`, observe, notify or remediate: for --policy (default: the mode in the file; remediate if it names none)")
 	flags.IntVar(&f.seeds, "seeds", 1, "number of seeds to run; stops at the first that breaks a rule")
 	flags.DurationVar(&f.soak, "soak", 0, "run further seeds for this long, such as 10m")
 	flags.IntVar(&f.shrink, "shrink", 80, "number of runs for finding the smallest one that breaks a rule; 0 skips the search")
@@ -440,7 +441,8 @@ func policyInMode(env Environment, path, mode string) (string, error) {
 }
 
 // inMode returns a valid policy as YAML with its sections on lines of their own, since simulated faults
-// change its mode and stop it. With mode "" it keeps its own, and gets remediate if it has none.
+// change its mode and stop it. With mode "" it keeps its own. If it has none, it allows what the
+// deployment permits, which is remediate.
 func inMode(data []byte, mode string) (string, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {

@@ -211,4 +211,19 @@ func TestSimulateTriesAPolicyOfOnesOwn(t *testing.T) {
 	}
 }
 
+// What a policy forbids or allows beyond the defaults is no broken rule.
+func TestAPolicyOfOnesOwnBreaksNoRule(t *testing.T) {
+	for section, run := range map[string]string{
+		"silentNode: {doNotDisrupt: ignore, budgets: ignore, localVolumes: ignore}": "--fault silent-serving --nodes 8 --hours 6",
+		"owners: {managed-nodegroup: notify, autoscaling-group: notify}":            "--fault relapse --nodes 12 --hours 14 --faults 1",
+		"limits: {actionsPerHour: 0}":                                               "--fault relapse --nodes 12 --hours 14 --faults 1",
+	} {
+		path := filepath.Join(t.TempDir(), "policy.yaml")
+		must.Succeed(t, os.WriteFile(path, []byte("apiVersion: rollcall/v1\nmode: remediate\n"+section+"\n"), 0o600))
+		args := append([]string{"simulate", "--policy", path, "--seed", "2", "--shrink", "0"}, strings.Fields(run)...)
+		code, out, errs := rollcall(t, args...)
+		expect.That(t, code == ExitOK, "%s: exit code %d: %s%s", section, code, out, errs)
+	}
+}
+
 var asTable = form{outputTable, []output{outputTable}}
