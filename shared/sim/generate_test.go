@@ -8,6 +8,7 @@ import (
 
 	"rollcall/shared/policy"
 	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // sound checks that a random scenario can be run, and that its faults name existing targets.
@@ -97,6 +98,49 @@ func TestFaultsAreDrawnByTheirWeights(t *testing.T) {
 		want := float64(n) * float64(w) / float64(total)
 		got := float64(drawn[kind])
 		expect.That(t, got >= want*0.75 && got <= want*1.25, "%s is drawn %.0f times, and should be about %.0f", kind, got, want)
+	}
+}
+
+// Over many scenarios, policies have each setting with another value than its default, in the document or
+// in an override.
+func TestEachSettingOfAPolicyIsDrawn(t *testing.T) {
+	never := []string{ // each account has them as they are
+		"stop", "initialization.taints", "launch.tolerance", "launch.pending", "owners.auto-mode", "owners.cluster-api",
+		"conditions.AcceleratedHardwareReady=False", "conditions.StorageReady=False", "conditions.KernelReady=False", "conditions.ContainerRuntimeReady=False", "conditions.DiskPressure=True", "conditions.PIDPressure=True",
+	}
+	drawn := map[string]bool{}
+	for seed := range uint64(2000) {
+		d, ok := readPolicy(Random(Options{Seed: seed, Hours: 24, Clusters: 3, Nodes: 30}).Policy, defaults)
+		must.That(t, ok, "the policy of seed %d cannot be read", seed)
+		parts := []settings{d.settings}
+		for _, o := range d.overrides {
+			parts = append(parts, o.settings)
+			drawn["match.preset="+o.preset] = true
+		}
+		for _, s := range parts {
+			for key, value := range s.values {
+				drawn[key+"="+value] = true
+				drawn[key] = drawn[key] || value != defaults.values[key]
+			}
+			for kind, ladder := range s.ladders {
+				drawn["ladders."+kind] = drawn["ladders."+kind] || !reflect.DeepEqual(ladder, defaults.ladders[kind])
+			}
+		}
+	}
+	want := []string{"limits.actionsPerHour=0", "match.preset=windows", "match.preset=gpu", "mode", "ladders.Unknown/MemoryPressurePreceded"}
+	for key := range defaults.values {
+		want = append(want, key)
+	}
+	for kind := range defaults.ladders {
+		want = append(want, "ladders."+kind)
+	}
+	for _, says := range gpuSays {
+		for _, repair := range []string{"reboot", "replace", "hold"} {
+			want = append(want, "repair."+says[0]+"="+repair)
+		}
+	}
+	for _, key := range want {
+		expect.That(t, drawn[key] != slices.Contains(never, key), "%s: drawn is %t", key, drawn[key])
 	}
 }
 

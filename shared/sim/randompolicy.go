@@ -19,17 +19,10 @@ func randomPolicy(d dice, clusters []ClusterSpec, mayOwn bool) string {
 	p := policyWriter{d: d, own: mayOwn && d.of("own").chance(0.5)}
 	p.line("apiVersion: rollcall/v1\nmode: %s", mode)
 	p.line("limits: {%s}", strings.Join(p.limits(), ", "))
-	if d.of("accelerators").chance(0.7) {
-		p.text.WriteString(repairsAccelerators)
-	}
-	switch {
-	case d.of("claims").chance(0.3):
-		p.line("owners: {karpenter: delete-nodeclaim}")
-	case d.of("single").chance(0.5):
-		p.line("owners: {none: terminate}")
-	}
+	p.section("", "repair", p.repairs())
+	p.section("", "owners", p.owners())
 	if p.own {
-		p.times("", d)
+		p.sections("", d)
 		p.conditions()
 		p.ladders()
 		p.presets(clusters)
@@ -48,6 +41,43 @@ func (p *policyWriter) line(format string, args ...any) {
 	fmt.Fprintf(&p.text, format+"\n", args...)
 }
 
+// section writes a section on one line, with the given indent, if it has entries.
+func (p *policyWriter) section(indent, name string, entries []string) {
+	if len(entries) > 0 {
+		p.line("%s%s: {%s}", indent, name, strings.Join(entries, ", "))
+	}
+}
+
+// repairs returns the entries of the section repair.
+func (p *policyWriter) repairs() (out []string) {
+	if p.d.of("accelerators").chance(0.7) {
+		out = append(out, "accelerators: true")
+	}
+	for _, gpu := range []string{gpuReboots, gpuAgain, gpuReplaced, gpuPerson} {
+		if reason := gpuSays[gpu][0]; p.own && p.d.of("repair "+reason).chance(0.15) {
+			out = append(out, reason+": "+oneOf(p.d.of("repair "+reason+" by"), "reboot", "replace", "hold"))
+		}
+	}
+	return out
+}
+
+// owners returns the entries of the section owners.
+func (p *policyWriter) owners() (out []string) {
+	claims := p.d.of("claims").chance(0.3)
+	switch {
+	case claims:
+		out = append(out, "karpenter: delete-nodeclaim")
+	case p.d.of("single").chance(0.5):
+		out = append(out, "none: terminate")
+	}
+	for _, owner := range []ownerKind{karpenter, nodeGroup, autoScaling} {
+		if p.own && !(claims && owner == karpenter) && p.d.of("only told "+string(owner)).chance(0.08) {
+			out = append(out, string(owner)+": notify")
+		}
+	}
+	return out
+}
+
 // minutes returns a duration in whole minutes.
 func minutes(d dice, least, most int) string {
 	return fmt.Sprintf("%dm", least+d.below(most-least+1))
@@ -56,7 +86,11 @@ func minutes(d dice, least, most int) string {
 // limits returns the entries of the section limits.
 func (p *policyWriter) limits() []string {
 	d := p.d
-	out := []string{fmt.Sprintf("actionsPerHour: %d", 2+d.of("hour").below(6)), fmt.Sprintf("actionsPerCheck: %d", 1+d.of("check").below(2))}
+	hour := 2 + d.of("hour").below(6)
+	if p.own && d.of("no acts").chance(0.03) {
+		hour = 0
+	}
+	out := []string{fmt.Sprintf("actionsPerHour: %d", hour), fmt.Sprintf("actionsPerCheck: %d", 1+d.of("check").below(2))}
 	if !p.own {
 		return out
 	}
@@ -77,8 +111,8 @@ func (p *policyWriter) limits() []string {
 	return out
 }
 
-// times writes sections that an override may also contain, with the given indent.
-func (p *policyWriter) times(indent string, d dice) {
+// sections writes sections that an override may also contain, with the given indent.
+func (p *policyWriter) sections(indent string, d dice) {
 	for _, section := range []string{"registration", "initialization"} {
 		if d.of(section).chance(0.4) {
 			warn := 3 + d.of(section+" warn").below(8)
@@ -88,11 +122,26 @@ func (p *policyWriter) times(indent string, d dice) {
 	for _, s := range []struct {
 		section, key string
 		least, most  int
-	}{{"impaired", "tolerate", 2, 20}, {"ghost", "tolerate", 2, 15}, {"orphaned", "tolerate", 5, 30}, {"reboot", "wait", 5, 20}, {"stuck", "after", 40, 120}, {"drain", "timeout", 5, 15}} {
+	}{{"impaired", "tolerate", 2, 20}, {"ghost", "tolerate", 2, 15}, {"orphaned", "tolerate", 5, 30}, {"reboot", "wait", 5, 20}, {"stuck", "after", 40, 120}, {"drain", "timeout", 5, 15}, {"scheduled", "lead", 60, 2000}} {
+		var entries []string
 		if d.of(s.section).chance(0.25) {
-			p.line("%s%s: {%s: %s}", indent, s.section, s.key, minutes(d.of(s.section+" time"), s.least, s.most))
+			entries = append(entries, s.key+": "+minutes(d.of(s.section+" time"), s.least, s.most))
+		}
+		if s.section == "drain" && d.of("drain force").chance(0.2) {
+			entries = append(entries, "force: afterBudgetTimeout", "budgetTimeout: "+minutes(d.of("drain budget"), 20, 90))
+		}
+		p.section(indent, s.section, entries)
+	}
+	var silent []string
+	for _, key := range []string{"doNotDisrupt", "budgets", "localVolumes"} {
+		if d.of("silent " + key).chance(0.15) {
+			silent = append(silent, key+": ignore")
 		}
 	}
+	if d.of("silent outOfServiceTaint").chance(0.15) {
+		silent = append(silent, "outOfServiceTaint: true")
+	}
+	p.section(indent, "silentNode", silent)
 }
 
 // conditions writes tolerances of a node's conditions.
@@ -128,6 +177,11 @@ func (p *policyWriter) ladders() {
 		{"Impaired", []string{"{do: tag}, {do: notify}, {do: reboot, once: true}, {do: terminate, after: 10m}", "{do: notify}, {do: cordon}, {do: drain}, {do: terminate}", "{do: notify}"}},
 		{"Orphaned", []string{"{do: tag}, {do: notify}", "{do: notify}, {do: terminate, after: 1h}"}},
 		{"Ghost", []string{"{do: notify}"}},
+		{"ConditionFailed", []string{"", "{do: warn}", "{do: notify}", "{do: tag}, {do: notify}, {do: cordon}"}},
+		{"Flapping", []string{"", "{do: warn}", "{do: notify}"}},
+		{"Scheduled", []string{"", "{do: notify}", "{do: tag}, {do: notify}, {do: cordon}", "{do: notify}, {do: cordon, after: 15m}, {do: drain, after: 10m}"}},
+		{"Stuck", []string{"", "{do: warn}"}},
+		{"Unlaunched", []string{"", "{do: warn}"}},
 	} {
 		if d.of(l.kind).chance(0.25) {
 			out = append(out, fmt.Sprintf("  %s: [%s]", l.kind, sometimesAsking(d.of(l.kind+" asks"), oneOf(d.of(l.kind+" which"), l.ladders...))))
@@ -168,6 +222,10 @@ func (p *policyWriter) presets(clusters []ClusterSpec) {
 		if kind != "" && o.of("grouped").chance(0.6) {
 			match = append(match, fmt.Sprintf("group: %q", oneOf(o.of("group pattern"), kind+g.Name, kind+"*")))
 		}
+		of := o.of("matches preset").chance(0.2) // Windows machines are those that random accounts have
+		if of {
+			match = append(match, "preset: "+oneOf(o.of("matched preset"), "windows", "windows", "windows", "gpu", "metal"))
+		}
 		matches := strings.Join(match, ", ")
 		if taken[matches] {
 			continue // it would be an error
@@ -179,9 +237,14 @@ func (p *policyWriter) presets(clusters []ClusterSpec) {
 			p.line("    preset: slow")
 		case o.of("mode").chance(0.25):
 			p.line("    mode: %s", oneOf(o.of("to"), "observe", "notify", "remediate"))
+		case of:
+			p.line("    conditions: [{type: Ready, status: Unknown, tolerate: %s}]", minutes(o.of("silence"), 10, 45))
 		default:
 			p.line("    limits: {actionsPerHour: %d}", 1+o.of("hour").below(4))
 		}
-		p.times("    ", o)
+		p.sections("    ", o)
+		if kind != "" && o.of("only told").chance(0.1) {
+			p.line("    owners: {%s: notify}", g.Owner)
+		}
 	}
 }
