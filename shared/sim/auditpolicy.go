@@ -459,6 +459,7 @@ func (t *terms) cures(m *machine) (longer time.Duration, ok bool) {
 			return 0, false
 		}
 		var steps time.Duration
+		drains, reboots := false, false
 		for _, r := range ladder {
 			after, _ := time.ParseDuration(r.After)
 			steps += after
@@ -470,11 +471,17 @@ func (t *terms) cures(m *machine) (longer time.Duration, ok bool) {
 				steps += wait
 			}
 			if r.Do == "reboot" {
-				steps += t.duration("reboot.wait")
+				steps, reboots = steps+t.duration("reboot.wait"), true
 			}
 			if r.Do == "drain" {
-				steps += t.duration("drain.timeout")
+				steps, drains = steps+t.duration("drain.timeout"), true
+				if t.values["drain.force"] != "never" {
+					steps += t.duration("drain.budgetTimeout")
+				}
 			}
+		}
+		if drains && reboots { // it is silent while it boots: if it is not ready after that, the ladder begins anew
+			steps += steps + ownersTurn
 		}
 		longer = max(longer, steps)
 	}

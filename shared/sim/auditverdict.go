@@ -526,7 +526,7 @@ func (u *auditor) awaits(m *machine) {
 	if m.hangs {
 		within, why = unhungWithin, "its pods never stop"
 	} else if u.forces(m) {
-		within, why = unhungWithin+u.policyNow(m.c, m.g).duration("drain.budgetTimeout"), "the policy forces its drain"
+		within, why = unhungWithin, "the policy forces its drain"
 	} else if m.holds != nil {
 		within, why = ownerWithin, "the hold on it is over"
 	} else if m.unacted {
