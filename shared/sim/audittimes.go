@@ -197,7 +197,7 @@ func (u *auditor) dues(c *cluster) {
 			u.broken(RuleDeadline, "%s (%s since %s) is due at %s, and no check came by %s", m.id, m.ail, m.since.Format(time.TimeOnly), due.Format(time.TimeOnly), now.Format(time.TimeOnly))
 		}
 		_, cures := u.policyNow(c, m.g).cures(m)
-		if last := u.checks[c.name]; cures && found && asked && !last.at.Before(due) && !last.answers(m.id) {
+		if last := u.checks[c.name]; cures && u.mayAct(m) && found && asked && !last.at.Before(due) && !last.answers(m.id) {
 			u.broken(RuleDeadline, "%s (%s since %s) was due at %s, and the check at %s neither orders an act nor says what holds it", m.id, m.ail, m.since.Format(time.TimeOnly), due.Format(time.TimeOnly), last.at.Format(time.TimeOnly))
 		}
 	}
