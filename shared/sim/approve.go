@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
@@ -75,7 +76,10 @@ func (d *deployment) newApprove(v *env) func(*invocation, []message) []string {
 			panic(err) // this file wrote it
 		}
 		ctx := lambdacontext.NewContext(v.context(), &lambdacontext.LambdaContext{InvokedFunctionArn: "arn:aws:lambda:" + region + ":" + accountID + ":function:" + stack + "-approve"})
-		_, _ = h.Handle(ctx, r) // the chat shows it
+		answer, err := h.Handle(ctx, r) // the chat shows it
+		if err == nil && strings.HasPrefix(answer, "Approved: ") {
+			d.a.audit.accepted(r.Order)
+		}
 		return nil
 	}
 }

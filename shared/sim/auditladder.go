@@ -2,7 +2,9 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +20,8 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 		return
 	}
 	kind, do := string(intent.Kind), acts[what]
+	why := u.misjudged(inv, kind, m)
+	u.forbids(RuleLadder, why != "", "%s: %s of %s (%s) for %s, and %s", inv.name, what, m.id, state(m), kind, why)
 	if what == actDeleteClaim {
 		do = acts[actTerminate]
 	}
@@ -34,7 +38,9 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 		}
 	}
 	switch kind {
-	case "", "Ghost", "Orphaned", "Scheduled", "ConditionFailed": // other rules cover these
+	case "", "Scheduled", "ConditionFailed": // other rules cover these
+	case "Ghost":
+		u.goneLong(inv, what, m)
 	default:
 		if m.state != running {
 			break // only its Node is left
@@ -53,6 +59,62 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 		u.broken(RuleVain, "%s: %s of %s for %s, whose status checks fail since %s", inv.name, what, m.id, kind, m.since.Format(time.TimeOnly))
 	}
 	u.taken[[2]string{m.id, do}] = u.a.Now()
+}
+
+// goneLong checks that the Node of an instance that is gone is not deleted before its time: that begins when the
+// instance ended, or its node was not Ready any more. An end between two checks may be taken for one at the first.
+func (u *auditor) goneLong(inv *invocation, what act, m *machine) {
+	n := m.node
+	if m.alive() || m.ended.IsZero() || n == nil || n.provider != "" || n.ready().Status == corev1.ConditionTrue {
+		return
+	}
+	pol := u.policyOf(inv, m)
+	since := latest(u.times.away(n), u.lastRecorded(m.c.name, m.ended))
+	least := time.Duration(-1) // by the ladder that is the fastest
+	for ladder := range pol.laddersOf("Ghost") {
+		after := time.Duration(0)
+		for _, r := range ladder {
+			wait, _ := time.ParseDuration(r.After)
+			if after += wait; r.Do == acts[what] && (least < 0 || after < least) {
+				least = after
+			}
+		}
+	}
+	due := since.Add(pol.duration("ghost.tolerate"))
+	u.forbids(RuleTolerance, u.a.Now().Add(ahead).Before(due), "%s: %s of %s, whose instance %s ended at %s, and the policy tolerates that until %s", inv.name, what, n.name, m.id, m.ended.Format(time.TimeOnly), due.Format(time.TimeOnly))
+	due = due.Add(least)
+	u.forbids(RuleLadder, least < 0 || u.a.Now().Add(ahead).Before(due), "%s: %s of %s, whose instance %s ended at %s: its time comes at %s", inv.name, what, n.name, m.id, m.ended.Format(time.TimeOnly), due.Format(time.TimeOnly))
+}
+
+// misjudged returns why an order or act for a kind of finding is not justified by what an invocation read, or by the state of
+// the machine, or "" if it is.
+func (u *auditor) misjudged(inv *invocation, kind string, m *machine) string {
+	nodes := inv.seen.nodesOf(m.id)
+	read := func(is func(*corev1.Node) bool) bool { return len(nodes) == 0 || slices.ContainsFunc(nodes, is) }
+	says := func(status corev1.ConditionStatus) bool {
+		return read(func(n *corev1.Node) bool { return readyOf(n).Status == status })
+	}
+	switch roll.Kind(kind) {
+	case roll.Impaired:
+		return unless(u.lately("impaired", m.id), "its status checks do not fail")
+	case roll.Unknown:
+		return unless(says(corev1.ConditionUnknown), "its node is not silent")
+	case roll.NotReady:
+		return unless(says(corev1.ConditionFalse), "its node does not say so")
+	case roll.Unregistered:
+		return unless(len(nodes) == 0, "it has a node")
+	case roll.Uninitialized:
+		return unless(read(func(n *corev1.Node) bool { return !wellNode(n) }), "its node is ready for work")
+	case roll.ConditionFailed:
+		return unless(read(failedCondition), "no condition of its node says so")
+	case roll.Scheduled:
+		return unless(m.event != nil, "EC2 has nothing scheduled")
+	case roll.Ghost:
+		return unless(!m.alive(), "its instance exists")
+	case roll.Orphaned:
+		return unless(m.claim == nil, "its owner has it")
+	}
+	return ""
 }
 
 // leavesOut returns why a ladder does not allow an act now, or "" if it does.
@@ -123,11 +185,11 @@ func (u *auditor) inapplicable(do string, m *machine) bool {
 	return m.ail == impaired || u.rebootTried(m)
 }
 
-// approvals is what the auditor remembers of approvals: what notices asked, and when people first
-// approved, by order.
+// approvals is what the auditor remembers of approvals, by order: what notices asked, when people first
+// approved, and when the chat told them that this was accepted.
 type approvals struct {
-	asked map[string]request
-	given map[string]time.Time
+	asked           map[string]request
+	given, accepted map[string]time.Time
 }
 
 // request is what a notice asks people to approve.
@@ -150,6 +212,52 @@ func (u *auditor) asks(d noticed) {
 func (u *auditor) approved(order string) {
 	if _, again := u.approvals.given[order]; !again {
 		u.approvals.given[order] = u.a.Now()
+	}
+}
+
+// accepted records that the chat says that an approval was accepted.
+func (u *auditor) accepted(order string) {
+	u.approvals.accepted[order] = u.a.Now()
+}
+
+// answered returns when Rollcall certainly knew that a question was answered: it said so, or checks that could
+// record it had the tag before them. It returns the current time if it may not know.
+func (u *auditor) answered(m *machine, order string) time.Time {
+	if at, ok := u.approvals.accepted[order]; ok {
+		return at
+	}
+	if given, ok := u.approvals.given[order]; ok && slices.Contains(m.tags, tag{roll.TagApprove, order}) {
+		return u.recorded(m.c.name, given.Add(lag))
+	}
+	return u.a.Now()
+}
+
+const promisedWithin = 20 * time.Minute // how long after its approval an act must be done, or held for a reason
+
+// promised checks every minute that an act that a person approved in time, as the chat said, is done or is held
+// for a reason: whether that is true, the rule truth asks.
+func (u *auditor) promised() {
+	now := u.a.Now()
+	for _, order := range slices.Sorted(maps.Keys(u.approvals.accepted)) {
+		given, q := u.approvals.accepted[order], u.approvals.asked[order]
+		m := u.a.machines[q.instance]
+		if m == nil || m.state != running || m.ail == well || !m.since.Before(given) || u.a.weather.stormySince(given, now) {
+			delete(u.approvals.accepted, order) // it is over, or cannot be judged
+			continue
+		}
+		last := u.checks[m.c.name]
+		late := now.Sub(given) > promisedWithin && last.at.Sub(given) > promisedWithin
+		if !late || u.hindered(m) != "" || !slices.Contains(last.found, about{q.instance, q.kind}) {
+			continue
+		}
+		begun := func(a ledger.Action) bool {
+			return string(a.Instance) == m.id && slices.Contains(q.acts, a.Do) && a.At.After(given.Add(-skewed))
+		}
+		ordered := slices.Contains(last.ordered, m.id)
+		if !slices.ContainsFunc(u.a.dep.state(m.c.name).Actions, begun) && (ordered || !last.answers(m.id)) {
+			u.broken(RuleCure, "%s of %s for %s, order %s, was approved at %s, and is neither done nor held", strings.Join(q.acts, ", "), m.id, q.kind, order, given.Format(time.TimeOnly))
+			delete(u.approvals.accepted, order)
+		}
 	}
 }
 

@@ -34,8 +34,11 @@ func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, toler
 	}
 	pol := u.policyOf(inv, m)
 	switch n := m.node; {
-	case n == nil && m.claim == nil && m.g.owner == karpenter:
-		return since, 0, false // an orphan
+	case n == nil && m.claim == nil && m.g.owner == karpenter: // an orphan
+		since, tolerated = latest(m.launched, m.unclaimed), pol.duration("orphaned.tolerate")
+		if m.unclaimed.After(inv.begun) {
+			return since, 0, false // it is not what was seen
+		}
 	case n == nil:
 		since, tolerated = latest(m.launched, m.started, m.leftRest), pol.duration("registration.deadline")
 	case n.ready().Status == corev1.ConditionTrue:
@@ -207,6 +210,8 @@ func (u *auditor) dues(c *cluster) {
 // the zero time for others, and for one whose state changed on the way.
 func (u *auditor) lasting(m *machine) (time.Time, time.Duration) {
 	switch {
+	case m.state != running: // it has ended
+		return time.Time{}, 0
 	case m.ail == neverJoins && m.node == nil:
 		return m.launched, u.policyNow(m.c, m.g).duration("registration.deadline")
 	case m.ail != silent && m.ail != notReady || m.node == nil || !m.node.deleting.IsZero() || m.settledAt.IsZero():

@@ -422,7 +422,9 @@ var ofMachine = map[string]func(excuse) bool{
 		return !e.listed(func(*types.Instance) bool { return true })
 	},
 	"InstanceIgnored": func(e excuse) bool { return e.tagged(roll.TagIgnore) },
-	"ApprovalPending": func(e excuse) bool { return e.terms().asksSomewhere(e.kind) },
+	"ApprovalPending": func(e excuse) bool {
+		return e.terms().asksSomewhere(e.kind) && !e.u.answered(e.m, e.question).Before(e.inv.begun.Add(-time.Minute))
+	},
 	"ApprovalMissing": func(e excuse) bool {
 		over := false
 		for _, q := range e.u.approvals.asked {

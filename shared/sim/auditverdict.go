@@ -118,6 +118,7 @@ func (u *auditor) forget() {
 	clear(u.records.open)
 	clear(u.checks)
 	clear(u.sightless)
+	clear(u.approvals.accepted)
 	for _, c := range u.a.clusters {
 		for _, g := range c.groups {
 			g.diedYoung = 0 // it is unknown which of them were replaced before
@@ -189,6 +190,8 @@ func (u *auditor) justly(inv *invocation, c *cluster, o order) {
 	}
 	u.atRest(inv, o.Action, "order to "+o.Action, m)
 	u.others(inv, "order to "+o.Action, m)
+	no := u.misjudged(inv, o.Kind, m)
+	u.forbids(RuleLadder, no != "", "%s: ordered to %s %s (%s) for %s, and %s", inv.name, o.Action, o.Instance, state(m), o.Kind, no)
 	if m.state != running {
 		return
 	}
@@ -422,6 +425,7 @@ func (u *auditor) nodeless(inv *invocation, id string) bool {
 func (u *auditor) minute() {
 	u.interrupted()
 	u.misreports(time.Hour)
+	u.promised()
 	u.truths.remember(u.a)
 	for g := range u.verdicts.losses {
 		u.madeGood(g)

@@ -118,6 +118,7 @@ type checkup struct {
 type withheld struct {
 	about
 	node, group, action, reason, detail string
+	question                            string // the order that awaits an approval
 }
 
 // following is the next step for an instance.

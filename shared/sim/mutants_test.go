@@ -298,6 +298,20 @@ func mutantsOfLooks() []mutant {
 			},
 		},
 		{
+			name: "a silent machine is taken for one whose status checks fail", sc: trial(ill(FaultSilence, 30, pool, 1)), rules: []Rule{RuleLadder},
+			guards: func() Guards {
+				failing := func(s *roll.Snapshot) {
+					s.Impaired = maps.Clone(s.Impaired)
+					for _, n := range s.Nodes {
+						if n.Ready.Status == roll.ConditionUnknown {
+							s.Impaired[n.Instance] = roll.Impairment{Since: n.Ready.Since}
+						}
+					}
+				}
+				return Guards{Observer: seeing(failing), Targets: seeingAgain(failing)}
+			},
+		},
+		{
 			name: "one sighting is enough", sc: rarely, rules: []Rule{RuleTwice},
 			guards: func() Guards { return Guards{Plan: planning(seenBefore)} },
 		},

@@ -296,7 +296,7 @@ func (c *cluster) dropClaim(cl *claim) {
 		c.changed()
 	}
 	if cl.machine != nil && cl.machine.claim == cl {
-		cl.machine.claim = nil
+		cl.machine.claim, cl.machine.unclaimed = nil, c.a.Now()
 	}
 }
 

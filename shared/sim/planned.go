@@ -35,7 +35,11 @@ func checkupOf(in plan.Input, out plan.Plan) checkup {
 		c.kept[aboutOf(key)] = kept
 	}
 	for _, h := range out.Held {
-		c.held = append(c.held, withheld{aboutOf(roll.FindingKey{Instance: h.Instance, Kind: h.Kind}), h.Node, string(h.Group), string(h.Action), string(h.Reason), h.Detail})
+		held := withheld{about: aboutOf(roll.FindingKey{Instance: h.Instance, Kind: h.Kind}), node: h.Node, group: string(h.Group), action: string(h.Action), reason: string(h.Reason), detail: h.Detail}
+		if h.Question != nil {
+			held.question = h.Question.Order
+		}
+		c.held = append(c.held, held)
 	}
 	if t, known := out.Changes.Put.Trouble, in.State.Trouble; t != nil && (known == nil || known.Reason != t.Reason) {
 		c.trouble = t.Reason

@@ -219,6 +219,7 @@ type machine struct {
 	launched  time.Time
 	template  template
 	ended     time.Time // when it stopped running for good
+	unclaimed time.Time // when its NodeClaim went
 	taken     bool      // EC2 reclaimed it
 	tags      []tag
 	brokenOff *types.StateReason // why EC2 terminated it at launch, nil if it did not

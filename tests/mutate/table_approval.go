@@ -11,7 +11,7 @@ ladders:
 
 // approved returns mutations that take approvals wrongly.
 func approved() []Mutation {
-	const approval = "shared/plan/approval.go"
+	const approval, climb = "shared/plan/approval.go", "shared/plan/ladder.go"
 	all := []Mutation{
 		{
 			Name: "what is asked is taken for approved", File: approval,
@@ -30,7 +30,27 @@ func approved() []Mutation {
 		},
 	}
 	for i := range all {
-		all[i].Policy, all[i].Faults, all[i].Rules = asking, faults(sim.FaultNotReady), rules(sim.RuleApproval)
+		all[i].Rules = rules(sim.RuleApproval)
+	}
+	all = append(all, []Mutation{
+		{
+			Name: "an approval begins nothing", File: approval,
+			Old: "ok && (p.Now.Before(q.Until) || p.begunBy(f, q)) {", New: "ok && p.begunBy(f, q) {",
+			Harm: "what a person approved is never done", Rules: rules(sim.RuleTruth),
+		},
+		{
+			Name: "no tag approves", File: approval,
+			Old: "i.Approve == q.Order", New: "i.Approve == \"yes\"",
+			Harm: "what a person approved by the tag is never done", Rules: rules(sim.RuleTruth),
+		},
+		{
+			Name: "what is approved is left to whoever approved it", File: climb,
+			Old: "if ended.IsZero() {\n", New: "if _, ok := p.State.Approvals[p.orderID(f, act)]; ok && ended.IsZero() {\n\t\t\treturn\n\t\t}\n\t\tif ended.IsZero() {\n",
+			Harm: "what a person approved is never done", Rules: rules(sim.RuleCure),
+		},
+	}...)
+	for i := range all {
+		all[i].Policy, all[i].Faults = asking, faults(sim.FaultNotReady)
 	}
 	return all
 }

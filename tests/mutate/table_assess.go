@@ -4,7 +4,7 @@ import "rollcall/shared/sim"
 
 // assessed returns mutations that judge observations wrongly.
 func assessed() []Mutation {
-	const node, absence, assess, kept, count, flaps, unpaired = "shared/assess/node.go", "shared/assess/absence.go", "shared/assess/assess.go", "shared/assess/kept.go", "shared/assess/count.go", "shared/assess/flaps.go", "shared/assess/unpaired.go"
+	const node, absence, assess, kept, count, flaps, unpaired, ghost, orphan = "shared/assess/node.go", "shared/assess/absence.go", "shared/assess/assess.go", "shared/assess/kept.go", "shared/assess/count.go", "shared/assess/flaps.go", "shared/assess/unpaired.go", "shared/assess/ghost.go", "shared/assess/orphan.go"
 	return []Mutation{
 		{
 			Name: "tolerance is counted from the creation of the node", File: absence,
@@ -50,6 +50,18 @@ func assessed() []Mutation {
 			Old: "f := a.finding(m, roll.Unregistered, since, began.Add(p.Registration.Deadline))", New: "f := a.finding(m, roll.Unregistered, since, since.Add(p.Registration.WarnAfter))",
 			Harm: "instances that are still booting are ended", Faults: faults(sim.FaultNoJoin),
 			Rules: rules(sim.RuleTolerance),
+		},
+		{
+			Name: "the Node of an instance that is gone is due at once", File: ghost,
+			Old: "f := a.finding(m, roll.Ghost, since, since.Add(tolerance))\n\tf.Began = began", New: "f := a.finding(m, roll.Ghost, since, since.Add(0*tolerance))\n\tf.Began = began",
+			Harm: "a Node is deleted before the controller of its owner had its time", Faults: faults(sim.FaultGhosts + "=2"),
+			Policy: remediating("ghost: {tolerate: 30m}"), Rules: rules(sim.RuleTolerance),
+		},
+		{
+			Name: "an orphan is due at once", File: orphan,
+			Old: "f := a.finding(m, roll.Orphaned, since, since.Add(tolerance))", New: "f := a.finding(m, roll.Orphaned, since, since.Add(0*tolerance))",
+			Harm: "a machine is ended whose NodeClaim a person may restore", Faults: faults(sim.FaultLeft + "=orphan"),
+			Policy: remediating("orphaned: {tolerate: 1h}", "ladders:\n  Orphaned: [{do: notify}, {do: terminate}]"), Rules: rules(sim.RuleTolerance),
 		},
 		{
 			Name: "a node that leaves Ready on and off worked never", File: node,

@@ -13,6 +13,12 @@ func climbed() []Mutation {
 			Rules: rules(sim.RuleLadder, sim.RuleTolerance),
 		},
 		{
+			Name: "an orphan's ladder does not wait", File: climb,
+			Old: "at = at.Add(step.After)", New: "if f.Kind != roll.Orphaned {\n\t\t\tat = at.Add(step.After)\n\t\t}",
+			Harm: "a machine is ended before anybody could look at it", Faults: faults(sim.FaultLeft + "=orphan"),
+			Policy: remediating(), Rules: rules(sim.RuleLadder),
+		},
+		{
 			Name: "a contradicted finding climbs its ladder", File: climb,
 			Old: "if f.Contradiction != \"\" {\n", New: "if f.Contradiction != \"\" && f.Stage != roll.Overdue {\n",
 			Harm: "a machine that works and has lost its Node is ended", Faults: faults(sim.FaultVanishedNode), Rules: rules(sim.RuleHealthy),
