@@ -24,9 +24,24 @@ const (
 	// turn is how long an instance may keep others of its group waiting, for its ladder and its
 	// replacement.
 	turn       = 3 * time.Hour
-	ownersTurn = 75 * time.Minute // how long after the trouble began an owner may still be about to act
 	unwatched  = 6 * time.Minute  // how long a node must have no record before it counts as newly found
+	stuckFirst = 14 * time.Minute // how long after it was done an act without an effect is stuck, at the earliest
 )
+
+// ownersTurn returns how long after the trouble began an owner may still be about to act, by what it repairs at all.
+func (u *auditor) ownersTurn(g *group, kind roll.Kind) time.Duration {
+	switch {
+	case g.owner == nodeGroup && u.lately("repairs", g.groupName()):
+		return 75 * time.Minute
+	case g.owner != karpenter && kind == roll.Impaired: // its Auto Scaling group
+		return impairedFor + lag
+	case g.owner != karpenter && kind == roll.Unregistered: // Cluster Autoscaler
+		return 30 * time.Minute
+	case g.owner != karpenter || kind == roll.Orphaned:
+		return 0
+	}
+	return 50 * time.Minute
+}
 
 // truths is what the auditor remembers for RuleTruth.
 type truths struct {
@@ -109,6 +124,7 @@ func (t *truths) remember(a *account) {
 		for _, g := range c.groups {
 			note("halted", g.groupName(), g.suspended || len(g.halted) > 0)
 			note("unwell", g.groupName(), g.unwell())
+			note("repairs", g.groupName(), g.repair)
 			note("broken", g.groupName(), g.template.breaks != well)
 			note("unmapped", g.groupName(), g.unmapped)
 			note("fails", g.groupName(), g.failing != "" || now.Before(g.dry) || g.suspended || g.halts())
@@ -415,9 +431,19 @@ var ofMachine = map[string]func(excuse) bool{
 	"Conflicting": func(e excuse) bool {
 		return len(e.inv.seen.nodesOf(e.m.id)) == 0 || e.m.state != running || e.lately("vanished", e.m.id) || e.m.node == nil || !e.listed(runs)
 	},
-	"ActionStuck":     func(e excuse) bool { return e.acted(24 * time.Hour) },
-	"AlreadyBegun":    func(e excuse) bool { return e.acted(24 * time.Hour) },
-	"DrainUnfinished": func(e excuse) bool { return e.did(actEvict) },
+	"ActionStuck": func(e excuse) bool {
+		return e.m.node != nil && e.tried(func(a ledger.Action, ago time.Duration) bool {
+			return a.Outcome.Result != ledger.Failed && ago >= stuckFirst
+		})
+	},
+	"AlreadyBegun": func(e excuse) bool {
+		return e.tried(func(a ledger.Action, ago time.Duration) bool { return a.Outcome.Result != ledger.Failed || ago < lag })
+	},
+	"DrainUnfinished": func(e excuse) bool { // in its current trouble
+		return e.tried(func(a ledger.Action, ago time.Duration) bool {
+			return a.Do == acts[actEvict] && a.Outcome.Result == ledger.Failed && a.Outcome.At.After(e.found().Add(-lag))
+		})
+	},
 	"InstanceNotSeen": func(e excuse) bool {
 		return !e.listed(func(*types.Instance) bool { return true })
 	},
@@ -482,12 +508,13 @@ var ofMachine = map[string]func(excuse) bool{
 		if e.g.owner == nobody {
 			return false
 		}
+		its := e.u.ownersTurn(e.g, roll.Kind(e.kind))
 		leaving := e.m.state != running || e.m.claim != nil && !e.m.claim.deleting.IsZero() || !slices.Contains(e.g.members, e.m) || e.m.event != nil || e.lately("leaving", e.m.id)
 		began := e.troubled()
 		if e.kind == string(roll.Unregistered) {
 			began = latest(began, e.u.verdicts.forgotten.Add(lag)) // nothing shows after the loss of the ledger when it began
 		}
-		return leaving || e.inv.missed || e.u.a.Now().Sub(began) < ownersTurn || e.acted(ownersTurn)
+		return leaving || e.inv.missed || e.u.a.Now().Sub(began) < its || its > 0 && e.acted(its)
 	},
 	"OwnerDidNotAct": func(e excuse) bool {
 		return e.g.owner != nobody && e.u.a.Now().Sub(e.troubled()) >= registrationTTL-lag
@@ -571,7 +598,11 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"DisruptionBudget": func(e excuse) bool { return e.serves("budgets", keptBudget) },
 	"LocalVolume":      func(e excuse) bool { return e.serves("localVolumes", keptLocal) },
-	"ActionFailed":     func(e excuse) bool { return e.acted(time.Hour) },
+	"ActionFailed": func(e excuse) bool {
+		return e.tried(func(a ledger.Action, ago time.Duration) bool {
+			return a.Outcome.Result == ledger.Failed && ago < triedAgain+lag
+		})
+	},
 	"OtherFinding": func(e excuse) bool {
 		other := func(a about) bool { return a.instance == e.instance && a.kind != e.kind }
 		return slices.ContainsFunc(e.k.found, other) || e.acted(turn)
@@ -733,23 +764,35 @@ func (e excuse) acted(within time.Duration) bool {
 	})) > 0
 }
 
-// did reports whether such an act on the instance is on record.
-func (e excuse) did(what act) bool {
-	return len(e.actions(func(a ledger.Action) bool { return string(a.Instance) == e.instance && a.Do == acts[what] })) > 0
+// tried reports whether such an act on the instance is on record, or one of which the outcome is open or was when
+// the check read it.
+func (e excuse) tried(is func(a ledger.Action, ago time.Duration) bool) bool {
+	now := e.u.a.Now()
+	return slices.ContainsFunc(e.u.a.dep.state(e.c.name).Actions, func(a ledger.Action) bool {
+		return string(a.Instance) == e.instance && (a.Outcome == nil || !a.Outcome.At.Before(e.inv.begun) || is(a, now.Sub(a.Outcome.At)))
+	})
 }
 
 // sibling reports whether another instance of the group was acted on, is ordered in this check, or was
 // terminated and is not certainly replaced.
 func (e excuse) sibling() bool {
 	now := e.u.a.Now()
+	pol := e.u.policyOf(e.inv, e.m)
+	replaces := func(a ledger.Action) bool { return a.Do == acts[actTerminate] || a.Do == acts[actDeleteClaim] }
 	acted := e.actions(func(a ledger.Action) bool {
-		return string(a.Group) == e.group && string(a.Instance) != e.instance && (now.Sub(a.At) <= turn || a.Outcome == nil)
+		if string(a.Group) != e.group || string(a.Instance) == e.instance {
+			return false
+		}
+		// What was replaced counts until its replacement shows, for which losses have the time.
+		return a.Outcome == nil || now.Sub(a.Outcome.At) <= lag || !replaces(a) && now.Sub(a.Outcome.At) <= pol.duration("limits.replacementWait")+lag
 	})
+	joins := pol.duration("registration.deadline") + lag // until then a replacement may become a node
+	young := slices.ContainsFunc(e.g.members, func(m *machine) bool { return now.Sub(m.launched) <= joins })
 	ordered := slices.ContainsFunc(e.k.first(), func(id string) bool {
 		m := e.u.a.machines[id]
 		return id != e.instance && (m == nil || m.g == e.g) // nil: a node whose machine is forgotten
 	})
-	return len(acted) > 0 || ordered || slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown || now.Sub(l.at) <= turn })
+	return len(acted) > 0 || ordered || slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown && (young || now.Sub(l.took) <= joins) })
 }
 
 // serves reports whether the policy holds acts on a silent node for what it says, and the machine had a pod

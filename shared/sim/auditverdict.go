@@ -605,7 +605,7 @@ func (u *auditor) owed(g *group) bool {
 }
 
 // owes reports whether a termination of the group on record is not made good: nothing was launched successfully
-// since. The owner of a machine without a NodeClaim does not know it, and launches for its pods. One that its
+// since, whatever Karpenter launched before for pods that had left, or could not know of. One that its
 // owner ended while the termination was begun looks the same. If it is not known when one took effect, what
 // Karpenter launched after its outcome was recorded must work.
 func (u *auditor) owes(g *group) bool {
@@ -613,7 +613,7 @@ func (u *auditor) owes(g *group) bool {
 		if !g.mayLose(a) {
 			return false
 		}
-		if a.Do == acts[actTerminate] && !u.brought(g, a.At.Add(-slack)) {
+		if !u.brought(g, a.At.Add(-slack)) {
 			return true
 		}
 		return g.owner == karpenter && a.Outcome != nil && a.Outcome.At.Sub(a.At) > lag && !u.brought(g, a.Outcome.At) &&

@@ -479,6 +479,7 @@ func mutantsOfSense() []mutant {
 	shifted.Clusters[0].Groups[0] = one
 	slow := trial(ill(FaultNotReady, 30, api, 1))
 	slow.Policy += "ladders: {NotReady: [{do: notify}, {do: cordon}, {do: drain, after: 10m}, {do: terminate}]}\n"
+	turns := trial(ill(FaultNotReady, 20, api, 1), ill(FaultNotReady, 100, api, 1))
 	unrelated := func(in *plan.Input) { in.Diagnoses = nil }
 	return []mutant{
 		{
@@ -532,6 +533,17 @@ func mutantsOfSense() []mutant {
 		{name: "a node is drained before it is cordoned", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleLadder}, guards: climbing(roll.NotReady, policy.Step{Do: policy.DoNotify}, policy.Step{Do: policy.DoDrain}, policy.Step{Do: policy.DoTerminate})},
 		{name: "each trouble is taken for one that is shared", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTruth}, guards: heldFor(plan.SharedCause)},
 		{name: "an owner is waited for without end", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTruth}, guards: heldFor(plan.OwnerWillAct)},
+		{name: "an owner that repairs nothing is waited for", sc: trial(ill(FaultNotReady, 30, workers, 1)), rules: []Rule{RuleTruth}, guards: heldFor(plan.OwnerWillAct)},
+		{name: "what was done is taken for failed", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTruth}, guards: heldAfter(plan.Drain, plan.ActionFailed)},
+		{name: "what was done is taken for stuck", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTruth}, guards: heldAfter(plan.Drain, plan.ActionStuck)},
+		{name: "a drain that is done is taken for unfinished", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTruth}, guards: heldAfter(plan.Drain, plan.DrainUnfinished)},
+		{name: "a group has one turn", sc: turns, rules: []Rule{RuleTruth}, guards: func() Guards {
+			return Guards{Plan: planned(func(in plan.Input, out *plan.Plan) {
+				if len(in.State.Actions) > 0 && !slices.ContainsFunc(in.State.Actions, func(a ledger.Action) bool { return len(out.Orders) > 0 && a.Instance == out.Orders[0].Instance }) {
+					holdAll(out, plan.OneAtATime)
+				}
+			})}
+		}},
 		{name: "each trouble is seen for the first time", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTruth}, guards: heldFor(plan.NotSeenTwice)},
 		{
 			name: "an instance is rebooted for each of its troubles", sc: again, rules: []Rule{RuleOnce},

@@ -82,6 +82,17 @@ func heldFor(r plan.Reason) func() Guards {
 	}
 }
 
+// heldAfter holds every order of a check for a reason once such an act on an instance of it has an outcome.
+func heldAfter(did plan.Action, r plan.Reason) func() Guards {
+	return func() Guards {
+		return Guards{Plan: planned(func(in plan.Input, out *plan.Plan) {
+			if slices.ContainsFunc(in.State.Actions, func(a ledger.Action) bool { return a.Do == string(did) && a.Outcome != nil }) && in.Snapshot.Target == "" {
+				holdAll(out, r)
+			}
+		})}
+	}
+}
+
 func holdAll(out *plan.Plan, r plan.Reason) {
 	for _, o := range out.Orders {
 		out.Held = append(out.Held, plan.Held{Instance: o.Instance, Node: o.Node, Kind: o.Kind, Group: o.Group, Action: o.Action, Refusal: plan.Refusal{Reason: r}})
