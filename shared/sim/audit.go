@@ -401,7 +401,7 @@ func (u *auditor) planned(inv *invocation, c checkup) {
 		return
 	}
 	u.checkedWhole(inv, c.cluster)
-	u.sightings(c, inv.begun, inv.seen.nodes.at)
+	u.sightings(inv, c)
 	u.truths.sighted(c, inv)
 	for _, key := range c.found {
 		u.records.found[key] = inv
@@ -451,13 +451,16 @@ func (u *auditor) withheld(c checkup) {
 // check no longer found it.
 type foundThen struct{ first, gone time.Time }
 
-// sightings records what a check found, and drops what it no longer finds. seen is when it had read
-// the nodes: the diagnosis and the notices may take a minute after that.
-func (u *auditor) sightings(c checkup, begun, seen time.Time) {
-	at := u.a.Now()
+// sightings records what a check found, if what it read shows that, and drops what it no longer finds. It was
+// found when it had read the nodes: the diagnosis and the notices may take a minute after that.
+func (u *auditor) sightings(inv *invocation, c checkup) {
+	at, begun := u.a.Now(), inv.begun
 	before, now := u.firstSeen[c.cluster], map[about]foundThen{}
 	for _, key := range c.found {
-		now[key] = foundThen{first: seen}
+		m := u.a.machines[key.instance]
+		if _, known := before[key]; known || m == nil || u.misjudged(inv, key.kind, m) == "" {
+			now[key] = foundThen{first: inv.seen.nodes.at}
+		}
 	}
 	for key, was := range before {
 		switch _, found := now[key]; {

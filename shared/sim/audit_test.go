@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/roll"
@@ -168,6 +169,24 @@ func TestAReasonAboutPodsIsTrueOnceTheyWereRead(t *testing.T) {
 		e := excuse{u: c.a.audit, inv: inv, c: c, m: m, g: m.g, withheld: withheld{about: about{m.id, "Unknown"}, reason: "PodsNotToDisrupt"}}
 		why := e.false()
 		expect.That(t, (why != "") == tt.false, "%s: %q", name, why)
+	}
+}
+
+// A check that says that it found something must have read it.
+func TestAnEarlierSightingIsOneThatWasRead(t *testing.T) {
+	for status, sighted := range map[corev1.ConditionStatus]bool{corev1.ConditionUnknown: true, corev1.ConditionFalse: false, corev1.ConditionTrue: false} {
+		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+		m := up(c.groups[0], "node-1")
+		m.node.turn(status, "Test", "")
+		look := func() *invocation {
+			inv := &invocation{process: &process{}, v: &env{a: c.a, fn: inspect}, begun: c.a.Now()}
+			inv.sawNodes(c.listNodes(), true, true, true)
+			return inv
+		}
+		c.a.audit.sightings(look(), checkup{cluster: "demo", found: []about{{m.id, "Unknown"}}})
+		c.a.until(c.a.Now().Add(2 * time.Minute))
+		got := look().sawBefore(c.a.audit, order{Cluster: "demo", Instance: m.id, Kind: "Unknown"})
+		expect.That(t, got == sighted, "Ready is %s: sighted %t", status, got)
 	}
 }
 

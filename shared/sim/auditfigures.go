@@ -86,7 +86,7 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 			return from, to, false
 		}
 		t := u.times.of[n]
-		from, to = u.times.away(n), n.ready().LastTransitionTime.Time
+		from, to = u.times.away(n), latest(n.ready().LastTransitionTime.Time, m.started) // for one that was stopped it begins anew
 		between := func(check time.Time) bool { return check.After(t.back) && check.Before(t.left) }
 		if !t.was.IsZero() && (t.left.Sub(t.back) < unwatched || !slices.ContainsFunc(u.verdicts.clean[m.c.name], between)) {
 			from = t.was // no check saw that it was Ready, and could record it
