@@ -5,6 +5,7 @@ import "rollcall/shared/sim"
 // assessed returns mutations that judge observations wrongly.
 func assessed() []Mutation {
 	const node, absence, assess, kept, count, flaps, unpaired, ghost, orphan = "shared/assess/node.go", "shared/assess/absence.go", "shared/assess/assess.go", "shared/assess/kept.go", "shared/assess/count.go", "shared/assess/flaps.go", "shared/assess/unpaired.go", "shared/assess/ghost.go", "shared/assess/orphan.go"
+	const stuck, left, unlaunched = "shared/assess/stuck.go", "shared/assess/left.go", "shared/assess/unlaunched.go"
 	return []Mutation{
 		{
 			Name: "tolerance is counted from the creation of the node", File: absence,
@@ -56,6 +57,30 @@ func assessed() []Mutation {
 			Old: "f := a.finding(m, roll.Ghost, since, since.Add(tolerance))\n\tf.Began = began", New: "f := a.finding(m, roll.Ghost, since, since.Add(0*tolerance))\n\tf.Began = began",
 			Harm: "a Node is deleted before the controller of its owner had its time", Faults: faults(sim.FaultGhosts + "=2"),
 			Policy: remediating("ghost: {tolerate: 30m}"), Rules: rules(sim.RuleTolerance),
+		},
+		{
+			Name: "an instance is warned of when it is due", File: unpaired,
+			Old: "a.warn(&f, warnAt)", New: "a.warn(&f, f.Due)",
+			Harm: "Karpenter ends instances that do not register, and nobody learns why", Faults: faults(sim.FaultRefused),
+			Policy: remediating(), Rules: rules(sim.RuleExplained),
+		},
+		{
+			Name: "what was just deleted is stuck", File: stuck,
+			Old: "due := since.Add(tolerance)\n", New: "due := since.Add(tolerance / 4)\n",
+			Harm: "people look after objects that go by themselves", Faults: faults(sim.FaultStuck),
+			Policy: remediating(), Rules: rules(sim.RuleStuck),
+		},
+		{
+			Name: "what is left is told only if it was known before", File: left,
+			Old: `case a.Snapshot.Left[subject].ID != "":`, New: `case a.Snapshot.Left[subject].ID != "" && !r.known.FirstSeen.IsZero():`,
+			Harm: "volumes cost money, and nobody is told", Faults: faults(sim.FaultLeft + "=volume"),
+			Policy: remediating(), Days: 1, Rules: rules(sim.RuleLeft),
+		},
+		{
+			Name: "failing launches have the time of a day", File: unlaunched,
+			Old: "due := since.Add(tolerance)", New: "due := since.Add(300 * tolerance)",
+			Harm: "a group lacks instances, and nobody is told", Faults: faults(sim.FaultUnlaunched),
+			Policy: remediating(), Rules: rules(sim.RuleUnlaunched),
 		},
 		{
 			Name: "an orphan is due at once", File: orphan,

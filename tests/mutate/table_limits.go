@@ -7,6 +7,18 @@ func limited() []Mutation {
 	const limits, object, pods, cause, climb = "shared/plan/limits.go", "shared/plan/objections.go", "shared/plan/pods.go", "shared/plan/cause.go", "shared/plan/ladder.go"
 	return []Mutation{
 		{
+			Name: "scale-in protection is not asked for", File: limits,
+			Old: "case d.ScaleInProtected == roll.Yes:", New: "case d.ScaleInProtected == roll.Unreadable:",
+			Harm: "an instance is ended that its application protects", Faults: faults(sim.FaultSetAside + "=scale-in-protects"),
+			Policy: remediating(), Rules: rules(sim.RuleAtRest),
+		},
+		{
+			Name: "accelerators are repaired without an opt-in", File: "shared/policy/repair.go",
+			Old: "return repair, p.Repair.Accelerators", New: "return repair, repair != \"\"",
+			Harm: "nodes that work are drained", Faults: faults(sim.FaultAccelerator),
+			Policy: remediating(), Rules: rules(sim.RuleAccelerator),
+		},
+		{
 			Name: "one more node may be unhealthy than the share allows", File: limits,
 			Old: "if c.Overdue <= allowed {", New: "if c.Overdue <= allowed+1 {",
 			Harm: "acts go on in trouble that is hardly the instances'", Faults: faults(sim.FaultNotReady + "=4"),
