@@ -144,7 +144,21 @@ func (p *planner) continueTrouble(known *ledger.Trouble, reason Reason) ledger.T
 		return t // other nodes are in trouble, or it was not visible before: it holds acts for an hour of its own
 	}
 	t.Since = known.Since
+	if reason == ZoneOutage || reason == MassSilence {
+		t.Since = roll.Later(t.Since, p.lastSilence()) // another zone has failed since: its nodes may return in bursts
+	}
 	return t
+}
+
+// lastSilence returns when nodes last went silent together, zero if they did not.
+func (p *planner) lastSilence() time.Time {
+	share := p.Policy(roll.Selector{}).Limits.MassSilence
+	for _, at := range slices.Backward(p.Assessment.Silent) {
+		if massSilence(at, p.Assessment.Silent, p.Assessment.Count[""].Nodes, share) != nil {
+			return at.UTC()
+		}
+	}
+	return time.Time{}
 }
 
 // outage returns the latest period in which the cluster could not be judged, including this check.

@@ -259,6 +259,30 @@ func TestAZoneThatIsDownIsTheSameAfterALookThatFailed(t *testing.T) {
 	expect.That(t, first == 60, "the first order elsewhere came in minute %d, want 60", first)
 }
 
+// The hour in which a zone that is down holds the others begins anew if another zone fails.
+func TestAnotherZoneThatFailsHasAnHourOfItsOwn(t *testing.T) {
+	c := blinking{world: healthy(30)}
+	c.doc = mustParse("apiVersion: rollcall/v1\nlimits: {unhealthy: 100%}\n")
+	for i := range c.snapshot.Nodes {
+		zone := []string{"a", "b", "c"}[i%3]
+		c.snapshot.Instances[i].Zone, c.snapshot.Nodes[i].Zone = zone, zone
+	}
+	for i := 0; i < 21; i += 3 {
+		c.silent(i+1, 3*time.Hour)
+	}
+	for minute := range 100 {
+		c.look(minute, false, false)
+	}
+	expect.That(t, c.state.Trouble.Since.Equal(now), "remembered: %+v", c.state.Trouble)
+	failed := now.Add(100 * time.Minute)
+	for i := 1; i < 21; i += 3 {
+		c.snapshot.Nodes[i].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: failed}
+	}
+	c.look(101, false, false)
+	got := c.state.Trouble
+	expect.That(t, got.Reason == string(ZoneOutage) && got.Since.Equal(failed), "remembered: %+v", got)
+}
+
 func TestTheEndOfAnOutageIsToldToWhoeverWantsToHearIt(t *testing.T) {
 	for name, tt := range map[string]struct {
 		mode    policy.Mode // from minute 30 to 200

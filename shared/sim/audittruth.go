@@ -591,7 +591,10 @@ var ofMachine = map[string]func(excuse) bool{
 		return !was.IsZero() && was.Before(first.Add(lag))
 	},
 	"ZonalShift": func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
-	"ZoneOutage": func(e excuse) bool { return e.outage() },
+	"ZoneOutage": func(e excuse) bool {
+		// An act on one instance is refused by what the last check saw.
+		return e.outage() || e.inv.v.fn == remediator && ofCluster["StormCooldown"](e) == ""
+	},
 	"PodsUnread": func(e excuse) bool { return e.inv.missed },
 	"PodsNotToDisrupt": func(e excuse) bool {
 		return e.serves("doNotDisrupt", keptAnnotated, keptUnsafe, keptNode, keptNodeSafe)
