@@ -348,6 +348,10 @@ func (u *auditor) ordered(inv *invocation, body string) {
 		u.broken(RuleWhole, "%s: ordered to %s %s after a look at %s that was not whole", inv.name, o.Action, o.Instance, c.name)
 		return
 	}
+	if m := u.a.machines[o.Instance]; m != nil {
+		no := u.misjudged(inv, o.Kind, m)
+		u.forbids(RuleLadder, no != "", "%s: ordered to %s %s (%s) for %s, and %s", inv.name, o.Action, o.Instance, state(m), o.Kind, no)
+	}
 	u.forbids(RuleTwice, o.FirstSeen.IsZero() || o.At.Sub(o.FirstSeen) < time.Minute, "%s: ordered to %s %s at %s, first seen at %s", inv.name, o.Action, o.Instance, o.At.Format(time.TimeOnly), o.FirstSeen.Format(time.TimeOnly))
 	u.forbids(RuleTwice, !inv.sawBefore(u, o), "%s: ordered to %s %s, which no earlier check found", inv.name, o.Action, o.Instance)
 	u.share(inv, c, o)

@@ -356,7 +356,7 @@ func mutantsOfLooks() []mutant {
 			},
 		},
 		{
-			name: "a healthy node is taken for one that is not", sc: trial(), rules: []Rule{RuleHealthy},
+			name: "a healthy node is taken for one that is not", sc: trial(), rules: []Rule{RuleHealthy, RuleLadder},
 			guards: func() Guards {
 				lie := func(s *roll.Snapshot) {
 					for i := range s.Nodes {
