@@ -481,7 +481,7 @@ func (t *terms) cures(m *machine) (longer time.Duration, ok bool) {
 			}
 		}
 		if drains && reboots { // it is silent while it boots: if it is not ready after that, the ladder begins anew
-			steps += steps + ownersTurn
+			steps += steps + nodeRepair
 		}
 		longer = max(longer, steps)
 	}

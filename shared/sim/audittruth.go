@@ -25,6 +25,7 @@ const (
 	// replacement.
 	turn       = 3 * time.Hour
 	unwatched  = 6 * time.Minute  // how long a node must have no record before it counts as newly found
+	nodeRepair = 75 * time.Minute // how long after the trouble began EKS node auto repair may still be about to act
 	stuckFirst = 14 * time.Minute // how long after it was done an act without an effect is stuck, at the earliest
 )
 
@@ -32,7 +33,7 @@ const (
 func (u *auditor) ownersTurn(g *group, kind roll.Kind) time.Duration {
 	switch {
 	case g.owner == nodeGroup && u.lately("repairs", g.groupName()):
-		return 75 * time.Minute
+		return nodeRepair
 	case g.owner != karpenter && kind == roll.Impaired: // its Auto Scaling group
 		return impairedFor + lag
 	case g.owner != karpenter && kind == roll.Unregistered: // Cluster Autoscaler
