@@ -128,7 +128,7 @@ func TestABrokenRuleIsShownSmall(t *testing.T) {
 		if !failed {
 			continue
 		}
-		for _, want := range []string{"BROKEN: cure", "the smallest run that breaks the rule has 1 fault:", "its history:", "violated", "rollcall simulate --seed"} {
+		for _, want := range []string{"BROKEN: deadline", "the smallest run that breaks the rule has 1 fault:", "its history:", "violated", "rollcall simulate --seed"} {
 			expect.That(t, strings.Contains(out.String(), want), "nothing says %q in\n%s", want, out.String())
 		}
 		return
