@@ -32,7 +32,7 @@ func assessed() []Mutation {
 			Name: "a silent node gets the tolerance of one that answers", File: node,
 			Old: `a.unready(m, roll.Unknown, roll.ConditionUnknown, "has not`, New: `a.unready(m, roll.NotReady, roll.ConditionFalse, "has not`,
 			Harm: "a silent node climbs the wrong ladder", Faults: faults(sim.FaultSilence),
-			Rules: rules(sim.RuleTolerance),
+			Rules: rules(sim.RuleLadder),
 		},
 		{
 			Name: "what never was Ready is due at once", File: node,
