@@ -26,7 +26,7 @@ func assessed() []Mutation {
 			New:  "w.perhaps, told = known.Perhaps, known.Told\n\t\tif known.Transition.Equal(turned) {\n\t\t\tw.since = known.Since.UTC()",
 			Harm: "what changes between unknown and false is never overdue", Faults: faults(sim.FaultSilence + "=answers:1"),
 			Policy: remediating(),
-			Rules:  rules(sim.RuleCure),
+			Rules:  rules(sim.RuleCure, sim.RuleReport),
 		},
 		{
 			Name: "a silent node gets the tolerance of one that answers", File: node,

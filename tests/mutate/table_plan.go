@@ -117,7 +117,7 @@ func climbed() []Mutation {
 			Name: "a lost termination is taken for done", File: resolve,
 			Old: "return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf(\"the instance is %s; whether its termination", New: "return ledger.Outcome{Result: ledger.Done, Detail: fmt.Sprintf(\"the instance is %s; whether its termination",
 			Harm: "a termination that never happened is told as done, and never tried again", Faults: faults(sim.FaultKills+"=acts", sim.FaultSilence+"=2"),
-			Rules: rules(sim.RuleRecord),
+			Rules: rules(sim.RuleRecord, sim.RuleCure),
 		},
 		{
 			Name: "a drain of a node that came back goes on", File: resolve,
