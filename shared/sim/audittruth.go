@@ -441,7 +441,7 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.tried(func(a ledger.Action, ago time.Duration) bool { return a.Outcome.Result != ledger.Failed || ago < lag })
 	},
 	"DrainUnfinished": func(e excuse) bool { // in its current trouble
-		return e.tried(func(a ledger.Action, ago time.Duration) bool {
+		return e.tried(func(a ledger.Action, _ time.Duration) bool {
 			return a.Do == acts[actEvict] && a.Outcome.Result == ledger.Failed && a.Outcome.At.After(e.found().Add(-lag))
 		})
 	},

@@ -538,16 +538,14 @@ func (u *auditor) awaits(m *machine) {
 	} else if failed := u.needsRepair(m); failed != "" {
 		within, why = ownerWithin, failed
 	}
-	pol, longer, cures := u.policyNow(m.c, m.g), time.Duration(0), true
-	tells := pol.tells("ConditionFailed")
+	pol, longer := u.policyNow(m.c, m.g), time.Duration(0)
+	tells, cures := pol.tells("ConditionFailed"), !pol.asksSomewhere("ConditionFailed") // its ladder says whether somebody has to approve
 	switch {
 	case m.ail == flapping:
 		tells, cures, why = pol.tells("Flapping"), false, "its kubelet comes and goes"
 	case u.needsRepair(m) == "":
 		longer, cures = pol.cures(m)
 		tells = !slices.ContainsFunc(m.ail.found(), func(kind string) bool { return !pol.tells(kind) })
-	default:
-		cures = !pol.asksSomewhere("ConditionFailed") // its ladder says whether somebody has to approve
 	}
 	cures = cures && u.mayAct(m)
 	within += longer

@@ -264,6 +264,9 @@ func (g *group) mend() {
 		g.kind = kindOf(g.spec.Type)
 	}
 	g.template.taints = nil
+	if g.unmapped {
+		g.template.breaks = neverJoins // whatever they are launched from
+	}
 	for _, m := range slices.Clone(g.members) {
 		if m.stays {
 			m.leave(string(g.owner) + ": rotation to a version that works")

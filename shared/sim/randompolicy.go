@@ -71,7 +71,7 @@ func (p *policyWriter) owners() (out []string) {
 		out = append(out, "none: terminate")
 	}
 	for _, owner := range []ownerKind{karpenter, nodeGroup, autoScaling} {
-		if p.own && !(claims && owner == karpenter) && p.d.of("only told "+string(owner)).chance(0.08) {
+		if p.own && (!claims || owner != karpenter) && p.d.of("only told "+string(owner)).chance(0.08) {
 			out = append(out, string(owner)+": notify")
 		}
 	}
