@@ -317,7 +317,7 @@ func (u *auditor) opens(inv *invocation, c *cluster, k checkup) {
 		if m == nil || m.ail == well || again {
 			continue
 		}
-		allowed := inv.v.policy.read && u.policy(inv, c, m.g.groupName()).mode >= mayRemediate
+		allowed := inv.v.policy.read && min(u.policy(inv, c, m.g.groupName()).mode, u.policyNow(c, m.g).mode) >= mayRemediate // and not stopped
 		if known.inv != nil && known.trouble.Equal(m.since) {
 			allowed = allowed && known.allowed // a check that was cut short may have recorded it
 		}
