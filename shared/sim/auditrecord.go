@@ -142,8 +142,8 @@ func (u *auditor) toldFirst(inv *invocation, what act, c *cluster, group string,
 		u.records.ended[intent.ID] = true
 	}
 	m, told := u.a.machines[string(intent.Instance)], u.records.announced[intent.ID]
-	if what == actEvict && m != nil {
-		told = u.reported(m) // the notice of an earlier step names the drain as the next
+	if intent.Do == acts[actEvict] && m != nil {
+		told = u.reported(m) // the notice of an earlier step names the drain as the next, which cordons again
 	}
 	u.forbids(RuleFirst, !told && u.policyFor(inv, c, group, m).tells(string(intent.Kind)), "%s: %s of %s, order %s, of which nobody was told before", inv.name, what, intent.Instance, intent.ID)
 }

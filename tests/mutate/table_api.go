@@ -51,7 +51,7 @@ func read() []Mutation {
 			Name: "instances that the listing lacks are not looked up", File: instances,
 			Old: "if id := s.Nodes[i].Instance; id != \"\" && !listed[id] {", New: "if id := s.Nodes[i].Instance; id == \"\" && !listed[id] {",
 			Harm: "what EC2 shows late is taken for ended", Faults: faults(sim.FaultStale+"=0.5", sim.FaultScale+"=3"),
-			Survives: "of what is not listed nothing is concluded: that it is gone takes EC2's answer about its id, for which run.lookUp asks for each finding, and plan holds the acts on an instance that was not seen (InstanceNotSeen)",
+			Rules: rules(sim.RuleTruth),
 		},
 		{
 			Name: "instances that could not be looked up are taken for unknown", File: instances,

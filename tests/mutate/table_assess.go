@@ -121,7 +121,7 @@ func assessed() []Mutation {
 			Name: "a starting node counts as silent in its zone", File: count,
 			Old: "case !a.starting(m):", New: "case true:",
 			Harm: "a group that grows is taken for an outage of the zone", Faults: faults(sim.FaultScale+"=slow:24", sim.FaultSilence+"=1"),
-			Rules: rules(sim.RuleTruth),
+			Policy: remediating("conditions: [{type: Ready, status: Unknown, tolerate: 3m}]"), Rules: rules(sim.RuleTruth),
 		},
 		{
 			Name: "flaps of an earlier hour count", File: flaps,

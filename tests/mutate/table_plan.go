@@ -572,7 +572,7 @@ func carriedOut() []Mutation {
 			Name: "what a notice said is recorded though it was not sent", File: run,
 			Old: "if !report.Sent(err) {", New: "if false {",
 			Harm: "what could not be told once is never told, and acted on all the same", Faults: faults(sim.FaultDenied, sim.FaultSilence),
-			Rules: rules(sim.RuleFirst),
+			Rules: rules(sim.RuleFirst, sim.RuleReport),
 		},
 		{
 			Name: "a ledger that could not be read is taken for an empty one", File: run,
