@@ -778,6 +778,16 @@ func (u *auditor) told() {
 	}
 }
 
+// unlabelled reports whether a machine that works has a Node that Karpenter does not label again: its first one
+// was deleted while the machine was stopped.
+func (m *machine) unlabelled() bool {
+	if m.claim == nil || m.node == nil {
+		return false
+	}
+	read := m.node.read()
+	return readyNode(&read) && read.Labels["karpenter.sh/initialized"] == ""
+}
+
 // end audits the account after everything has been healthy for a while.
 func (u *auditor) end() {
 	u.misreports(0)
@@ -789,7 +799,7 @@ func (u *auditor) end() {
 		u.onRecord(c)
 		for _, g := range c.groups {
 			for _, m := range g.members {
-				if m.state != running || m.ail != well || u.policyNow(c, g).mode < mayNotify {
+				if m.state != running || m.ail != well || m.unlabelled() || u.policyNow(c, g).mode < mayNotify {
 					continue // in mode observe nothing is written, not even that the finding is over
 				}
 				for _, t := range m.tags {
@@ -798,7 +808,7 @@ func (u *auditor) end() {
 			}
 		}
 		for key, f := range u.a.dep.state(c.name).Findings {
-			if m := u.a.machines[string(key.Instance)]; m != nil && m.ail == well && m.state == running && u.a.Now().Sub(m.launched) > time.Hour {
+			if m := u.a.machines[string(key.Instance)]; m != nil && m.ail == well && m.state == running && !m.unlabelled() && u.a.Now().Sub(m.launched) > time.Hour {
 				u.broken(RuleTidy, "the ledger has %s of %s (since %s), which is well", key.Kind, key.Instance, f.Since.Format(time.TimeOnly))
 			}
 		}
