@@ -236,15 +236,21 @@ func TestAZoneThatIsDownAfterAnOutageHoldsTheCluster(t *testing.T) {
 	expect.That(t, got.Reason != string(ClusterUnreachable) && got.Since.Equal(now.Add(122*time.Minute)), "remembered: %+v", got)
 }
 
-// An occasional failed check does not restart the hour in which a zone that is down holds the
-// others.
-func TestAZoneThatIsDownIsTheSameAfterALookThatFailed(t *testing.T) {
+// inThreeZones returns a healthy cluster of 30 nodes, of which every third is in the same zone.
+func inThreeZones(limits string) blinking {
 	c := blinking{world: healthy(30)}
-	c.doc = mustParse("apiVersion: rollcall/v1\nlimits: {unhealthy: 100%, massSilence: 100%}\n")
+	c.doc = mustParse("apiVersion: rollcall/v1\nlimits: " + limits + "\n")
 	for i := range c.snapshot.Nodes {
 		zone := []string{"a", "b", "c"}[i%3]
 		c.snapshot.Instances[i].Zone, c.snapshot.Nodes[i].Zone = zone, zone
 	}
+	return c
+}
+
+// An occasional failed check does not restart the hour in which a zone that is down holds the
+// others.
+func TestAZoneThatIsDownIsTheSameAfterALookThatFailed(t *testing.T) {
+	c := inThreeZones("{unhealthy: 100%, massSilence: 100%}")
 	for _, i := range []int{0, 3, 6, 9, 12, 15, 18, 1} { // seven of zone a, and one elsewhere
 		c.silent(i+1, 3*time.Hour)
 	}
@@ -261,12 +267,7 @@ func TestAZoneThatIsDownIsTheSameAfterALookThatFailed(t *testing.T) {
 
 // The hour in which a zone that is down holds the others begins anew if another zone fails.
 func TestAnotherZoneThatFailsHasAnHourOfItsOwn(t *testing.T) {
-	c := blinking{world: healthy(30)}
-	c.doc = mustParse("apiVersion: rollcall/v1\nlimits: {unhealthy: 100%}\n")
-	for i := range c.snapshot.Nodes {
-		zone := []string{"a", "b", "c"}[i%3]
-		c.snapshot.Instances[i].Zone, c.snapshot.Nodes[i].Zone = zone, zone
-	}
+	c := inThreeZones("{unhealthy: 100%}")
 	for i := 0; i < 21; i += 3 {
 		c.silent(i+1, 3*time.Hour)
 	}
