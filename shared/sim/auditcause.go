@@ -86,6 +86,9 @@ func (e excuse) shutOut() bool {
 // starved reports whether the machine was short of memory, lately or when its node was last heard of.
 func (e excuse) starved() bool {
 	at, ok := e.u.truths.last[[2]string{"starved", e.m.id}]
+	if ok && roll.Kind(e.kind) == roll.Unregistered && e.m.node != nil {
+		return true // its Node, by which a check would tell that it recovered, is not known to be its own
+	}
 	return e.lately("starved", e.m.id) || ok && e.m.node != nil && !at.Before(e.m.node.ready().LastTransitionTime.Add(-lag))
 }
 

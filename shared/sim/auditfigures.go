@@ -91,6 +91,9 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 		if !t.was.IsZero() && (t.left.Sub(t.back) < unwatched || !slices.ContainsFunc(u.verdicts.clean[m.c.name], between)) {
 			from = t.was // no check saw that it was Ready, and could record it
 		}
+		if t.left.Sub(n.created) < unwatched && !u.sense.shown[m.id] {
+			from = n.created // and nothing shows that it ever was
+		}
 		if !latest(m.leftRest, m.drawn).Before(from) {
 			to = u.a.Now() // it counts from when a check saw that its group had put it into service
 		}

@@ -211,6 +211,9 @@ func groupByLabel(n *corev1.Node) string {
 // sawBefore reports whether an earlier check, which read the nodes a minute before this one, found what
 // the order is about. Clocks of functions may differ by a few seconds.
 func (inv *invocation) sawBefore(u *auditor, o order) bool {
+	if u.verdicts.forgotten.After(inv.begun) {
+		return true // the record of it was lost after this check had read it
+	}
 	first, ok := u.firstSeen[o.Cluster][about{o.Instance, o.Kind}]
 	return ok && inv.seen.nodes.at.Sub(first.first) >= time.Minute-5*time.Second && (first.gone.IsZero() || first.gone.After(inv.begun))
 }

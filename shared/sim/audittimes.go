@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"rollcall/shared/ledger"
 )
 
 const (
@@ -94,9 +96,10 @@ func (g *group) suggested() string {
 
 // times is what the auditor remembers of when something was, or is due.
 type times struct {
-	of      map[*node]absence
-	expires map[string]time.Time // when the latest order of an id expires
-	cut     time.Time            // when a function last left its messages to a later try
+	of        map[*node]absence
+	expires   map[string]time.Time    // when the latest order of an id expires
+	announced map[string]announcement // by id
+	cut       time.Time               // when a function last left its messages to a later try
 }
 
 // absence is when a node was not Ready.
@@ -174,36 +177,82 @@ const (
 	arranged  = 2 * time.Minute  // how long before the end of a tolerance a check must begin to schedule another for it
 )
 
-// dues checks every minute that the ends of tolerances have their checks, and that these order or hold.
+// dues checks every minute that the ends of tolerances, and what a check announced, have their checks, and that
+// these order or hold.
 func (u *auditor) dues(c *cluster) {
-	now := u.a.Now()
 	for _, m := range c.machines {
-		away, tolerance := u.lasting(m)
-		if away.IsZero() {
-			continue
+		last := u.checks[c.name]
+		if away, tolerance := u.lasting(m); !away.IsZero() && tolerance >= calmFor { // for less, no check may have scheduled another
+			due := away.Add(tolerance)
+			calm := latest(due.Add(-calmFor), away.Add(appears))
+			if found, asked := u.asked(m, calm, due, away.Add(2*skewed)); found && !asked { // what no check found, none can arrange for: the sweep comes too rarely
+				u.broken(RuleDeadline, "%s (%s since %s) is due at %s, and no check came by %s", m.id, m.ail, m.since.Format(time.TimeOnly), due.Format(time.TimeOnly), u.a.Now().Format(time.TimeOnly))
+			} else if _, cures := u.policyNow(c, m.g).cures(m); cures && u.mayAct(m) && found && !last.at.Before(due) && !last.answers(m.id) {
+				u.broken(RuleDeadline, "%s (%s since %s) was due at %s, and the check at %s neither orders an act nor says what holds it", m.id, m.ail, m.since.Format(time.TimeOnly), due.Format(time.TimeOnly), last.at.Format(time.TimeOnly))
+			}
 		}
-		due := away.Add(tolerance)
-		minute := due.Add(time.Minute - 1).Truncate(time.Minute)
-		if late := now.Sub(minute.Add(dueWithin)); late < 0 || late >= time.Minute || away.After(due.Add(-calmFor)) {
-			continue // not yet, asked before, or too short for a check that schedules another
-		}
-		calm := latest(due.Add(-calmFor), away.Add(appears))
-		if u.hindered(m) != "" || u.lately("vanished", m.id) || u.times.cut.After(calm) || u.a.weather.stormySince(calm, now) {
-			continue
-		}
-		found, asked := false, false
-		for _, begun := range u.verdicts.whole[c.name] {
-			found = found || begun.After(away.Add(2*skewed)) && begun.Before(due.Add(-arranged))
-			asked = asked || !begun.Before(due.Add(-2*skewed))
-		}
-		if found && !asked { // what no check found, none can arrange for: the sweep comes too rarely
-			u.broken(RuleDeadline, "%s (%s since %s) is due at %s, and no check came by %s", m.id, m.ail, m.since.Format(time.TimeOnly), due.Format(time.TimeOnly), now.Format(time.TimeOnly))
-		}
-		_, cures := u.policyNow(c, m.g).cures(m)
-		if last := u.checks[c.name]; cures && u.mayAct(m) && found && asked && !last.at.Before(due) && !last.answers(m.id) {
-			u.broken(RuleDeadline, "%s (%s since %s) was due at %s, and the check at %s neither orders an act nor says what holds it", m.id, m.ail, m.since.Format(time.TimeOnly), due.Format(time.TimeOnly), last.at.Format(time.TimeOnly))
+		if next := u.announces(m, last); !next.at.IsZero() {
+			if found, asked := u.asked(m, next.at.Add(-calmFor), next.at, next.by.Add(-skewed)); found && !asked {
+				u.broken(RuleDeadline, "the check at %s announced %s of %s for %s, and no check came by %s", next.by.Format(time.TimeOnly), next.do, m.id, next.at.Format(time.TimeOnly), u.a.Now().Format(time.TimeOnly))
+			} else if found && u.mayAct(m) && !last.at.Before(next.at) && !u.does(m, last, next.at) {
+				u.broken(RuleDeadline, "the check at %s announced %s of %s for %s, and the one at %s neither orders it nor says what holds it", next.by.Format(time.TimeOnly), next.do, m.id, next.at.Format(time.TimeOnly), last.at.Format(time.TimeOnly))
+			}
 		}
 	}
+}
+
+// asked reports, in the minute in which the check of what is due is late, whether a check after a time could arrange
+// for it, and whether one came. It returns false and false where nothing can be said: the account must be calm.
+func (u *auditor) asked(m *machine, calm, due, since time.Time) (found, asked bool) {
+	now, minute := u.a.Now(), due.Add(time.Minute-1).Truncate(time.Minute)
+	if late := now.Sub(minute.Add(dueWithin)); late < 0 || late >= time.Minute {
+		return false, false // not yet, or asked before
+	}
+	if u.hindered(m) != "" || u.lately("vanished", m.id) || u.times.cut.After(calm) || u.a.weather.stormySince(calm, now) {
+		return false, false
+	}
+	for _, begun := range u.verdicts.whole[m.c.name] {
+		found = found || begun.After(since) && begun.Before(due.Add(-arranged))
+		asked = asked || !begun.Before(due.Add(-2*skewed))
+	}
+	return found, asked
+}
+
+// announcement is the next act on an instance that a check announced.
+type announcement struct {
+	do string
+	at time.Time
+	by time.Time // the check that announced it first
+}
+
+// announces returns the next act on a machine that a check announced, until the check of that time has come.
+func (u *auditor) announces(m *machine, last looked) announcement {
+	was := u.times.announced[m.id]
+	if !was.at.IsZero() && !last.at.Before(was.at) && u.a.Now().Before(was.at.Add(2*time.Minute+dueWithin)) {
+		return was
+	}
+	var next announcement
+	for _, s := range last.steps {
+		if s.instance == m.id && slices.Contains(doing, s.do) && s.at.After(last.at) && (next.at.IsZero() || s.at.Before(next.at)) {
+			next = announcement{s.do, s.at, last.at}
+		}
+	}
+	if next.do == was.do && next.at.Equal(was.at) {
+		return was
+	}
+	u.times.announced[m.id] = next
+	return next
+}
+
+// doing has the steps of a ladder that are acts.
+var doing = []string{"cordon", "drain", "reboot", "terminate"}
+
+// does reports whether the check ordered an act on the machine, said what holds it, or found nothing of it, or
+// whether an act was begun since a time.
+func (u *auditor) does(m *machine, last looked, since time.Time) bool {
+	return slices.Contains(last.ordered, m.id) || slices.ContainsFunc(last.held, func(h withheld) bool { return h.instance == m.id }) ||
+		!slices.ContainsFunc(last.found, func(f about) bool { return f.instance == m.id }) ||
+		slices.ContainsFunc(u.a.dep.state(m.c.name).Actions, func(a ledger.Action) bool { return string(a.Instance) == m.id && a.At.After(since.Add(-ahead)) })
 }
 
 // lasting returns since when a machine is in a trouble that a policy tolerates for a time, and for how long;
@@ -214,6 +263,10 @@ func (u *auditor) lasting(m *machine) (time.Time, time.Duration) {
 		return time.Time{}, 0
 	case m.ail == neverJoins && m.node == nil:
 		return m.launched, u.policyNow(m.c, m.g).duration("registration.deadline")
+	case m.ail == neverReady && m.node != nil && m.settledAt.IsZero():
+		return m.node.created, u.policyNow(m.c, m.g).duration("initialization.deadline")
+	case m.ail == impaired:
+		return m.since, u.policyNow(m.c, m.g).duration("impaired.tolerate")
 	case m.ail != silent && m.ail != notReady || m.node == nil || !m.node.deleting.IsZero() || m.settledAt.IsZero():
 		return time.Time{}, 0
 	}

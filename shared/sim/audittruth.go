@@ -480,10 +480,10 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.node(failedAccelerator) && (e.m.ail != failedGPU || e.terms().repair(e.m.gpu) == "hold")
 	},
 	"SharedCause": func(e excuse) bool {
-		return e.inv.missed || e.lately("unwell", e.g.groupName()) || !illAfterJoining(e.m) || e.m.stays || e.m.young || e.others()
+		return e.inv.missed || e.lately("unwell", e.g.groupName()) || e.m.stays || e.m.young || e.alike() || e.lately("broken", e.g.groupName())
 	},
 	"CauseOutside": func(e excuse) bool {
-		return e.inv.missed || !illAfterJoining(e.m) || e.m.stays || e.m.young || e.m.muted || e.others() ||
+		return e.inv.missed || e.m.stays || e.m.young || e.m.muted ||
 			e.lately("broken", e.g.groupName()) // whatever made it ill, a new machine would not join now
 	},
 	"CauseNotChecked": func(e excuse) bool {
@@ -567,6 +567,9 @@ var ofMachine = map[string]func(excuse) bool{
 		}
 		if v := e.m.vanished; !v.IsZero() && v.Before(first.Add(lag)) {
 			return true // its Node was missing then, though it worked
+		}
+		if t := e.u.times.of[e.m.node]; !t.was.IsZero() && t.was.Before(first.Add(lag)) && !e.u.recorded(e.c.name, t.back).Add(lag).Before(t.left) {
+			return true // no check recorded that it was Ready since
 		}
 		switch {
 		case !checked || found.Before(first.Add(lag)) || e.ill().Before(first.Add(lag)):
@@ -756,6 +759,14 @@ func (e excuse) others() bool {
 	})
 }
 
+// alike reports whether another machine of the cluster is or was ill for which the same cause may be to blame: one
+// that joined and fell ill, or one that never joined.
+func (e excuse) alike() bool {
+	return slices.ContainsFunc(e.c.machines, func(o *machine) bool {
+		return o != e.m && illAfterJoining(o) == illAfterJoining(e.m) && (e.during("ill", o.id) || e.during("tainted", o.id) || e.u.a.Now().Sub(o.ended) < time.Hour)
+	})
+}
+
 func (e excuse) actions(which func(ledger.Action) bool) []ledger.Action {
 	return slices.DeleteFunc(slices.Clone(e.u.a.dep.state(e.c.name).Actions), func(a ledger.Action) bool { return !which(a) })
 }
@@ -788,7 +799,8 @@ func (e excuse) sibling() bool {
 			return false
 		}
 		// What was replaced counts until its replacement shows, for which losses have the time.
-		return a.Outcome == nil || now.Sub(a.Outcome.At) <= lag || !replaces(a) && now.Sub(a.Outcome.At) <= pol.duration("limits.replacementWait")+lag
+		late := a.Outcome != nil && e.g.owner == karpenter && a.Outcome.At.Sub(a.At) > lag && now.Sub(a.Outcome.At) <= pol.duration("registration.deadline")+lag // Karpenter may launch for what ended only now
+		return a.Outcome == nil || now.Sub(a.Outcome.At) <= lag || late || !replaces(a) && now.Sub(a.Outcome.At) <= pol.duration("limits.replacementWait")+lag
 	})
 	joins := pol.duration("registration.deadline") + lag // until then a replacement may become a node
 	young := slices.ContainsFunc(e.g.members, func(m *machine) bool { return now.Sub(m.launched) <= joins })

@@ -334,6 +334,8 @@ func (u *auditor) wasOpened(cluster string, key about, m *machine) bool {
 		return false
 	case found.first.IsZero() || !found.gone.IsZero() || !found.first.Before(known.inv.ended):
 		return false // or its end is not on record yet
+	case m.node != nil && m.node.ready().LastTransitionTime.After(known.inv.ended):
+		return false // it was Ready in between, or looks so
 	}
 	return m.node == nil || !u.times.of[m.node].back.After(known.inv.begun)
 }

@@ -741,6 +741,8 @@ func mutantsOfWords() []mutant {
 	back := trial(ill(FaultSilence, 30, api, 1).lasts(33))
 	after := calmly(trial(ill(FaultNotReady, 55, api, 1)))
 	absent := calmly(trial(ill(FaultNoJoin, 30, api, 1)))
+	failing := calmly(trial(ill(FaultImpaired, 30, pool, 1))) // an Auto Scaling group replaces it before that
+	failing.Policy = strings.Replace(failing.Policy, "mode: remediate", "mode: remediate\nimpaired: {tolerate: 20m}", 1)
 	long := trial(ill(FaultNotReady, 30, api, 1))
 	long.Storm = 8 * time.Hour
 	four := trial(ill(FaultNotReady, 30, api, 1), ill(FaultNotReady, 180, api, 1), ill(FaultNotReady, 330, api, 1), ill(FaultNotReady, 480, api, 1))
@@ -895,6 +897,10 @@ func mutantsOfWords() []mutant {
 		},
 		{name: "what is silent is ordered late", sc: calm, rules: []Rule{RuleDeadline}, guards: lateBy(30 * time.Minute)},
 		{name: "what never registers is ordered late", sc: absent, rules: []Rule{RuleDeadline}, guards: lateBy(30 * time.Minute)},
+		{name: "what never initializes is ordered late", sc: calmly(trial(ill(FaultNoReady, 30, api, 1))), rules: []Rule{RuleDeadline}, guards: lateBy(30 * time.Minute)},
+		{name: "an instance that fails its status checks is ordered late", sc: failing, rules: []Rule{RuleDeadline}, guards: lateBy(30 * time.Minute)},
+		{name: "what never registers alone is taken for shared", sc: absent, rules: []Rule{RuleTruth}, guards: heldFor(plan.SharedCause)},
+		{name: "a node that fell silent is said to have its cause outside", sc: calm, rules: []Rule{RuleTruth}, guards: heldFor(plan.CauseOutside)},
 		{
 			name: "what was replaced well is counted for ever", sc: four, rules: []Rule{RuleTruth},
 			guards: func() Guards {
