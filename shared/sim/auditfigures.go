@@ -94,7 +94,7 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 		if t.left.Sub(n.created) < unwatched && !u.sense.shown[m.id] {
 			from = n.created // and nothing shows that it ever was
 		}
-		if !latest(m.leftRest, m.drawn).Before(from) {
+		if rest := latest(m.leftRest, m.drawn); !rest.IsZero() && (!rest.Before(from) || !u.recorded(m.c.name, rest).Before(from)) {
 			to = u.a.Now() // it counts from when a check saw that its group had put it into service
 		}
 		return from, to, true

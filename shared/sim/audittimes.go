@@ -191,10 +191,10 @@ func (u *auditor) dues(c *cluster) {
 				u.broken(RuleDeadline, "%s (%s since %s) was due at %s, and the check at %s neither orders an act nor says what holds it", m.id, m.ail, m.since.Format(time.TimeOnly), due.Format(time.TimeOnly), last.at.Format(time.TimeOnly))
 			}
 		}
-		if next := u.announces(m, last); !next.at.IsZero() {
+		if next := u.announces(m, last); m.state == running && !next.at.IsZero() {
 			if found, asked := u.asked(m, next.at.Add(-calmFor), next.at, next.by.Add(-skewed)); found && !asked {
 				u.broken(RuleDeadline, "the check at %s announced %s of %s for %s, and no check came by %s", next.by.Format(time.TimeOnly), next.do, m.id, next.at.Format(time.TimeOnly), u.a.Now().Format(time.TimeOnly))
-			} else if found && u.mayAct(m) && !last.at.Before(next.at) && !u.does(m, last, next.at) {
+			} else if found && u.mayAct(m) && !last.at.Before(next.at) && !u.does(m, last, next) {
 				u.broken(RuleDeadline, "the check at %s announced %s of %s for %s, and the one at %s neither orders it nor says what holds it", next.by.Format(time.TimeOnly), next.do, m.id, next.at.Format(time.TimeOnly), last.at.Format(time.TimeOnly))
 			}
 		}
@@ -247,12 +247,13 @@ func (u *auditor) announces(m *machine, last looked) announcement {
 // doing has the steps of a ladder that are acts.
 var doing = []string{"cordon", "drain", "reboot", "terminate"}
 
-// does reports whether the check ordered an act on the machine, said what holds it, or found nothing of it, or
-// whether an act was begun since a time.
-func (u *auditor) does(m *machine, last looked, since time.Time) bool {
+// does reports whether the check ordered an act on the machine, said what holds it, found nothing of it, or announced
+// another act in its place, as for another cause; or whether an act was begun since.
+func (u *auditor) does(m *machine, last looked, next announcement) bool {
+	another := func(s following) bool { return s.instance == m.id && s.do != next.do && slices.Contains(doing, s.do) }
 	return slices.Contains(last.ordered, m.id) || slices.ContainsFunc(last.held, func(h withheld) bool { return h.instance == m.id }) ||
-		!slices.ContainsFunc(last.found, func(f about) bool { return f.instance == m.id }) ||
-		slices.ContainsFunc(u.a.dep.state(m.c.name).Actions, func(a ledger.Action) bool { return string(a.Instance) == m.id && a.At.After(since.Add(-ahead)) })
+		!slices.ContainsFunc(last.found, func(f about) bool { return f.instance == m.id }) || slices.ContainsFunc(last.steps, another) ||
+		slices.ContainsFunc(u.a.dep.state(m.c.name).Actions, func(a ledger.Action) bool { return string(a.Instance) == m.id && a.At.After(next.at.Add(-ahead)) })
 }
 
 // lasting returns since when a machine is in a trouble that a policy tolerates for a time, and for how long;
