@@ -671,6 +671,14 @@ func (u *auditor) bars(before saying, later *invocation) bool {
 // more for every further 2,000, at most 12.
 func sweepsOf(nodes int) int { return min(max(1, (nodes+1999)/2000), 12) }
 
+// sweepsEvery returns how often the sweep asks for a check of a cluster, by its size.
+func (u *auditor) sweepsEvery(cluster string) time.Duration {
+	if c := u.a.byName[cluster]; c != nil {
+		return u.a.sc.Sweep * time.Duration(sweepsOf(len(c.nodes)))
+	}
+	return u.a.sc.Sweep
+}
+
 // calm audits the account while no new fault strikes. Machines that are ill must be on their way to
 // remediation, or held with a reason.
 func (u *auditor) calm() {
@@ -681,7 +689,7 @@ func (u *auditor) calm() {
 			continue
 		}
 		last := u.checks[c.name]
-		every := u.a.sc.Sweep * time.Duration(sweepsOf(len(c.nodes)))
+		every := u.sweepsEvery(c.name)
 		settled := now.Sub(began) > 3*every+10*time.Minute
 		if settled && now.Sub(last.at) > 2*every+5*time.Minute {
 			u.broken(RuleChecked, "%s was last checked at %s", c.name, last.at.Format(time.TimeOnly))

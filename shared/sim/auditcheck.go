@@ -44,7 +44,7 @@ func (u *auditor) lookedAt(inv *invocation, c checkup) {
 	within := looksAgain
 	recorded := u.verdicts.clean[c.cluster]
 	if s.last != nil && s.blind != nil && (len(recorded) == 0 || s.last.begun.Sub(recorded[len(recorded)-1]) > outageLasts-slack) {
-		within = max(within, u.a.sc.Sweep+3*time.Minute) // in a lasting outage the sweep is soon enough
+		within = max(within, u.sweepsEvery(c.cluster)+3*time.Minute) // in a lasting outage the sweep is soon enough
 	}
 	if before := s.last; before != nil && !s.lastWhole && u.judgeable(before, c.cluster) && inv.begun.Sub(before.begun) > within {
 		u.broken(RuleChecked, "%s: %s is looked at %s after %s, which could not read everything", inv.name, c.cluster, inv.begun.Sub(before.begun).Round(time.Second), before.name)

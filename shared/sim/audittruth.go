@@ -512,6 +512,9 @@ var ofMachine = map[string]func(excuse) bool{
 		its := e.u.ownersTurn(e.g, roll.Kind(e.kind))
 		leaving := e.m.state != running || e.m.claim != nil && !e.m.claim.deleting.IsZero() || !slices.Contains(e.g.members, e.m) || e.m.event != nil || e.lately("leaving", e.m.id)
 		began := e.troubled()
+		if e.kind == string(roll.ConditionFailed) {
+			began = latest(began, e.found()) // after a reboot that did not cure it, the agent reports it anew
+		}
 		if e.kind == string(roll.Unregistered) {
 			began = latest(began, e.u.verdicts.forgotten.Add(lag)) // nothing shows after the loss of the ledger when it began
 		}
