@@ -191,7 +191,7 @@ func (u *auditor) dues(c *cluster) {
 				u.broken(RuleDeadline, "%s (%s since %s) was due at %s, and the check at %s neither orders an act nor says what holds it", m.id, m.ail, m.since.Format(time.TimeOnly), due.Format(time.TimeOnly), last.at.Format(time.TimeOnly))
 			}
 		}
-		if next := u.announces(m, last); m.state == running && !next.at.IsZero() {
+		if next := u.announces(m, last); m.state == running && !next.at.IsZero() && !m.turned(next.by.Add(-2*skewed)) {
 			if found, asked := u.asked(m, next.at.Add(-calmFor), next.at, next.by.Add(-skewed)); found && !asked {
 				u.broken(RuleDeadline, "the check at %s announced %s of %s for %s, and no check came by %s", next.by.Format(time.TimeOnly), next.do, m.id, next.at.Format(time.TimeOnly), u.a.Now().Format(time.TimeOnly))
 			} else if found && u.mayAct(m) && !last.at.Before(next.at) && !u.does(m, last, next) {
@@ -246,6 +246,12 @@ func (u *auditor) announces(m *machine, last looked) announcement {
 
 // doing has the steps of a ladder that are acts.
 var doing = []string{"cordon", "drain", "reboot", "terminate"}
+
+// turned reports whether what the machine's node shows has changed since a time: then it may be in another trouble.
+func (m *machine) turned(since time.Time) bool {
+	n := m.node
+	return n != nil && (n.ready().LastTransitionTime.After(since) || failedAt(n.conditions).After(since))
+}
 
 // does reports whether the check ordered an act on the machine, said what holds it, found nothing of it, or announced
 // another act in its place, as for another cause; or whether an act was begun since.
