@@ -79,6 +79,7 @@ func (h *Handler) Handle(ctx context.Context, input json.RawMessage) error {
 		return err
 	}
 	clusters, faults := h.inVPCs(ctx, clusters)
+	listed := len(clusters)
 	if planned.Sub(planned.Truncate(time.Hour)) < h.Interval { // the first sweep of its hour
 		orphans, err := h.tagged(ctx)
 		if err != nil {
@@ -97,9 +98,9 @@ func (h *Handler) Handle(ctx context.Context, input json.RawMessage) error {
 		h.Log.Error("sizes not read", "error", err.Error())
 	}
 	sent := 0
-	for _, name := range clusters {
-		if !h.turn(name, sizes[name], planned) {
-			continue
+	for i, name := range clusters {
+		if i < listed && !h.turn(name, sizes[name], planned) {
+			continue // those that EKS does not list are swept once an hour, whatever their size
 		}
 		sent++
 		if err := h.Checks.Send(ctx, trigger.Check{Cluster: name, Due: due}); err != nil {

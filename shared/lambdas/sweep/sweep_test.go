@@ -137,6 +137,17 @@ func TestOnceAnHourAlsoClustersThatOnlyTagsKnow(t *testing.T) {
 	}
 }
 
+// The turns of a large cluster may all be in sweeps that do not ask for what only tags know.
+func TestWhatALargeDeletedClusterLeftIsSweptOnceAnHour(t *testing.T) {
+	r := &region{sizes: map[string]int{}}
+	for i := range 12 {
+		name := fmt.Sprint("gone-", i)
+		r.sizes[name], r.tags = 5000, append(r.tags, "kubernetes.io/cluster/"+name)
+	}
+	must.Succeed(t, r.sweep(t, swept.Truncate(time.Hour)))
+	expect.That(t, len(r.sent) == 12, "sent %v, want all 12", names(r.sent))
+}
+
 // A schedule fires some seconds late, and the clock may be behind: the sweep goes by the planned time.
 func TestSweepsAreCountedByThePlannedTime(t *testing.T) {
 	hour := swept.Truncate(time.Hour)
