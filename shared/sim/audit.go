@@ -162,7 +162,7 @@ func newAuditor(a *account) *auditor {
 		verdicts:  verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, clean: map[string][]time.Time{}, latest: map[string]*invocation{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, meanwhile: map[about]meanwhile{}, opened: map[about]opening{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]*waiting{}},
 		records:   records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, closed: map[string]saying{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}, lasting: map[string]map[withheld]time.Time{}, found: map[about]*invocation{}},
 		truths:    truths{last: map[[2]string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]*invocation{}, doubted: map[string]map[withheld]bool{}, untrue: map[string]map[caused]time.Time{}},
-		times:     times{of: map[*node]absence{}, expires: map[string]time.Time{}, announced: map[string]announcement{}},
+		times:     times{of: map[*node]absence{}, expires: map[string]time.Time{}, announced: map[string]map[string]announcement{}},
 		approvals: approvals{asked: map[string]request{}, given: map[string]time.Time{}, accepted: map[string]time.Time{}},
 		policies:  newPolicies(),
 	}

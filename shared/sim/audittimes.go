@@ -97,9 +97,9 @@ func (g *group) suggested() string {
 // times is what the auditor remembers of when something was, or is due.
 type times struct {
 	of        map[*node]absence
-	expires   map[string]time.Time    // when the latest order of an id expires
-	announced map[string]announcement // by id
-	cut       time.Time               // when a function last left its messages to a later try
+	expires   map[string]time.Time               // when the latest order of an id expires
+	announced map[string]map[string]announcement // by cluster and instance
+	cut       time.Time                          // when a function last left its messages to a later try
 }
 
 // absence is when a node was not Ready.
@@ -180,8 +180,9 @@ const (
 // dues checks every minute that the ends of tolerances, and what a check announced, have their checks, and that
 // these order or hold.
 func (u *auditor) dues(c *cluster) {
+	last := u.checks[c.name]
+	announced := u.announces(c, last)
 	for _, m := range c.machines {
-		last := u.checks[c.name]
 		if away, tolerance := u.lasting(m); !away.IsZero() && tolerance >= calmFor { // for less, no check may have scheduled another
 			due := away.Add(tolerance)
 			calm := latest(due.Add(-calmFor), away.Add(appears))
@@ -191,7 +192,7 @@ func (u *auditor) dues(c *cluster) {
 				u.broken(RuleDeadline, "%s (%s since %s) was due at %s, and the check at %s neither orders an act nor says what holds it", m.id, m.ail, m.since.Format(time.TimeOnly), due.Format(time.TimeOnly), last.at.Format(time.TimeOnly))
 			}
 		}
-		if next := u.announces(m, last); m.state == running && !next.at.IsZero() && !m.turned(next.by.Add(-2*skewed)) {
+		if next, ok := announced[m.id]; ok && m.state == running && !m.turned(next.by.Add(-2*skewed)) {
 			if found, asked := u.asked(m, next.at.Add(-calmFor), next.at, next.by.Add(-skewed)); found && !asked {
 				u.broken(RuleDeadline, "the check at %s announced %s of %s for %s, and no check came by %s", next.by.Format(time.TimeOnly), next.do, m.id, next.at.Format(time.TimeOnly), u.a.Now().Format(time.TimeOnly))
 			} else if found && u.mayAct(m) && !last.at.Before(next.at) && !u.does(m, last, next) {
@@ -225,22 +226,26 @@ type announcement struct {
 	by time.Time // the check that announced it first
 }
 
-// announces returns the next act on a machine that a check announced, until the check of that time has come.
-func (u *auditor) announces(m *machine, last looked) announcement {
-	was := u.times.announced[m.id]
-	if !was.at.IsZero() && !last.at.Before(was.at) && u.a.Now().Before(was.at.Add(2*time.Minute+dueWithin)) {
-		return was
+// announces updates, by instance, the next act that a check of the cluster announced, until the check of that time has
+// come.
+func (u *auditor) announces(c *cluster, last looked) map[string]announcement {
+	before := u.times.announced[c.name]
+	if len(before)+len(last.steps) == 0 {
+		return nil
 	}
-	var next announcement
+	next := map[string]announcement{}
 	for _, s := range last.steps {
-		if s.instance == m.id && slices.Contains(doing, s.do) && s.at.After(last.at) && (next.at.IsZero() || s.at.Before(next.at)) {
-			next = announcement{s.do, s.at, last.at}
+		if was, ok := next[s.instance]; slices.Contains(doing, s.do) && s.at.After(last.at) && (!ok || s.at.Before(was.at)) {
+			next[s.instance] = announcement{s.do, s.at, last.at}
 		}
 	}
-	if next.do == was.do && next.at.Equal(was.at) {
-		return was
+	for id, was := range before {
+		pending := !last.at.Before(was.at) && u.a.Now().Before(was.at.Add(2*time.Minute+dueWithin))
+		if is := next[id]; pending || is.do == was.do && is.at.Equal(was.at) {
+			next[id] = was
+		}
 	}
-	u.times.announced[m.id] = next
+	u.times.announced[c.name] = next
 	return next
 }
 
