@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"rollcall/shared/assess"
@@ -389,19 +390,59 @@ func (r *Runner) order(ctx context.Context, c *report.Check, untold map[string]e
 // may be about one instance, which can carry at most 50 tags.
 const tagFailures = 3
 
-// tag writes and removes tags, those of orders first.
-func (r *Runner) tag(ctx context.Context, c *report.Check, fault func(string, ...any)) {
-	changes := slices.Clone(c.Plan.Tags)
+// tagCall is one call that sets and removes tags of instances.
+type tagCall struct {
+	plan.TagChange
+	instances []roll.InstanceID // several only for a removal
+}
+
+// tagTogether is the maximum number of instances in one call; EC2 accepts 1,000.
+const tagTogether = 100
+
+// tagPlan returns the calls for changes, those of orders first. A removal of the same tags from several instances is
+// one call: many nodes may recover at once.
+func tagPlan(changes []plan.TagChange) (calls []*tagCall) {
+	changes = slices.Clone(changes)
 	slices.SortStableFunc(changes, func(a, b plan.TagChange) int {
 		return len(b.Set[roll.TagOrder]) - len(a.Set[roll.TagOrder])
 	})
-	failures := 0
-	for i, t := range changes {
-		if i == tagCalls {
-			fault("%d instances are still to be tagged; the next check continues", len(changes)-i)
+	removes := map[string]*tagCall{}
+	for _, t := range changes {
+		keys := strings.Join(t.Delete, " ")
+		if c := removes[keys]; c != nil && len(t.Set) == 0 && len(c.instances) < tagTogether {
+			c.instances = append(c.instances, t.Instance)
+			continue
+		}
+		c := &tagCall{t, []roll.InstanceID{t.Instance}}
+		if calls = append(calls, c); len(t.Set) == 0 {
+			removes[keys] = c
+		}
+	}
+	return calls
+}
+
+// tag writes and removes tags.
+func (r *Runner) tag(ctx context.Context, c *report.Check, fault func(string, ...any)) {
+	failures, queue := 0, tagPlan(c.Plan.Tags)
+	for calls := 0; len(queue) > 0; calls++ {
+		if calls == tagCalls {
+			left := 0
+			for _, t := range queue {
+				left += len(t.instances)
+			}
+			fault("%d instances are still to be tagged; the next check continues", left)
 			return
 		}
-		if err := r.change(ctx, t); err != nil {
+		t := queue[0]
+		queue = queue[1:]
+		err := r.change(ctx, t)
+		switch {
+		case err == nil:
+		case len(t.instances) > 1: // EC2 changes all or none: one may be gone
+			for _, id := range t.instances {
+				queue = append(queue, &tagCall{t.TagChange, []roll.InstanceID{id}})
+			}
+		default:
 			fault("%v", err)
 			if failures++; failures == tagFailures {
 				return
@@ -410,15 +451,15 @@ func (r *Runner) tag(ctx context.Context, c *report.Check, fault func(string, ..
 	}
 }
 
-func (r *Runner) change(ctx context.Context, t plan.TagChange) error {
+func (r *Runner) change(ctx context.Context, t *tagCall) error {
 	if len(t.Set) > 0 {
-		if err := r.Tags.Tag(ctx, []roll.InstanceID{t.Instance}, t.Set); err != nil {
-			return fmt.Errorf("tag %s: %w", t.Instance, err)
+		if err := r.Tags.Tag(ctx, t.instances, t.Set); err != nil {
+			return fmt.Errorf("tag %s: %w", t.instances[0], err)
 		}
 	}
 	if len(t.Delete) > 0 {
-		if err := r.Tags.Untag(ctx, []roll.InstanceID{t.Instance}, t.Delete); err != nil {
-			return fmt.Errorf("remove tags of %s: %w", t.Instance, err)
+		if err := r.Tags.Untag(ctx, t.instances, t.Delete); err != nil {
+			return fmt.Errorf("remove tags of %s: %w", t.instances[0], err)
 		}
 	}
 	return nil

@@ -671,6 +671,7 @@ func TestEachPartOfAPlanIsCarriedOut(t *testing.T) {
 	for range 101 {
 		tags = append(tags, plan.TagChange{Instance: sick, Set: map[string]string{"k": "v"}})
 	}
+	removed := []plan.TagChange{{Instance: sick, Delete: []string{"k"}}, {Instance: "i-0f", Delete: []string{"k"}}}
 	silent := func(r *run.Runner) { r.Notices = nil }
 	idle := func(r *run.Runner) { r.Notices, r.Orders = nil, nil }
 	for name, tt := range map[string]struct {
@@ -693,6 +694,8 @@ func TestEachPartOfAPlanIsCarriedOut(t *testing.T) {
 		"a notice that is only remembered": {plan: plan.Plan{Changes: ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now}}}}}, want: []string{"raise the notices", "remember the notice"}},
 		"more tags than one check writes":  {plan: plan.Plan{Tags: tags}, want: []string{"tag " + string(sick)}, faults: []string{"1 instances are still to be tagged"}},
 		"tags that cannot be written":      {plan: plan.Plan{Tags: tags}, fail: "tag", want: []string{"tag " + string(sick)}, faults: []string{"tag " + string(sick), "tag " + string(sick), "tag " + string(sick)}},
+		"tags to remove from two":          {plan: plan.Plan{Tags: removed}, want: []string{"untag " + string(sick)}},
+		"one of the two may be gone":       {plan: plan.Plan{Tags: removed}, fail: "untag", want: []string{"untag " + string(sick), "untag i-0f"}, faults: []string{"remove tags of " + string(sick), "remove tags of i-0f"}},
 		"a tag to remove":                  {plan: plan.Plan{Tags: []plan.TagChange{{Instance: sick, Delete: []string{"k"}}}}, want: []string{"untag " + string(sick)}},
 		"one that cannot be removed":       {plan: plan.Plan{Tags: []plan.TagChange{{Instance: sick, Delete: []string{"k"}}}}, fail: "untag", want: []string{"untag " + string(sick)}, faults: []string{"remove tags of " + string(sick)}},
 	} {
