@@ -671,12 +671,9 @@ func (u *auditor) bars(before saying, later *invocation) bool {
 // more for every further 2,000, at most 12.
 func sweepsOf(nodes int) int { return min(max(1, (nodes+1999)/2000), 12) }
 
-// sweepsEvery returns how often the sweep asks for a check of a cluster, by its size.
-func (u *auditor) sweepsEvery(cluster string) time.Duration {
-	if c := u.a.byName[cluster]; c != nil {
-		return u.a.sc.Sweep * time.Duration(sweepsOf(len(c.nodes)))
-	}
-	return u.a.sc.Sweep
+// sweptEvery returns how often the sweep asks for a check of the cluster, by its size.
+func (c *cluster) sweptEvery() time.Duration {
+	return c.a.sc.Sweep * time.Duration(sweepsOf(len(c.nodes)))
 }
 
 // calm audits the account while no new fault strikes. Machines that are ill must be on their way to
@@ -689,7 +686,7 @@ func (u *auditor) calm() {
 			continue
 		}
 		last := u.checks[c.name]
-		every := u.sweepsEvery(c.name)
+		every := c.sweptEvery()
 		settled := now.Sub(began) > 3*every+10*time.Minute
 		if settled && now.Sub(last.at) > 2*every+5*time.Minute {
 			u.broken(RuleChecked, "%s was last checked at %s", c.name, last.at.Format(time.TimeOnly))
@@ -789,11 +786,7 @@ func (u *auditor) told() {
 // unlabelled reports whether a machine that works has a Node that Karpenter does not label again: its first one
 // was deleted while the machine was stopped.
 func (m *machine) unlabelled() bool {
-	if m.claim == nil || m.node == nil {
-		return false
-	}
-	read := m.node.read()
-	return readyNode(&read) && read.Labels["karpenter.sh/initialized"] == ""
+	return m.claim != nil && m.node != nil && m.node.ready().Status == corev1.ConditionTrue && m.node.labels["karpenter.sh/initialized"] == ""
 }
 
 // end audits the account after everything has been healthy for a while.

@@ -42,14 +42,13 @@ func (u *auditor) lookedAt(inv *invocation, c checkup) {
 	}
 	u.remarked(s, c.cluster)
 	within := looksAgain
-	recorded := u.verdicts.clean[c.cluster]
-	if s.last != nil && s.blind != nil && (len(recorded) == 0 || s.last.begun.Sub(recorded[len(recorded)-1]) > outageLasts-slack) {
-		within = max(within, u.sweepsEvery(c.cluster)+3*time.Minute) // in a lasting outage the sweep is soon enough
+	of, recorded := u.a.byName[c.cluster], u.verdicts.clean[c.cluster]
+	if of != nil && s.last != nil && s.blind != nil && (len(recorded) == 0 || s.last.begun.Sub(recorded[len(recorded)-1]) > outageLasts-slack) {
+		within = max(within, of.sweptEvery()+3*time.Minute) // in a lasting outage the sweep is soon enough
 	}
 	if before := s.last; before != nil && !s.lastWhole && u.judgeable(before, c.cluster) && inv.begun.Sub(before.begun) > within {
 		u.broken(RuleChecked, "%s: %s is looked at %s after %s, which could not read everything", inv.name, c.cluster, inv.begun.Sub(before.begun).Round(time.Second), before.name)
 	}
-	of := u.a.byName[c.cluster]
 	s.last, s.lastWhole, s.tells = inv, c.whole, of != nil && u.knowsTag(inv, of) && u.policy(inv, of, "").mode >= mayNotify
 	if !c.whole {
 		s.part = inv

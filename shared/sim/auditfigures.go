@@ -87,14 +87,13 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 		}
 		t := u.times.of[n]
 		from, to = u.times.away(n), latest(n.ready().LastTransitionTime.Time, m.started) // for one that was stopped it begins anew
-		between := func(check time.Time) bool { return check.After(t.back) && check.Before(t.left) }
-		if !t.was.IsZero() && (t.left.Sub(t.back) < unwatched || !slices.ContainsFunc(u.verdicts.clean[m.c.name], between)) {
+		if !t.was.IsZero() && (t.left.Sub(t.back) < unwatched || !u.recordedIn(m.c.name, t.back, t.left)) {
 			from = t.was // no check saw that it was Ready, and could record it
 		}
 		if t.left.Sub(n.created) < unwatched && !u.sense.shown[m.id] {
 			from = n.created // and nothing shows that it ever was
 		}
-		if rest := latest(m.leftRest, m.drawn); !rest.IsZero() && (!rest.Before(from) || !u.recorded(m.c.name, rest).Before(from)) {
+		if rest := latest(m.leftRest, m.drawn); !rest.IsZero() && (!rest.Before(from) || !u.recordedIn(m.c.name, rest, from)) {
 			to = u.a.Now() // it counts from when a check saw that its group had put it into service
 		}
 		return from, to, true

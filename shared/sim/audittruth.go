@@ -571,7 +571,7 @@ var ofMachine = map[string]func(excuse) bool{
 		if v := e.m.vanished; !v.IsZero() && v.Before(first.Add(lag)) {
 			return true // its Node was missing then, though it worked
 		}
-		if t := e.u.times.of[e.m.node]; !t.was.IsZero() && t.was.Before(first.Add(lag)) && !e.u.recorded(e.c.name, t.back).Add(lag).Before(t.left) {
+		if t := e.u.times.of[e.m.node]; !t.was.IsZero() && t.was.Before(first.Add(lag)) && !e.u.recordedIn(e.c.name, t.back, t.left.Add(-lag)) {
 			return true // no check recorded that it was Ready since
 		}
 		switch {
@@ -758,7 +758,7 @@ func (e excuse) ill() time.Time {
 // ended a short while ago.
 func (e excuse) others() bool {
 	return slices.ContainsFunc(e.c.machines, func(o *machine) bool {
-		return o != e.m && (e.during("ill", o.id) || e.u.a.Now().Sub(o.ended) < time.Hour)
+		return o != e.m && e.wasIll(o)
 	})
 }
 
@@ -766,8 +766,13 @@ func (e excuse) others() bool {
 // that joined and fell ill, or one that never joined.
 func (e excuse) alike() bool {
 	return slices.ContainsFunc(e.c.machines, func(o *machine) bool {
-		return o != e.m && illAfterJoining(o) == illAfterJoining(e.m) && (e.during("ill", o.id) || e.during("tainted", o.id) || e.u.a.Now().Sub(o.ended) < time.Hour)
+		return o != e.m && illAfterJoining(o) == illAfterJoining(e.m) && (e.wasIll(o) || e.during("tainted", o.id))
 	})
+}
+
+// wasIll reports whether another machine was ill during the check, or ended within an hour.
+func (e excuse) wasIll(o *machine) bool {
+	return e.during("ill", o.id) || e.u.a.Now().Sub(o.ended) < time.Hour
 }
 
 func (e excuse) actions(which func(ledger.Action) bool) []ledger.Action {
@@ -797,15 +802,24 @@ func (e excuse) sibling() bool {
 	now := e.u.a.Now()
 	pol := e.u.policyOf(e.inv, e.m)
 	replaces := func(a ledger.Action) bool { return a.Do == acts[actTerminate] || a.Do == acts[actDeleteClaim] }
+	joins := pol.duration("registration.deadline") + lag // until then a replacement may become a node
 	acted := e.actions(func(a ledger.Action) bool {
 		if string(a.Group) != e.group || string(a.Instance) == e.instance {
 			return false
 		}
-		// What was replaced counts until its replacement shows, for which losses have the time.
-		late := a.Outcome != nil && e.g.owner == karpenter && a.Outcome.At.Sub(a.At) > lag && now.Sub(a.Outcome.At) <= pol.duration("registration.deadline")+lag // Karpenter may launch for what ended only now
-		return a.Outcome == nil || now.Sub(a.Outcome.At) <= lag || late || !replaces(a) && now.Sub(a.Outcome.At) <= pol.duration("limits.replacementWait")+lag
+		if a.Outcome == nil {
+			return true
+		}
+		wait := lag
+		switch {
+		case !replaces(a):
+			wait += pol.duration("limits.replacementWait")
+		case e.g.owner == karpenter && a.Outcome.At.Sub(a.At) > lag:
+			wait = joins // Karpenter may launch for what is known only now to have ended
+		}
+		// What else was replaced counts until its replacement shows, for which losses have the time.
+		return now.Sub(a.Outcome.At) <= wait
 	})
-	joins := pol.duration("registration.deadline") + lag // until then a replacement may become a node
 	young := slices.ContainsFunc(e.g.members, func(m *machine) bool { return now.Sub(m.launched) <= joins })
 	ordered := slices.ContainsFunc(e.k.first(), func(id string) bool {
 		m := e.u.a.machines[id]

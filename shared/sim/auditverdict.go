@@ -76,6 +76,11 @@ func (u *auditor) recorded(cluster string, after time.Time) time.Time {
 	return u.a.Now()
 }
 
+// recordedIn reports whether such a check began between two times.
+func (u *auditor) recordedIn(cluster string, from, to time.Time) bool {
+	return u.recorded(cluster, from).Before(to)
+}
+
 // loss is a machine of a group that Rollcall had replaced. It is made good by a machine that was
 // launched after it and became Ready, or when the group wants fewer.
 type loss struct {
