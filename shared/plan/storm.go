@@ -150,15 +150,21 @@ func (p *planner) continueTrouble(known *ledger.Trouble, reason Reason) ledger.T
 	return t
 }
 
-// lastSilence returns when nodes last went silent together, zero if they did not.
-func (p *planner) lastSilence() time.Time {
-	share := p.Policy(roll.Selector{}).Limits.MassSilence
-	for _, at := range slices.Backward(p.Assessment.Silent) {
-		if massSilence(at, p.Assessment.Silent, p.Assessment.Count[""].Nodes, share) != nil {
-			return at.UTC()
+// lastSilence returns when nodes last went silent together, in the cluster or as those of a zone that is out; zero if
+// they did not.
+func (p *planner) lastSilence() (last time.Time) {
+	limits := p.Policy(roll.Selector{}).Limits
+	for z, c := range p.Assessment.Zones {
+		if zoneOut(z, c, limits.Zone) != nil {
+			last = roll.Later(last, c.Last.UTC())
 		}
 	}
-	return time.Time{}
+	for _, at := range slices.Backward(p.Assessment.Silent) {
+		if massSilence(at, p.Assessment.Silent, p.Assessment.Count[""].Nodes, limits.MassSilence) != nil {
+			return roll.Later(last, at.UTC())
+		}
+	}
+	return last
 }
 
 // outage returns the latest period in which the cluster could not be judged, including this check.

@@ -265,23 +265,25 @@ func TestAZoneThatIsDownIsTheSameAfterALookThatFailed(t *testing.T) {
 	expect.That(t, first == 60, "the first order elsewhere came in minute %d, want 60", first)
 }
 
-// The hour in which a zone that is down holds the others begins anew if another zone fails.
+// The hour in which a zone that is down holds the others begins anew if another zone fails, at once or little by little.
 func TestAnotherZoneThatFailsHasAnHourOfItsOwn(t *testing.T) {
-	c := inThreeZones("{unhealthy: 100%}")
-	for i := 0; i < 21; i += 3 {
-		c.silent(i+1, 3*time.Hour)
+	for _, apart := range []time.Duration{0, 6 * time.Minute} {
+		c := inThreeZones("{unhealthy: 100%}")
+		for i := 0; i < 21; i += 3 {
+			c.silent(i+1, 3*time.Hour)
+		}
+		for minute := range 100 {
+			c.look(minute, false, false)
+		}
+		expect.That(t, c.state.Trouble.Since.Equal(now), "remembered: %+v", c.state.Trouble)
+		failed := now.Add(100 * time.Minute)
+		for i := 1; i < 21; i += 3 {
+			c.snapshot.Nodes[i].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: failed.Add(-time.Duration(i/3) * apart)}
+		}
+		c.look(101, false, false)
+		got := c.state.Trouble
+		expect.That(t, got.Reason == string(ZoneOutage) && got.Since.Equal(failed), "%s apart: remembered: %+v", apart, got)
 	}
-	for minute := range 100 {
-		c.look(minute, false, false)
-	}
-	expect.That(t, c.state.Trouble.Since.Equal(now), "remembered: %+v", c.state.Trouble)
-	failed := now.Add(100 * time.Minute)
-	for i := 1; i < 21; i += 3 {
-		c.snapshot.Nodes[i].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: failed}
-	}
-	c.look(101, false, false)
-	got := c.state.Trouble
-	expect.That(t, got.Reason == string(ZoneOutage) && got.Since.Equal(failed), "remembered: %+v", got)
 }
 
 func TestTheEndOfAnOutageIsToldToWhoeverWantsToHearIt(t *testing.T) {
