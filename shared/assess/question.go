@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
@@ -18,6 +19,7 @@ func (a *assessor) ask(q roll.Question, group roll.Group) {
 	q.NodeClaim = q.NodeClaim && d.HasNodeClaim == roll.NotAsked
 	q.Lease = q.Lease && d.LeaseRead == roll.NotAsked
 	q.Protection = q.Protection && d.TerminationProtected == roll.NotAsked
+	q.Waiting = q.Waiting && a.Snapshot.PodsWait == roll.NotAsked
 	if d.Pods != nil {
 		q.Pods = ""
 	}
@@ -37,6 +39,7 @@ func (a *assessor) ask(q roll.Question, group roll.Group) {
 		old.Lease = old.Lease || q.Lease
 		old.Group = old.Group || q.Group
 		old.Protection = old.Protection || q.Protection
+		old.Waiting = old.Waiting || q.Waiting
 		old.Pods = cmp.Or(old.Pods, q.Pods)
 		return
 	}
@@ -64,9 +67,16 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 		NodeClaim:   acting && f.Owner == roll.OwnerKarpenter && !a.gone,
 		Group:       acting && (f.Owner == roll.OwnerManagedNodeGroup || f.Owner == roll.OwnerAutoScalingGroup),
 		Protection:  acting,
+		Waiting:     acting && f.Owner == roll.OwnerKarpenter && !a.gone && a.lost(f.Group),
 		Lease:       acting && (f.Kind == roll.Unregistered || f.Kind == roll.Orphaned) && !a.gone,
 		Pods:        holding,
 	}, f.Group)
+}
+
+// lost reports whether an act may have taken an instance from the group, for which Karpenter launches another only if
+// pods wait.
+func (a *assessor) lost(g roll.Group) bool {
+	return !a.State.Groups[g].Ended.Done.IsZero() || slices.ContainsFunc(a.State.Actions, func(done ledger.Action) bool { return done.Group == g })
 }
 
 // sortQuestions puts the suspects of the most urgent findings first, since the number of answers

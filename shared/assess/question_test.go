@@ -28,6 +28,8 @@ func TestWhatIsAskedAboutAnOverdueFinding(t *testing.T) {
 		{"a managed node group's, to be drained", roll.OwnerManagedNodeGroup, "nodegroup/g", []policy.Do{policy.DoCordon, policy.DoDrain}, nil, roll.Question{AutoScaling: true, Group: true, Protection: true}},
 		{"to be told of: it may be in Standby", roll.OwnerManagedNodeGroup, "nodegroup/g", []policy.Do{policy.DoWarn, policy.DoTag, policy.DoNotify}, nil, roll.Question{AutoScaling: true}},
 		{"Karpenter's, to be terminated", roll.OwnerKarpenter, "nodepool/p", []policy.Do{policy.DoTerminate}, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.ASG = "" }, roll.Question{NodeClaim: true, Protection: true, Pods: "node-a"}},
+		{"Karpenter's, whose pool lost one", roll.OwnerKarpenter, "nodepool/lost", []policy.Do{policy.DoTerminate}, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.ASG = "" }, roll.Question{NodeClaim: true, Protection: true, Waiting: true, Pods: "node-a"}},
+		{"that was answered", roll.OwnerKarpenter, "nodepool/lost", []policy.Do{policy.DoTerminate}, func(i *roll.Instance, _ *roll.Node, s *roll.Snapshot) { i.ASG, s.PodsWait = "", roll.Unreadable }, roll.Question{NodeClaim: true, Protection: true, Pods: "node-a"}},
 		{"Karpenter's, to be told of", roll.OwnerKarpenter, "nodepool/p", []policy.Do{policy.DoNotify}, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.ASG = "" }, roll.Question{}},
 		{"nobody's", roll.OwnerNone, roll.GroupNone, []policy.Do{policy.DoTerminate}, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot) { i.ASG = "" }, roll.Question{Protection: true, Pods: "node-a"}},
 		{"within its tolerance", roll.OwnerAutoScalingGroup, "asg/w", []policy.Do{policy.DoTerminate}, func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
@@ -65,9 +67,10 @@ func TestWhatIsAskedAboutAnOverdueFinding(t *testing.T) {
 			}
 			return p
 		}
-		a := assess.Assess(assess.Input{Snapshot: s, Policy: pol, Now: now})
+		state := ledger.State{Groups: map[roll.Group]ledger.GroupMemory{"nodepool/lost": {Ended: ledger.Ended{Done: ago(time.Hour)}}}}
+		a := assess.Assess(assess.Input{Snapshot: s, Policy: pol, State: state, Now: now})
 		// The causes decide which ladder applies, so the questions cover all of them.
-		byCause := assess.Assess(assess.Input{Snapshot: s, Now: now, Policy: func(of roll.Selector) policy.Policy {
+		byCause := assess.Assess(assess.Input{Snapshot: s, State: state, Now: now, Policy: func(of roll.Selector) policy.Policy {
 			p := pol(of)
 			p.CauseLadders = map[policy.CauseKey][]policy.Step{{Kind: roll.Unknown, Code: "KernelPanic"}: p.Ladders[roll.Unknown]}
 			p.Ladders = map[roll.Kind][]policy.Step{roll.Unknown: {{Do: policy.DoNotify}}}

@@ -81,6 +81,9 @@ type selectable struct {
 	Spec struct {
 		NodeName string `json:"nodeName"`
 	} `json:"spec"`
+	Status struct {
+		Phase string `json:"phase"`
+	} `json:"status"`
 	Reason         string `json:"reason"`
 	InvolvedObject struct {
 		Kind string `json:"kind"`
@@ -104,7 +107,7 @@ func selected(s Store, r resource, namespace string, o metav1.ListOptions) (out 
 			return nil, err
 		}
 		known := fields.Set{
-			metav1.ObjectNameField: of.Metadata.Name, "spec.nodeName": of.Spec.NodeName, "reason": of.Reason,
+			metav1.ObjectNameField: of.Metadata.Name, "spec.nodeName": of.Spec.NodeName, "status.phase": of.Status.Phase, "reason": of.Reason,
 			"involvedObject.kind": of.InvolvedObject.Kind, "involvedObject.name": of.InvolvedObject.Name,
 		}
 		for _, f := range byField.Requirements() {

@@ -134,6 +134,22 @@ func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budg
 	return out, nil
 }
 
+// PodsWait reports whether a pod may wait for a new node. Karpenter launches for pods that the scheduler calls
+// unschedulable, and for none of a DaemonSet. One that the scheduler has not seen yet counts too; one that a gate keeps
+// from the scheduler does not. The errors are those of [Client.Read].
+// https://github.com/kubernetes-sigs/karpenter/blob/v1.8.0/pkg/utils/pod/scheduling.go
+// https://kubernetes.io/docs/concepts/scheduling-eviction/pod-scheduling-readiness/
+func (c *Client) PodsWait(ctx context.Context) (bool, error) {
+	pods, err := decoded[podObject](ctx, c, PodsWithoutNode())
+	if errors.Is(err, errTooLarge) {
+		return true, nil // thousands of them
+	}
+	gated := func(s Condition) bool { return s.Type == "PodScheduled" && s.Reason == "SchedulingGated" }
+	return slices.ContainsFunc(pods, func(p *podObject) bool {
+		return !stays(p) && p.DeletionTimestamp == nil && !slices.ContainsFunc(p.Status.Conditions, gated)
+	}), err
+}
+
 // attached returns the ids of the volumes that are attached to the node, as far as the control
 // plane knows. Their names have the form kubernetes.io/csi/ebs.csi.aws.com^vol-0abc.
 func attached(n *NodeObject) []string {

@@ -232,6 +232,40 @@ func TestBudgetsOfWhatASilentNodeRuns(t *testing.T) {
 	}
 }
 
+func TestWhichPodsWaitForANode(t *testing.T) {
+	pending := func(metadata, conditions string) string {
+		return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"p"%s},"status":{"phase":"Pending","conditions":[%s]}}`, metadata, conditions)
+	}
+	scheduled := func(reason string) string {
+		return fmt.Sprintf(`{"type":"PodScheduled","status":"False","reason":%q}`, reason)
+	}
+	owned := func(kind string) string {
+		return fmt.Sprintf(`,"ownerReferences":[{"apiVersion":"apps/v1","kind":%q,"name":"o","uid":"o","controller":true}]`, kind)
+	}
+	for name, tt := range map[string]struct {
+		pods string
+		want bool
+	}{
+		"none":                              {"", false},
+		"no node has room for it":           {pending(owned("ReplicaSet"), scheduled("Unschedulable")), true},
+		"the scheduler has not seen it yet": {pending("", ""), true},
+		"one of a DaemonSet":                {pending(owned("DaemonSet"), scheduled("Unschedulable")), false},
+		"a gate keeps it":                   {pending("", scheduled("SchedulingGated")), false},
+		"it is being deleted":               {pending(`,"deletionTimestamp":"2026-03-02T10:00:00Z"`, scheduled("Unschedulable")), false},
+		"one of two":                        {pending("", scheduled("SchedulingGated")) + "," + pending("", scheduled("Unschedulable")), true},
+		"so many that they are not read":    {pending(`,"labels":{"a":"`+strings.Repeat("b", maxAnswer)+`"}`, ""), true},
+	} {
+		c, _ := over(t, func(*http.Request) (int, string, error) {
+			return http.StatusOK, `{"kind":"PodList","apiVersion":"v1","items":[` + tt.pods + `]}`, nil
+		})
+		got, err := c.PodsWait(t.Context())
+		expect.That(t, got == tt.want && err == nil, "%s: %v, %v", name, got, err)
+	}
+	c, _ := over(t, func(*http.Request) (int, string, error) { return http.StatusForbidden, "{}", nil })
+	_, err := c.PodsWait(t.Context())
+	expect.That(t, err != nil, "what is forbidden is no answer")
+}
+
 func TestVolumesOnTheDisksOfASilentNode(t *testing.T) {
 	volume := func(source, affinity, phase string) string {
 		return fmt.Sprintf(`{"metadata":{"name":"pv"},"spec":{%s"claimRef":{"namespace":"shop","name":"data-0"}%s},"status":{"phase":%q}}`, source, affinity, phase)

@@ -53,6 +53,9 @@ func EventsOfPod(namespace, name string) Question {
 // PodsOf requests the pods of the node, without fields that may hold secrets: see [Client.Read].
 func PodsOf(node string) Question { return Question{ask: askPods, name: node} }
 
+// PodsWithoutNode requests the pods that have no node yet, without fields that may hold secrets: see [Client.Read].
+func PodsWithoutNode() Question { return Question{ask: askPodsPending} }
+
 // PodsLike requests the pods of the namespace that have all of the labels, at least one, without
 // fields that may hold secrets: see [Client.Read].
 func PodsLike(namespace string, carry map[string]string) Question {

@@ -40,6 +40,7 @@ func (o *Observer) Details(ctx context.Context, s *roll.Snapshot, questions []ro
 	o.readGroups(ctx, s, questions)
 	o.readAttributes(ctx, s, questions)
 	o.readPods(ctx, s, questions)
+	o.readWaiting(ctx, s, questions)
 }
 
 // readVouched reads in full the suspects of which the snapshot has only what a node shows.

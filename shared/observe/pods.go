@@ -55,6 +55,21 @@ func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []r
 	}
 }
 
+// readWaiting reads whether pods wait for a node.
+func (o *Observer) readWaiting(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
+	if !slices.ContainsFunc(questions, func(q roll.Question) bool { return q.Waiting }) {
+		return
+	}
+	client, err := o.Kube.Dial(s.Cluster)
+	wait := false
+	if err == nil {
+		wait, err = client.PodsWait(ctx)
+	}
+	if s.PodsWait = answer(wait); err != nil {
+		s.PodsWait = o.unread(ctx, s, roll.CallPods, err)
+	}
+}
+
 // wanting returns the questions that want something, in their order.
 func wanting(questions []roll.Question, wants func(roll.Question) bool) []roll.Question {
 	return slices.DeleteFunc(slices.Clone(questions), func(q roll.Question) bool { return !wants(q) })

@@ -77,6 +77,19 @@ func TestReadsWhatSilentNodesRun(t *testing.T) {
 	}
 }
 
+// One listing answers for all suspects.
+func TestReadsWhetherPodsWait(t *testing.T) {
+	for status, want := range map[int]roll.Answer{200: roll.Yes, 403: roll.Unreadable} {
+		p := &podAPI{}
+		if status != 200 {
+			p.fails = map[string]int{"/api/v1/pods": status}
+		}
+		s := &roll.Snapshot{At: at, Details: map[roll.InstanceID]roll.Detail{}}
+		New(Options{Kube: p}).Details(t.Context(), s, []roll.Question{{Instance: "i-1"}, {Instance: "i-2", Waiting: true}, {Instance: "i-3", Waiting: true}})
+		expect.That(t, s.PodsWait == want && len(p.asked) == 1 && (len(s.Gaps) == 0) == (want == roll.Yes), "%d: %v by %v, gaps %+v", status, s.PodsWait, p.asked, s.Gaps)
+	}
+}
+
 // An error for one node hides no other. An error for all is noted once.
 func TestANodeThatCannotBeReadHidesNoOther(t *testing.T) {
 	for status, want := range map[int]roll.Answer{404: roll.Yes, 422: roll.Yes, 401: roll.Unreadable, 403: roll.Unreadable, 429: roll.Unreadable, 500: roll.Unreadable} {

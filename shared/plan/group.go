@@ -72,6 +72,13 @@ func (p *planner) firstLaunch(g roll.Group, since time.Time) (first time.Time) {
 	return roll.Later(first, since)
 }
 
+// joins reports whether an instance of the group that was launched since a time still exists.
+func (p *planner) joins(g roll.Group, since time.Time) bool {
+	return slices.ContainsFunc(p.Snapshot.Instances, func(i roll.Instance) bool {
+		return i.Group == g && i.Launched.After(since) && (i.State == roll.StatePending || i.State == roll.StateRunning)
+	})
+}
+
 // replacementPending refuses while the replacement of the group's last terminated instance is not a
 // Ready node. No timeout ends the refusal, since a group whose launches fail must not be emptied
 // one by one. It ends with a Ready node, a lower desired capacity, or a person who accepts the
@@ -79,16 +86,18 @@ func (p *planner) firstLaunch(g roll.Group, since time.Time) (first time.Time) {
 // apply to a reboot, which takes nothing from the group. Until the registration
 // deadline the reason is OneAtATime; after that a person is notified.
 //
-// Karpenter may have launched the replacement before the termination. Then it launches again only if pods
-// wait all the same, and what it launches must become a Ready node, for as long as EC2 lists it.
+// Karpenter launches only if pods wait for a node: by the deadline it may have launched nothing since the
+// termination, because it launched the replacement before, or because the other nodes have room for the pods. What
+// it did launch must become a Ready node, for as long as EC2 lists it, or as it exists if no pods wait.
 func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time, pol policy.Policy) *Refusal {
 	last := lastEnded(p.State, f.Group)
 	if last.At.IsZero() || last.Instance == f.Instance || good.After(last.Done) || act == Reboot || f.Kind == roll.Orphaned || p.lossAccepted(f) {
 		return nil
 	}
+	_, karpenter := f.Group.NodePool()
 	since, asked, before := last.At, last.Done, good.After(last.At)
 	if before {
-		if _, karpenter := f.Group.NodePool(); !karpenter {
+		if !karpenter {
 			return nil
 		}
 		since, asked = last.Done, p.firstLaunch(f.Group, last.Done)
@@ -99,11 +108,20 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 	if until := asked.Add(pol.Registration.Deadline); p.Now.Before(until) {
 		return p.refuseUntil(until, OneAtATime, "%s of %s was terminated at %s; its replacement has until %s to become a Ready node", last.Instance, f.Group, roll.Clock(last.Done), roll.Clock(until))
 	}
-	if before && asked.Equal(last.Done) {
-		return nil // nothing was launched since: no pods wait
+	launched := p.firstLaunch(f.Group, since).After(since)
+	if karpenter && (before && !launched || p.Snapshot.PodsWait == roll.No && !p.joins(f.Group, since)) {
+		return nil // no pods wait
 	}
-	return refuse(ReplacementPending, "%s of %s was terminated at %s; no node of an instance launched since %s is Ready yet. To act on %s anyway: %s",
-		last.Instance, f.Group, roll.Clock(last.Done), roll.Clock(since), f.Instance,
+	ready := fmt.Sprintf("no node of an instance launched since %s is Ready yet", roll.Clock(since))
+	switch {
+	case !karpenter || launched:
+	case p.Snapshot.PodsWait == roll.Yes:
+		ready += ", and pods wait for a node"
+	default:
+		ready += ", and whether pods wait for a node could not be read"
+	}
+	return refuse(ReplacementPending, "%s of %s was terminated at %s; %s. To act on %s anyway: %s",
+		last.Instance, f.Group, roll.Clock(last.Done), ready, f.Instance,
 		paste.Format("aws ec2 create-tags --resources %s --tags Key=%s,Value=true", string(f.Instance), roll.TagReplace))
 }
 

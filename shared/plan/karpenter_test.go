@@ -53,7 +53,8 @@ func TestAReplacementMayComeBeforeAnyAct(t *testing.T) {
 	}
 }
 
-// Then it launches nothing more when the node is removed at last, unless pods wait all the same.
+// Then it launches nothing more when the node is removed at last, unless pods wait all the same. Nor does it launch
+// anything if the other nodes have room for the pods.
 func TestOfWhatIsLaunchedAfterTheTerminationOneMustWork(t *testing.T) {
 	minutes := func(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
 	ended := func(id, silent, at int) ledger.Action {
@@ -66,26 +67,37 @@ func TestOfWhatIsLaunchedAfterTheTerminationOneMustWork(t *testing.T) {
 		acts     []ledger.Action
 		good     int   // when what became Ready last was launched
 		launched []int // when the latest were launched
+		wait     roll.Answer
+		gone     bool // they are terminated
 		want     Reason
 	}{
-		"replaced before it":                            {[]ledger.Action{ended(98, -60, -16)}, -50, []int{-50}, ""},
-		"replaced before it, a moment ago":              {[]ledger.Action{ended(98, -60, -14)}, -50, []int{-50}, OneAtATime},
-		"the last one that works is older":              {[]ledger.Action{ended(98, -60, -16)}, -70, []int{-70}, ReplacementPending},
-		"its pods were not deleted yet":                 {[]ledger.Action{ended(98, -60, -16)}, -57, []int{-57}, ReplacementPending},
-		"what came after it works":                      {[]ledger.Action{ended(98, -60, -16)}, -10, []int{-10}, ""},
-		"what came after it has its time":               {[]ledger.Action{ended(98, -60, -30)}, -50, []int{-10}, OneAtATime},
-		"what came after it does not work":              {[]ledger.Action{ended(98, -60, -30)}, -50, []int{-20}, ReplacementPending},
-		"one launch for two":                            {[]ledger.Action{ended(98, -60, -40), ended(97, -60, -16)}, -50, []int{-50}, ReplacementPending},
-		"one launch for two, the other after the first": {[]ledger.Action{ended(98, -60, -40), ended(97, -60, -16)}, -39, []int{-39}, ""},
-		"each that came after it ended without a node":  {[]ledger.Action{ended(98, -60, -30)}, -50, []int{-20, -5}, ReplacementPending},
+		"replaced before it":                            {[]ledger.Action{ended(98, -60, -16)}, -50, []int{-50}, roll.Yes, false, ""},
+		"replaced before it, a moment ago":              {[]ledger.Action{ended(98, -60, -14)}, -50, []int{-50}, roll.Yes, false, OneAtATime},
+		"the last one that works is older":              {[]ledger.Action{ended(98, -60, -16)}, -70, []int{-70}, roll.Yes, false, ReplacementPending},
+		"its pods were not deleted yet":                 {[]ledger.Action{ended(98, -60, -16)}, -57, []int{-57}, roll.Yes, false, ReplacementPending},
+		"what came after it works":                      {[]ledger.Action{ended(98, -60, -16)}, -10, []int{-10}, roll.Yes, false, ""},
+		"what came after it has its time":               {[]ledger.Action{ended(98, -60, -30)}, -50, []int{-10}, roll.Yes, false, OneAtATime},
+		"what came after it does not work":              {[]ledger.Action{ended(98, -60, -30)}, -50, []int{-20}, roll.Yes, false, ReplacementPending},
+		"one launch for two":                            {[]ledger.Action{ended(98, -60, -40), ended(97, -60, -16)}, -50, []int{-50}, roll.Yes, false, ReplacementPending},
+		"one launch for two, the other after the first": {[]ledger.Action{ended(98, -60, -40), ended(97, -60, -16)}, -39, []int{-39}, roll.Yes, false, ""},
+		"its pods have room elsewhere":                  {[]ledger.Action{ended(98, -60, -16)}, -70, []int{-70}, roll.No, false, ""},
+		"they have, and a moment ago":                   {[]ledger.Action{ended(98, -60, -14)}, -70, []int{-70}, roll.No, false, OneAtATime},
+		"whether they have could not be read":           {[]ledger.Action{ended(98, -60, -16)}, -70, []int{-70}, roll.Unreadable, false, ReplacementPending},
+		"whether they have was not asked":               {[]ledger.Action{ended(98, -60, -16)}, -70, []int{-70}, roll.NotAsked, false, ReplacementPending},
+		"what came after it does not work, none waits":  {[]ledger.Action{ended(98, -60, -30)}, -70, []int{-20}, roll.No, false, ReplacementPending},
+		"each that came after it ended without a node":  {[]ledger.Action{ended(98, -60, -30)}, -50, []int{-20, -5}, roll.Yes, true, ReplacementPending},
+		"each did, and no pods wait any more":           {[]ledger.Action{ended(98, -60, -30)}, -50, []int{-25, -20}, roll.No, true, ""},
 	} {
 		w := healthy(3)
 		for i := range w.snapshot.Instances {
 			w.snapshot.Instances[i].Group, w.snapshot.Instances[i].Launched = "nodepool/p", minutes(-1000)
 		}
 		for i, at := range tt.launched {
-			w.snapshot.Instances[1+i].Launched = minutes(at)
+			if w.snapshot.Instances[1+i].Launched = minutes(at); tt.gone {
+				w.snapshot.Instances[1+i].State = roll.StateTerminated
+			}
 		}
+		w.snapshot.PodsWait = tt.wait
 		state := ledger.State{Actions: tt.acts, Groups: map[roll.Group]ledger.GroupMemory{"nodepool/p": {Good: minutes(tt.good)}}}
 		pol := policy.Default().For("demo", "", roll.Selector{})
 		p := &planner{Input: Input{Snapshot: w.snapshot, State: state, Now: now, Policy: func(roll.Selector) policy.Policy { return pol }}, instances: map[roll.InstanceID]*roll.Instance{instanceID(1): &w.snapshot.Instances[0]}}

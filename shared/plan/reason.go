@@ -153,7 +153,8 @@ const (
 	// ReplacementRepeats: the last acts on its group brought no working node.
 	ReplacementRepeats Reason = "ReplacementRepeats"
 	// ReplacementPending: the replacement of the group's last act is overdue, or what was launched after it
-	// never became a Ready node.
+	// never became a Ready node. An Auto Scaling group whose desired capacity is lower needs none, nor does a node
+	// pool if no pod waits for a node.
 	ReplacementPending Reason = "ReplacementPending"
 	// OneAtATime: another instance of its group is acted on in this check, is on its ladder, or was
 	// terminated and its replacement still has time.
@@ -267,7 +268,7 @@ var ends = map[Reason]string{
 	ActionFailed:           "when it is tried again, 15 minutes after the failure",
 	OtherFinding:           "when the act for the other finding has had its time",
 	ReplacementRepeats:     "when an instance that the group launches becomes a Ready node; look at its template, role and image",
-	ReplacementPending:     "when a replacement is Ready, fewer are desired, or you set rollcall:replace=true or limits.withoutReplacement: proceed",
+	ReplacementPending:     "when a replacement is Ready, none is needed, or you set rollcall:replace=true or limits.withoutReplacement: proceed",
 	OneAtATime:             "when the instance that comes first is done with, or its replacement is Ready or has had its time",
 	ActionUnresolved:       "when the earlier act has its outcome; a check finds it out",
 	ActionsPerHour:         "when the acts that count are an hour old, or you raise limits.actionsPerHour",

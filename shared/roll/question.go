@@ -19,6 +19,8 @@ type Question struct {
 	Group bool
 	// Protection: whether EC2's termination protection is on, if it might be terminated.
 	Protection bool
+	// Waiting: whether pods of the cluster wait for a node, see Snapshot.PodsWait.
+	Waiting bool
 	// Pods is the name of its silent node, whose pods to read (see NodePods); "" for none.
 	Pods string
 }

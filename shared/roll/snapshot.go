@@ -36,6 +36,8 @@ type Snapshot struct {
 	// For one that is NotAsked, nothing shows that it is left.
 	Left     map[InstanceID]Leftover
 	LeftRead map[InstanceID]Answer
+	// PodsWait: a pod of the cluster waits for a node.
+	PodsWait Answer
 	// Target: the snapshot covers one instance, and all nodes. Populations are then counted from
 	// nodes alone.
 	Target InstanceID

@@ -95,6 +95,7 @@ type auditor struct {
 	// held maps what is held to the reason that the history reported last.
 	held      map[string]map[about]string // by cluster
 	since     map[about]time.Time         // when the hold for a passing reason began
+	barred    map[about]time.Time         // when one was last held for another reason
 	said      map[saidKey]saying
 	unsent    map[saidKey]time.Time          // when a notice about a kind of trouble in a group could not be sent last
 	outcomes  map[string]saying              // notices of outcomes, by order and outcome
@@ -155,14 +156,14 @@ type owed struct {
 func newAuditor(a *account) *auditor {
 	return &auditor{
 		a: a, effects: map[string][]effect{}, done: map[string]int{}, reboots: map[string]time.Time{}, kept: map[[3]string]bool{}, checks: map[string]looked{},
-		held: map[string]map[about]string{}, since: map[about]time.Time{}, said: map[saidKey]saying{}, unsent: map[saidKey]time.Time{}, outcomes: map[string]saying{}, acted: map[string]owed{},
+		held: map[string]map[about]string{}, since: map[about]time.Time{}, barred: map[about]time.Time{}, said: map[saidKey]saying{}, unsent: map[saidKey]time.Time{}, outcomes: map[string]saying{}, acted: map[string]owed{},
 		firstSeen: map[string]map[about]foundThen{}, queue: map[*cluster]int{}, inVain: map[*node]time.Time{}, excused: map[string]int{},
 		taken: map[[2]string]time.Time{}, sightless: map[string]*sightless{}, harms: harms{of: map[*cluster][]harmed{}},
 		sense:     sense{replaced: map[*group][]effect{}, proven: map[*group]time.Time{}, worked: map[string]bool{}, brought: map[*group]time.Time{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}, down: map[string]down{}},
-		verdicts:  verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, clean: map[string][]time.Time{}, latest: map[string]*invocation{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, meanwhile: map[about]meanwhile{}, opened: map[about]opening{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]*waiting{}},
+		verdicts:  verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, clean: map[string][]time.Time{}, moded: map[string][]time.Time{}, latest: map[string]*invocation{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, meanwhile: map[about]meanwhile{}, opened: map[about]opening{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]*waiting{}},
 		records:   records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, closed: map[string]saying{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}, lasting: map[string]map[withheld]time.Time{}, found: map[about]*invocation{}},
 		truths:    truths{last: map[[2]string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]*invocation{}, doubted: map[string]map[withheld]bool{}, untrue: map[string]map[caused]time.Time{}},
-		times:     times{of: map[*node]absence{}, expires: map[string]time.Time{}, announced: map[string]map[string]announcement{}},
+		times:     times{of: map[*node]absence{}, expires: map[string]time.Time{}, announced: map[string]map[string]announcement{}, waiting: map[*cluster]span{}},
 		approvals: approvals{asked: map[string]request{}, given: map[string]time.Time{}, accepted: map[string]time.Time{}},
 		policies:  newPolicies(),
 	}
@@ -421,6 +422,7 @@ func (u *auditor) planned(inv *invocation, c checkup) {
 			u.heldByMode(inv, c.cluster, h.about)
 		}
 		if !passes[h.reason] {
+			u.barred[h.about] = u.a.Now()
 			delete(u.since, h.about)
 		} else if _, ok := u.since[h.about]; !ok {
 			u.since[h.about] = u.a.Now()
@@ -629,7 +631,8 @@ func (u *auditor) repeated(inv *invocation, d noticed) {
 		before, ok := u.said[key]
 		unsent := u.unsent[saidKey{d.Cluster, d.Group, d.Kind, ""}] // perhaps of the incident that had taken it over
 		moved := ok && unsent.After(before.inv.begun) && u.a.Now().Sub(unsent) <= lag
-		if ok = ok && before.what == what; ok && i.New && u.bars(before, inv) && !moved && !u.unignored(i.Instance, before) {
+		again := i.Order != "" && ok && u.barred[about{i.Instance, d.Kind}].After(before.inv.begun.Add(time.Hour)) // it was held since, and is ordered anew
+		if ok = ok && before.what == what; ok && i.New && !again && u.bars(before, inv) && !moved && !u.unignored(i.Instance, before) {
 			u.broken(RuleReport, "%s: %s of %s (%s) is news a second time, first from %s", inv.name, d.Kind, i.Instance+i.Subject, what, before.inv.name)
 		}
 		if i.New || !ok {

@@ -58,7 +58,7 @@ func (u *auditor) atRest(inv *invocation, what, subject string, m *machine) {
 	switch {
 	case (m.state == stopping || m.state == stopped) && before(m.restedAt, shown) && (m.hibernates || act(what) != actDeleteNode):
 		u.broken(RuleAtRest, "%s: %s of %s, which a person stopped at %s (hibernated: %t)", inv.name, subject, m.id, m.restedAt.Format(time.TimeOnly), m.hibernates)
-	case m.aside != "" && before(m.asideSince, time.Second):
+	case m.aside != "" && m.alive() && before(m.asideSince, time.Second):
 		u.broken(RuleAtRest, "%s: %s of %s, which is in %s since %s", inv.name, subject, m.id, m.aside, m.asideSince.Format(time.TimeOnly))
 	case !m.shielded.IsZero() && before(m.shielded, time.Second) && (act(what) == actTerminate || act(what) == actDeleteClaim):
 		u.broken(RuleAtRest, "%s: %s of %s, which is protected from scale-in since %s", inv.name, subject, m.id, m.shielded.Format(time.TimeOnly))

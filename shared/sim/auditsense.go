@@ -85,9 +85,15 @@ func (u *auditor) paced(inv *invocation, what act, m *machine) {
 	u.madeGood(m.g)
 	proceeds := u.policy(inv, m.c, m.g.groupName()).values["limits.withoutReplacement"] == "proceed"
 	for _, l := range u.verdicts.losses[m.g] {
-		u.forbids(RulePace, l.instance != m.id && !u.replaced(m.g, l) && !proceeds, "%s: %s of %s while %s has not brought a replacement for %s, ended at %s", inv.name, what, m.id, m.g.groupName(), l.instance, l.took.Format(time.TimeOnly))
+		u.forbids(RulePace, l.instance != m.id && !u.replaced(m.g, l) && !u.roomy(m.g, l) && !proceeds, "%s: %s of %s while %s has not brought a replacement for %s, ended at %s", inv.name, what, m.id, m.g.groupName(), l.instance, l.took.Format(time.TimeOnly))
 	}
-	u.verdicts.losses[m.g] = append(u.verdicts.losses[m.g], &loss{at: u.lost(m), took: u.a.Now(), instance: m.id, desired: m.g.desired})
+	l := &loss{at: u.lost(m), took: u.a.Now(), instance: m.id, desired: m.g.desired}
+	for _, before := range u.verdicts.losses[m.g] { // one launch makes good for one
+		if l.at.Before(l.took) {
+			l.at = latest(l.at, before.took)
+		}
+	}
+	u.verdicts.losses[m.g] = append(u.verdicts.losses[m.g], l)
 }
 
 // lost returns from when a launch makes good for a machine that is taken away: Karpenter launches for the
@@ -167,18 +173,18 @@ func (g *group) mayLose(a ledger.Action) bool {
 }
 
 // proves records what of a group that had losses has stayed Ready for long enough, and a check since could
-// record it. One that was stopped and started again shows nothing of a launch.
+// record it. One that was stopped and started again shows nothing of a launch, unless the group took it from its warm pool.
 func (u *auditor) proves(g *group) {
 	if len(u.sense.replaced[g]) == 0 {
 		return
 	}
 	within := u.policyNow(g.c, g).duration("limits.provenAfter")
 	for _, m := range g.members {
-		if m.node == nil || m.settledAt.IsZero() || !m.unnamed.IsZero() || m.node.ready().Status != corev1.ConditionTrue || m.shown == nil || m.node.created.Before(*m.shown.LaunchTime) {
+		if m.node == nil || m.settledAt.IsZero() || !m.unnamed.IsZero() || m.node.ready().Status != corev1.ConditionTrue || m.shown == nil || m.drawn.IsZero() && m.node.created.Before(*m.shown.LaunchTime) {
 			continue
 		}
 		if proven := m.node.ready().LastTransitionTime.Add(within + lag); u.recorded(g.c.name, proven).Before(u.a.Now()) {
-			u.sense.proven[g] = latest(u.sense.proven[g], m.launched)
+			u.sense.proven[g] = latest(u.sense.proven[g], m.launched, m.drawn)
 		}
 	}
 }
@@ -336,7 +342,7 @@ func (c *cluster) out(zone string, before time.Time) (string, bool) {
 	count := func(of func(*machine) bool) (nodes, muted int) {
 		for _, n := range c.nodes {
 			m := n.machine
-			if m == nil || m.state != running || n.unlisted || !of(m) {
+			if m == nil || m.state != running && !m.ended.After(before) || n.unlisted || !of(m) {
 				continue
 			}
 			nodes++

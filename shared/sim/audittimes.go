@@ -100,6 +100,7 @@ type times struct {
 	expires   map[string]time.Time               // when the latest order of an id expires
 	announced map[string]map[string]announcement // by cluster and instance
 	cut       time.Time                          // when a function last left its messages to a later try
+	waiting   map[*cluster]span                  // when pods last waited for a node
 }
 
 // absence is when a node was not Ready.
@@ -177,44 +178,65 @@ const (
 	arranged  = 2 * time.Minute  // how long before the end of a tolerance a check must begin to schedule another for it
 )
 
-// dues checks every minute that the ends of tolerances, and what a check announced, have their checks, and that
-// these order or hold.
+// duty is what a check is due for: the end of a tolerance, or an act that was announced.
+type duty struct {
+	what        string
+	due         time.Time
+	calm, since time.Time            // since when the account must be calm, and since when a check may know of it
+	met         func(at looked) bool // whether a check did what it was due for, or said why not
+}
+
+// dues checks every minute that each duty has its check, and that this meets it.
 func (u *auditor) dues(c *cluster) {
 	last := u.checks[c.name]
 	announced := u.announces(c, last)
 	for _, m := range c.machines {
-		if away, tolerance := u.lasting(m); !away.IsZero() && tolerance >= calmFor { // for less, no check may have scheduled another
-			due := away.Add(tolerance)
-			calm := latest(due.Add(-calmFor), away.Add(appears))
-			if found, asked := u.asked(m, calm, due, away.Add(2*skewed)); found && !asked { // what no check found, none can arrange for: the sweep comes too rarely
-				u.broken(RuleDeadline, "%s (%s since %s) is due at %s, and no check came by %s", m.id, m.ail, m.since.Format(time.TimeOnly), due.Format(time.TimeOnly), u.a.Now().Format(time.TimeOnly))
-			} else if _, cures := u.policyNow(c, m.g).cures(m); cures && u.mayAct(m) && found && !last.at.Before(due) && !last.answers(m.id) {
-				u.broken(RuleDeadline, "%s (%s since %s) was due at %s, and the check at %s neither orders an act nor says what holds it", m.id, m.ail, m.since.Format(time.TimeOnly), due.Format(time.TimeOnly), last.at.Format(time.TimeOnly))
-			}
-		}
-		if next, ok := announced[m.id]; ok && m.state == running && !m.turned(next.by.Add(-2*skewed)) {
-			if found, asked := u.asked(m, next.at.Add(-calmFor), next.at, next.by.Add(-skewed)); found && !asked {
-				u.broken(RuleDeadline, "the check at %s announced %s of %s for %s, and no check came by %s", next.by.Format(time.TimeOnly), next.do, m.id, next.at.Format(time.TimeOnly), u.a.Now().Format(time.TimeOnly))
-			} else if found && u.mayAct(m) && !last.at.Before(next.at) && !u.does(m, last, next) {
-				u.broken(RuleDeadline, "the check at %s announced %s of %s for %s, and the one at %s neither orders it nor says what holds it", next.by.Format(time.TimeOnly), next.do, m.id, next.at.Format(time.TimeOnly), last.at.Format(time.TimeOnly))
+		for _, d := range u.duties(m, announced[m.id]) {
+			switch found, asked := u.asked(m, d); {
+			case !found: // what no check found, none can arrange for: the sweep comes too rarely
+			case !asked:
+				u.broken(RuleDeadline, "%s at %s, and no check came by %s", d.what, d.due.Format(time.TimeOnly), u.a.Now().Format(time.TimeOnly))
+			case u.mayAct(m) && !last.at.Before(d.due) && !d.met(last):
+				u.broken(RuleDeadline, "%s at %s, and the check at %s neither orders it nor says what holds it", d.what, d.due.Format(time.TimeOnly), last.at.Format(time.TimeOnly))
 			}
 		}
 	}
 }
 
-// asked reports, in the minute in which the check of what is due is late, whether a check after a time could arrange
-// for it, and whether one came. It returns false and false where nothing can be said: the account must be calm.
-func (u *auditor) asked(m *machine, calm, due, since time.Time) (found, asked bool) {
-	now, minute := u.a.Now(), due.Add(time.Minute-1).Truncate(time.Minute)
+// duties returns what is due for a machine. next is the act on it that a check announced, if any.
+func (u *auditor) duties(m *machine, next announcement) (all []duty) {
+	if away, tolerance := u.lasting(m); !away.IsZero() && tolerance >= calmFor { // for less, no check may have scheduled another
+		due := away.Add(tolerance)
+		all = append(all, duty{
+			"an act on " + m.id + " (" + string(m.ail) + " since " + m.since.Format(time.TimeOnly) + ") is due", due, latest(due.Add(-calmFor), away.Add(appears)), away.Add(2 * skewed),
+			func(at looked) bool {
+				_, cures := u.policyNow(m.c, m.g).cures(m)
+				return !cures || at.answers(m.id)
+			},
+		})
+	}
+	if next.do != "" && m.state == running && !m.turned(next.by.Add(-2*skewed)) {
+		all = append(all, duty{
+			"the check at " + next.by.Format(time.TimeOnly) + " announced " + next.do + " of " + m.id, next.at, next.at.Add(-calmFor), next.by.Add(-skewed),
+			func(at looked) bool { return u.does(m, at, next) },
+		})
+	}
+	return all
+}
+
+// asked reports, in the minute in which the check of a duty is late, whether a check could arrange for it, and whether
+// one came. It returns false and false where nothing can be said: the account must be calm.
+func (u *auditor) asked(m *machine, d duty) (found, asked bool) {
+	now, minute := u.a.Now(), d.due.Add(time.Minute-1).Truncate(time.Minute)
 	if late := now.Sub(minute.Add(dueWithin)); late < 0 || late >= time.Minute {
 		return false, false // not yet, or asked before
 	}
-	if u.hindered(m) != "" || u.lately("vanished", m.id) || u.times.cut.After(calm) || u.a.weather.stormySince(calm, now) {
+	if u.hindered(m) != "" || u.lately("vanished", m.id) || u.times.cut.After(d.calm) || u.a.weather.stormySince(d.calm, now) {
 		return false, false
 	}
 	for _, begun := range u.verdicts.whole[m.c.name] {
-		found = found || begun.After(since) && begun.Before(due.Add(-arranged))
-		asked = asked || !begun.Before(due.Add(-2*skewed))
+		found = found || begun.After(d.since) && begun.Before(d.due.Add(-arranged))
+		asked = asked || !begun.Before(d.due.Add(-2*skewed))
 	}
 	return found, asked
 }

@@ -571,7 +571,7 @@ var ofMachine = map[string]func(excuse) bool{
 		if v := e.m.vanished; !v.IsZero() && v.Before(first.Add(lag)) {
 			return true // its Node was missing then, though it worked
 		}
-		if t := e.u.times.of[e.m.node]; !t.was.IsZero() && t.was.Before(first.Add(lag)) && !e.u.recordedIn(e.c.name, t.back, t.left.Add(-lag)) {
+		if t := e.u.times.of[e.m.node]; !t.was.IsZero() && !e.u.recordedIn(e.c.name, t.back, t.left.Add(-lag)) && (t.was.Before(first.Add(lag)) || e.u.foundLowered(e.g, t.was)) {
 			return true // no check recorded that it was Ready since
 		}
 		switch {
@@ -625,7 +625,9 @@ var ofMachine = map[string]func(excuse) bool{
 		if newest.settledAt.IsZero() && newest.node != nil && newest.node.works && len(newest.node.taints) > 0 {
 			return true // it is Ready, and its startup taint keeps it from work
 		}
-		return e.u.owes(e.g) || slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown || !e.u.replaced(e.g, l) })
+		return e.u.owes(e.g) || slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool {
+			return !e.u.settled(e.g, l) || !e.u.idle(e.g, l) && (!e.u.replaced(e.g, l) || e.u.unseen(e.g, l))
+		})
 	},
 	"OneAtATime": func(e excuse) bool { return e.sibling() },
 	"ActionUnresolved": func(e excuse) bool {
@@ -803,6 +805,7 @@ func (e excuse) sibling() bool {
 	pol := e.u.policyOf(e.inv, e.m)
 	replaces := func(a ledger.Action) bool { return a.Do == acts[actTerminate] || a.Do == acts[actDeleteClaim] }
 	joins := pol.duration("registration.deadline") + lag // until then a replacement may become a node
+	young := slices.ContainsFunc(e.g.members, func(m *machine) bool { return now.Sub(m.launched) <= joins })
 	acted := e.actions(func(a ledger.Action) bool {
 		if string(a.Group) != e.group || string(a.Instance) == e.instance {
 			return false
@@ -814,13 +817,14 @@ func (e excuse) sibling() bool {
 		switch {
 		case !replaces(a):
 			wait += pol.duration("limits.replacementWait")
-		case e.g.owner == karpenter && a.Outcome.At.Sub(a.At) > lag:
-			wait = joins // Karpenter may launch for what is known only now to have ended
+		case e.g.owner == karpenter && !e.u.brought(e.g, a.Outcome.At):
+			if wait = joins; young { // Karpenter may launch again once it is gone, and that must work too
+				return true
+			}
 		}
 		// What else was replaced counts until its replacement shows, for which losses have the time.
 		return now.Sub(a.Outcome.At) <= wait
 	})
-	young := slices.ContainsFunc(e.g.members, func(m *machine) bool { return now.Sub(m.launched) <= joins })
 	ordered := slices.ContainsFunc(e.k.first(), func(id string) bool {
 		m := e.u.a.machines[id]
 		return id != e.instance && (m == nil || m.g == e.g) // nil: a node whose machine is forgotten

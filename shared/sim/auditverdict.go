@@ -21,6 +21,7 @@ import (
 type verdicts struct {
 	first     map[string]time.Time   // when the first complete check of a cluster began
 	whole     map[string][]time.Time // when the complete checks of a cluster began, by cluster
+	moded     map[string][]time.Time // when those of clean began that knew the mode
 	clean     map[string][]time.Time // when those began of which no call failed, but for the latest, which may still run
 	latest    map[string]*invocation
 	forgotten time.Time // when the ledger was recreated
@@ -62,14 +63,18 @@ func (u *auditor) foundLowered(g *group, began time.Time) bool {
 	// nor remember it, while none that comes once its time is over can write that down.
 	found = latest(found, u.recorded(g.c.name, found.Add(-lag-2*u.a.sc.Sweep)).Add(lag))
 	return slices.ContainsFunc(u.verdicts.lowered[g], func(s span) bool {
-		return s.from.Before(found) && u.recorded(g.c.name, s.to).Add(lag).After(began)
+		return s.from.Before(found) && u.firstOf(u.verdicts.moded[g.c.name], s.to.Add(policyFor)).Add(lag).After(began)
 	})
 }
 
 // recorded returns the beginning of the first check after a time that could read everything and record
-// what it read: until then no check knows since when the mode allows acts.
+// what it read.
 func (u *auditor) recorded(cluster string, after time.Time) time.Time {
-	all := u.verdicts.clean[cluster]
+	return u.firstOf(u.verdicts.clean[cluster], after)
+}
+
+// firstOf returns the first of the times after one, or the present if there is none.
+func (u *auditor) firstOf(all []time.Time, after time.Time) time.Time {
 	if i := slices.IndexFunc(all, func(at time.Time) bool { return at.After(after) }); i >= 0 {
 		return all[i]
 	}
@@ -96,6 +101,49 @@ type loss struct {
 func (u *auditor) replaced(g *group, l *loss) bool {
 	tried := func(m *machine) bool { return m.g == g && m.launched.After(l.took) }
 	return l.good || u.brought(g, l.at.Add(-slack)) && !slices.ContainsFunc(g.c.machines, tried)
+}
+
+// waits records that pods of the cluster wait for a node.
+func (u *auditor) waits(c *cluster) {
+	if now := u.a.Now(); c.waiting() > 0 {
+		last := u.times.waiting[c]
+		if now.Sub(last.to) > step {
+			last.from = now
+		}
+		u.times.waiting[c] = span{last.from, now}
+	}
+}
+
+// roomy reports whether the pods of what a pool lost may have room elsewhere: by the time at which a replacement must be
+// a node, nothing that Karpenter launched since is still to become one, and no pod of the cluster waits for one. That
+// one began to just now, no check may have seen.
+func (u *auditor) roomy(g *group, l *loss) bool {
+	now, waited := u.a.Now(), u.times.waiting[g.c]
+	since := func(m *machine) bool { return m.g == g && m.launched.After(l.at) && m.alive() && m.settledAt.IsZero() }
+	return g.owner == karpenter && !now.Add(ahead).Before(l.took.Add(u.replacedWithin(g))) &&
+		(now.Sub(waited.to) > step || now.Sub(waited.from) < lag) && !slices.ContainsFunc(g.c.machines, since)
+}
+
+func (u *auditor) replacedWithin(g *group) time.Duration {
+	return u.policyNow(g.c, g).duration("registration.deadline")
+}
+
+// settled reports whether a check certainly saw that a loss of the group is made good, or that its pods have room.
+func (u *auditor) settled(g *group, l *loss) bool { return l.shown || u.idle(g, l) }
+
+// idle reports whether the pods of what a pool lost have had room elsewhere for so long that a check certainly saw it.
+func (u *auditor) idle(g *group, l *loss) bool {
+	return u.roomy(g, l) && u.a.Now().Sub(latest(l.took, u.times.waiting[g.c].to)) >= u.replacedWithin(g)+lag
+}
+
+// unseen reports whether Karpenter launched machines since a loss took effect, of which no check saw one work.
+func (u *auditor) unseen(g *group, l *loss) bool {
+	since := func(seen bool) bool {
+		return slices.ContainsFunc(g.c.machines, func(m *machine) bool {
+			return m.g == g && m.launched.After(l.took) && u.sense.shown[m.id] == seen
+		})
+	}
+	return g.owner == karpenter && since(false) && !since(true)
 }
 
 // launchedFrom is a version of a group's launch template.
@@ -137,9 +185,13 @@ func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 		u.verdicts.first[cluster] = inv.begun
 	}
 	u.verdicts.whole[cluster] = append(u.verdicts.whole[cluster], inv.begun)
+	inv.knew = inv.moded()
 	u.zonesDown(inv, cluster)
 	if last := u.verdicts.latest[cluster]; last != nil && !last.ended.IsZero() && last.clean() {
 		u.verdicts.clean[cluster] = append(u.verdicts.clean[cluster], last.begun)
+		if last.knew {
+			u.verdicts.moded[cluster] = append(u.verdicts.moded[cluster], last.begun)
+		}
 		running := sync.OnceValue(last.seen.running) // EC2 may list it later than Kubernetes
 		for n := range last.seen.eachNode() {        // and could record it
 			if id := instanceOf(n); !u.sense.shown[id] && wellNode(n) && running()[id] {
@@ -314,17 +366,28 @@ type opening struct {
 	allowed bool // the mode allowed acts
 }
 
+// policyFor is for how long a function may use a policy that it read. Without one it only reports.
+const policyFor = time.Minute + skewed
+
+// moded reports whether an invocation knew the mode.
+func (inv *invocation) moded() bool {
+	return inv.v.policy.read && !inv.v.policy.at.Before(inv.begun.Add(-policyFor))
+}
+
 // opens records in which mode a check finds something past its first stage.
 func (u *auditor) opens(inv *invocation, c *cluster, k checkup) {
 	for _, key := range k.opened {
 		m, known := u.a.machines[key.instance], u.verdicts.opened[key]
 		again := known.inv != nil && m != nil && known.trouble.Equal(m.since) && (known.inv.ended.IsZero() || known.inv.clean())
-		if m == nil || m.ail == well || again {
+		if m == nil || m.ail == well || again || roll.Kind(key.kind) == roll.Scheduled { // what is scheduled is found long before
 			continue
 		}
-		allowed := inv.v.policy.read && min(u.policy(inv, c, m.g.groupName()).mode, u.policyNow(c, m.g).mode) >= mayRemediate // and not stopped
-		if known.inv != nil && known.trouble.Equal(m.since) {
+		allowed := inv.moded() && min(u.policy(inv, c, m.g.groupName()).mode, u.policyNow(c, m.g).mode) >= mayRemediate // and not stopped
+		switch {
+		case known.inv != nil && known.trouble.Equal(m.since):
 			allowed = allowed && known.allowed // a check that was cut short may have recorded it
+		case m.node != nil && m.node.ready().Status != corev1.ConditionTrue && u.times.away(m.node).Before(m.since.Add(-skewed)):
+			allowed = false // it was in another trouble before, of which its node shows no end
 		}
 		u.verdicts.opened[key] = opening{meanwhile{inv, m.since}, allowed}
 	}
@@ -434,6 +497,9 @@ func (u *auditor) minute() {
 	u.truths.remember(u.a)
 	for g := range u.verdicts.losses {
 		u.madeGood(g)
+	}
+	for _, c := range u.a.clusters {
+		u.waits(c)
 	}
 	for _, l := range u.a.left {
 		u.toldOfLeft(l)
@@ -604,20 +670,21 @@ func (u *auditor) owed(g *group) bool {
 			return true
 		}
 	}
-	return u.owes(g) || slices.ContainsFunc(u.verdicts.losses[g], func(l *loss) bool { return !l.shown })
+	return u.owes(g) || slices.ContainsFunc(u.verdicts.losses[g], func(l *loss) bool { return !u.settled(g, l) })
 }
 
-// owes reports whether a termination of the group on record is not made good: nothing was launched successfully
-// since, whatever Karpenter launched before for pods that had left, or could not know of. One that its
-// owner ended while the termination was begun looks the same. If it is not known when one took effect, what
-// Karpenter launched after its outcome was recorded must work.
+// owes reports whether a termination of the group on record, and not among the losses, is not made good: nothing was
+// launched successfully since, whatever Karpenter launched before for pods that had left. One that its owner ended
+// while the termination was begun looks the same. If it is not known when one took effect, what Karpenter launched
+// after its outcome was recorded must work.
 func (u *auditor) owes(g *group) bool {
 	return slices.ContainsFunc(u.a.dep.state(g.c.name).Actions, func(a ledger.Action) bool {
 		if !g.mayLose(a) {
 			return false
 		}
-		if !u.brought(g, a.At.Add(-slack)) {
-			return true
+		audited := func(l *loss) bool { return l.instance == string(a.Instance) }
+		if !u.brought(g, a.At.Add(-slack)) && (a.Outcome == nil || !slices.ContainsFunc(u.verdicts.losses[g], audited)) {
+			return a.Outcome == nil || !u.settled(g, &loss{at: a.At, took: a.Outcome.At})
 		}
 		return g.owner == karpenter && a.Outcome != nil && a.Outcome.At.Sub(a.At) > lag && !u.brought(g, a.Outcome.At) &&
 			slices.ContainsFunc(g.c.machines, func(m *machine) bool { return m.g == g && m.launched.After(a.Outcome.At) })
@@ -655,7 +722,7 @@ func (u *auditor) hindered(m *machine) string {
 		return "its objects"
 	}
 	for _, l := range u.verdicts.losses[g] {
-		if !l.shown || now.Sub(l.at) < 90*time.Minute && l.instance != m.id {
+		if !u.settled(g, l) || now.Sub(l.at) < 90*time.Minute && l.instance != m.id {
 			return "the last loss"
 		}
 	}

@@ -57,6 +57,7 @@ type invocation struct {
 	failed    bool  // a call that writes failed, or its answer was lost
 	missed    bool  // any call failed
 	overtaken bool  // another invocation had written the same items, and it did not write its own afterwards
+	knew      bool  // it knew the mode
 	slow      bool  // any call hung, or was retried
 	seen      sight // what it has read, for the auditor
 	batch     []message

@@ -17,6 +17,9 @@ func (a *account) newCluster(s ClusterSpec) *cluster {
 	}
 	if !a.sc.Quiet {
 		c.skew = d.of("skew").between(-3*time.Second, 3*time.Second)
+		if d.of("unplaced").chance(0.3) {
+			c.unplaced = 2
+		}
 	}
 	a.clusters = append(a.clusters, c)
 	a.byName[c.name] = c

@@ -15,6 +15,7 @@ const (
 	haltedProcesses = "processes"
 	failingLaunches = "launches"
 	unwellNodeGroup = "nodegroup"
+	spareRoom       = "room" // Karpenter launches none, since the other nodes have room for the pods
 )
 
 // replacing are the processes that an Auto Scaling group needs to replace machines.
@@ -45,20 +46,22 @@ var issueCodes = []string{
 // fail one after the other.
 var noReplacement = faultType{
 	kind: FaultNoReplacement, weight: 3, need: 150 * time.Minute, least: 3 * time.Hour, most: 5 * time.Hour, count: 3,
-	values: []string{haltedProcesses, failingLaunches, unwellNodeGroup},
+	values: []string{haltedProcesses, failingLaunches, unwellNodeGroup, spareRoom},
 	fits: func(g GroupSpec, value string) bool {
 		switch value {
 		case haltedProcesses:
 			return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup) && !g.Repair
 		case unwellNodeGroup:
 			return g.Owner == string(nodeGroup) && !g.Repair
+		case spareRoom:
+			return g.Owner == string(karpenter) && !g.Repair
 		}
 		return g.Owner != string(nobody) && !g.Repair
 	},
 	shape: []GroupSpec{managedNodes(6), scaledNodes(10), pooledNodes(6)},
 	strike: func(a *account, f Fault, d dice) {
 		for _, g := range a.targets(f) {
-			if g.owner == nobody || g.asgName() == "" && f.Value != failingLaunches {
+			if g.owner == nobody || g.asgName() == "" && f.Value != failingLaunches && f.Value != spareRoom {
 				continue
 			}
 			g.troubled = a.Now()
@@ -67,6 +70,10 @@ var noReplacement = faultType{
 				g.halted = []string{oneOf(d.of("process"), replacing...)}
 				if d.of("another").chance(0.3) {
 					g.halted = append([]string{"AZRebalance"}, g.halted...)
+				}
+			case spareRoom:
+				if g.owner == karpenter {
+					g.roomBy, g.wanted = f.ID, g.desired
 				}
 			case failingLaunches:
 				g.fail(f, oneOf(d.of("message"), launchFailures...))
@@ -104,6 +111,7 @@ var noReplacement = faultType{
 		}
 		g.halted, g.status, g.issues, g.troubled = nil, "", nil, time.Time{}
 		g.failed(f)
+		g.filled(f)
 		g.reconcile()
 	}),
 }
@@ -120,6 +128,13 @@ func (g *group) fail(f Fault, message string) bool {
 func (g *group) failed(f Fault) {
 	if g.failedBy == f.ID {
 		g.failing, g.failedBy = "", 0
+	}
+}
+
+// filled ends the spare room of a group: its pods need as many nodes as before.
+func (g *group) filled(f Fault) {
+	if g.roomBy == f.ID {
+		g.desired, g.roomBy = max(g.desired, g.wanted), 0
 	}
 }
 

@@ -139,11 +139,11 @@ func (m *machine) ages() {
 	})
 }
 
-// cured reports whether a machine that was launched after the first replacement has been Ready for
-// an hour: the end of another fault healed the group.
+// cured reports whether a machine that was launched, or taken from the warm pool, after the first replacement has been
+// Ready for an hour: the end of another fault healed the group.
 func (g *group) cured(now time.Time) bool {
 	return slices.ContainsFunc(g.members, func(m *machine) bool {
-		if m.ail != well || m.node == nil || !m.launched.After(g.youngSince) {
+		if m.ail != well || m.node == nil || !latest(m.launched, m.drawn).After(g.youngSince) {
 			return false
 		}
 		ready := m.node.ready()

@@ -482,12 +482,18 @@ func TestANodeIsReadWithWhatIsAboutIt(t *testing.T) {
 		if len(pods) != 4 || pods[0].OwnerReferences[0].Kind != "DaemonSet" || pods[0].OwnerReferences[0].Name != "aws-node" || pods[1].Status.ContainerStatuses[0].State.Running == nil {
 			t.Errorf("%+v", pods)
 		}
+		m.settledAt, m.g.desired = m.node.created, 3
+		wait, err := k.PodsWait(t.Context())
+		expect.That(t, wait && err == nil && c.waiting() == 2, "%d pods wait; %v, %v", c.waiting(), wait, err)
+		m.g.desired = 1
+		wait, err = k.PodsWait(t.Context())
+		expect.That(t, !wait && err == nil && c.waiting() == 0, "%d pods wait; %v, %v", c.waiting(), wait, err)
 		other := read[listOf[corev1.Pod]](t, k, kube.PodsOf("b")).Items
 		expect.That(t, len(other) == 0, "%d pods of another node", len(other))
 		if events := read[listOf[corev1.Event]](t, k, kube.EventsOfPod("shop", "web-1")).Items; len(events) != 0 {
 			t.Errorf("%+v", events)
 		}
-		_, err := k.Read(t.Context(), kube.LeaseOf("b"))
+		_, err = k.Read(t.Context(), kube.LeaseOf("b"))
 		expect.That(t, errors.Is(err, kube.ErrGone), "the lease of no node: %v", err)
 	})
 }

@@ -338,11 +338,43 @@ func (q *kubeQuery) labels(to *kubeList) labels.Selector {
 func (q *kubeQuery) listPods(to *kubeList) {
 	like := q.labels(to)
 	node, one := fields.ParseSelectorOrDie(q.selectors.FieldSelector).RequiresExactMatch("spec.nodeName")
+	if one && node == "" {
+		q.listWaiting(to)
+		return
+	}
 	for n, p := range q.c.pods(q.namespace) {
 		if (!one || n.name == node) && like.Matches(labels.Set(p.labels())) {
 			to.add(p.made.of(podState{n.ready().Status, p.leaving}, func() any { return n.pod(p) }))
 		}
 	}
+}
+
+// listWaiting lists the pods that no node has room for.
+func (q *kubeQuery) listWaiting(to *kubeList) {
+	for i := range q.c.waiting() {
+		name, since := fmt.Sprintf("waits-%d", i), stamped(q.c.a.sc.Start)
+		to.object(corev1.Pod{
+			TypeMeta:   metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(uid(q.c.d.of(name))), CreationTimestamp: since},
+			Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: since},
+			}},
+		})
+	}
+}
+
+// waiting returns how many pods wait for nodes of the group: one for each machine that it lacks, or that never worked.
+func (g *group) waiting() int {
+	return max(0, g.desired-g.serving()) + count(g.members, func(m *machine) bool { return m.settledAt.IsZero() })
+}
+
+// waiting returns how many pods of the cluster wait for a node.
+func (c *cluster) waiting() int {
+	n := c.unplaced
+	for _, g := range c.groups {
+		n += g.waiting()
+	}
+	return n
 }
 
 // controller returns the name of the pod's controller.

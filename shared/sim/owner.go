@@ -210,7 +210,7 @@ func (g *group) lost(m *machine) {
 	if cl := m.claim; cl != nil {
 		g.c.a.in(m.d.of("gc").between(20*time.Second, 2*time.Minute), func() { g.c.dropClaim(cl) })
 	}
-	if g.owner == nobody {
+	if g.owner == nobody || g.roomBy != 0 && g.desired > g.wanted/2 {
 		g.desired = max(0, g.desired-1)
 	}
 	g.reconcile()

@@ -72,10 +72,13 @@ type groupPlight struct {
 	diedYoung  int
 	youngSince time.Time // when the first of those was replaced
 	troubled   time.Time // when halted, status or issues took effect
-	slow       bool      // its new nodes need minutes until they are Ready
-	idle       bool      // its owner repairs nothing, although it normally would
-	unread     string    // the result of reading the user data of one machine from a broken template
-	plain      bool      // the user data of its machines shows why they fail
+	// roomBy is the fault that gives the other nodes room for the pods of lost machines, and wanted how many there
+	// were before.
+	roomBy, wanted int
+	slow           bool   // its new nodes need minutes until they are Ready
+	idle           bool   // its owner repairs nothing, although it normally would
+	unread         string // the result of reading the user data of one machine from a broken template
+	plain          bool   // the user data of its machines shows why they fail
 	// stray: its machines carry the cluster's tag but are not its nodes. launchedWith are their
 	// tags in place of the owner's.
 	stray        bool
@@ -100,6 +103,9 @@ func (g *group) atEase() {
 	g.drainPool()
 	if g.beside != "" {
 		g.leaves()
+	}
+	if g.roomBy != 0 {
+		g.desired = max(g.desired, g.wanted)
 	}
 	if g.unwell() {
 		g.refused = g.c.a.Now() // EKS reported the failure until now

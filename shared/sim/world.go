@@ -63,6 +63,7 @@ type cluster struct {
 	mode     string    // the value of the EKS cluster's tag rollcall:mode; "" if it has none
 	retagged time.Time // when it changed
 	skew     time.Duration
+	unplaced int // how many of its pods no node can ever take
 
 	groups   []*group
 	machines []*machine // not yet forgotten by EC2, in launch order

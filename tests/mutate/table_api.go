@@ -229,6 +229,11 @@ func kept() []Mutation {
 			Rules: rules(sim.RuleTidy),
 		},
 		{
+			Name: "a check waits for a usable policy", File: "shared/lambdas/inspect.go",
+			Old: "\t\th.check(ctx, c)\n", New: "\t\tif _, _, err := h.Policies.Usable(ctx, h.Permitted, h.Clock(), config.PolicyAge); err != nil {\n\t\t\treturn events.SQSEventResponse{}, err\n\t\t}\n\t\th.check(ctx, c)\n",
+			Harm: "checks are lost until the policy is mended, and nobody is told of what fails meanwhile", Faults: faults(sim.FaultBadPolicy), Rules: rules(sim.RuleLetters), Sample: true,
+		},
+		{
 			Name: "a group forgets its replacements", File: kinds,
 			Old: "writes, err = append(writes, w), errors.Join(err, failed)", New: "if k.name != \"memory\" {\n\t\t\twrites, err = append(writes, w), errors.Join(err, failed)\n\t\t}",
 			Harm: "no replacement ever counts, and the group is held", Faults: faults(sim.FaultSilence),

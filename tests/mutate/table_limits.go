@@ -201,7 +201,7 @@ func limited() []Mutation {
 			Name: "every cause is held as shared", File: cause,
 			Old: `if sure+perhaps < 2 || !s.instances[c][id] && !s.perhaps[c][id] {`, New: `if false {`,
 			Harm: "nothing with a cause is ever cured", Faults: faults(sim.FaultNotReady + "=1"),
-			Rules: rules(sim.RuleCure),
+			Rules: rules(sim.RuleCure, sim.RuleTruth),
 		},
 		{
 			Name: "a sibling that could not be looked into does not count", File: cause,

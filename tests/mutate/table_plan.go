@@ -145,6 +145,11 @@ func owned() []Mutation {
 			Policy: remediating("repair: {accelerators: true, NvidiaXID48Error: replace}"), Rules: rules(sim.RuleAccelerator),
 		},
 		{
+			Name: "what Auto Mode and Cluster API run is acted on as any other node", File: owner,
+			Old: "case roll.OwnerAutoMode, roll.OwnerClusterAPI:\n\t\treturn false", New: "case roll.OwnerAutoMode, roll.OwnerClusterAPI:\n\t\treturn true",
+			Harm: "Rollcall and what runs a machine both replace it", Faults: faults(sim.FaultBeside + "=cluster-api"), Rules: rules(sim.RuleBeside), Sample: true,
+		},
+		{
 			Name: "Karpenter's node repair gets the time of an accelerator", File: owner,
 			Old: "f.Began.Add(karpenterRepairs + karpenterRepairGrace)", New: "f.Began.Add(karpenterRepairsAccelerated)",
 			Harm: "Rollcall and Karpenter replace the same node", Faults: faults(sim.FaultNotReady, sim.FaultFight), Rules: rules(sim.RuleOwner), Sample: true,
@@ -252,14 +257,26 @@ func paced() []Mutation {
 		{
 			Name: "any Ready node counts as the replacement", File: group,
 			Old: "good.After(last.Done) ||", New: "!good.IsZero() ||",
-			Harm: "a group loses one machine after the other", Faults: faults(sim.FaultNoReplacement + "=launches"),
-			Rules: rules(sim.RulePace),
+			Harm: "a group loses one machine after the other", Faults: faults(sim.FaultNoReplacement+"=launches", sim.FaultSilence+"=3"),
+			Policy: remediating("limits: {unhealthy: 100%, zone: 100%, massSilence: 100%}"), Rules: rules(sim.RulePace),
 		},
 		{
 			Name: "only what is launched after its cordon replaces a node", File: group,
 			Old: "if !a.Since.IsZero() && a.At.Sub(deleted) < repeatsMemory {", New: "if a.Since.IsZero() {",
 			Harm: "a node pool whose nodes were replaced before anyone acted is held", Faults: faults(sim.FaultTides+"=moved-pods", sim.FaultSilence+"=3"),
 			Policy: remediating("limits: {unhealthy: 100%, zone: 100%, massSilence: 100%}"), Rules: rules(sim.RuleCure, sim.RuleTruth),
+		},
+		{
+			Name: "a node pool whose pods have room elsewhere is held until Karpenter launches something", File: group,
+			Old: "|| p.Snapshot.PodsWait == roll.No && !p.joins(f.Group, since))", New: ")",
+			Harm: "what is broken stays, and a replacement that nobody needs is asked for", Faults: faults(sim.FaultNoReplacement + "=room"),
+			Policy: remediating("limits: {unhealthy: 100%, zone: 100%, massSilence: 100%}"), Rules: rules(sim.RuleTruth, sim.RuleCure), Sample: true,
+		},
+		{
+			Name: "pods that wait for a node are ignored", File: group,
+			Old: "p.Snapshot.PodsWait == roll.No && !p.joins", New: "p.Snapshot.PodsWait != roll.NotAsked && !p.joins",
+			Harm: "a node pool whose launches fail is emptied", Faults: faults(sim.FaultNoReplacement+"=launches", sim.FaultSilence+"=3"),
+			Policy: remediating("limits: {unhealthy: 100%, zone: 100%, massSilence: 100%}"), Rules: rules(sim.RulePace),
 		},
 		{
 			Name: "the replacement is waited for until the deadline, and no longer", File: group,

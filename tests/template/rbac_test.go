@@ -193,7 +193,7 @@ func needOf(q *http.Request) (p permission, err error) {
 var questions = map[string]kube.Question{
 	"ANode": kube.ANode("n"), "AllNodes": kube.AllNodes(), "LeaseOf": kube.LeaseOf("n"), "AllLeases": kube.AllLeases(),
 	"AwsAuth": kube.AwsAuth(), "EventsOfNode": kube.EventsOfNode("n"), "EventsOfNodeClaim": kube.EventsOfNodeClaim("c"), "EventsOfPod": kube.EventsOfPod("team", "p"),
-	"PodsOf": kube.PodsOf("n"), "PodsLike": kube.PodsLike("team", map[string]string{"app": "a"}), "AllBudgets": kube.AllBudgets(), "AllVolumes": kube.AllVolumes(), "ControllerAccounts": kube.ControllerAccounts(), "NodeClaimsOf": kube.NodeClaimsOf("default"), "LaunchesWithoutCapacity": kube.LaunchesWithoutCapacity(), "ANodePool": kube.ANodePool("default"), "AllNodePools": kube.AllNodePools(),
+	"PodsOf": kube.PodsOf("n"), "PodsWithoutNode": kube.PodsWithoutNode(), "PodsLike": kube.PodsLike("team", map[string]string{"app": "a"}), "AllBudgets": kube.AllBudgets(), "AllVolumes": kube.AllVolumes(), "ControllerAccounts": kube.ControllerAccounts(), "NodeClaimsOf": kube.NodeClaimsOf("default"), "LaunchesWithoutCapacity": kube.LaunchesWithoutCapacity(), "ANodePool": kube.ANodePool("default"), "AllNodePools": kube.AllNodePools(),
 	"AnEC2NodeClass": kube.AnEC2NodeClass("default"), "Webhooks": kube.Webhooks(), "EndpointSlicesOf": kube.EndpointSlicesOf("team", "s"), "DaemonSets": kube.DaemonSets(),
 }
 

@@ -343,6 +343,7 @@ func seedDiagnosed(t *testing.T, ctx context.Context) {
 	if _, err := bed.Kube().CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	must.Succeed(t, bed.RunPod(ctx, PodSpec{Name: "waits", Phase: corev1.PodPending}))
 	must.Succeed(t, bed.Apply(ctx, diagnosed))
 	t.Cleanup(func() {
 		ctx, gone := context.Background(), metav1.DeleteOptions{}
@@ -397,6 +398,7 @@ func TestEveryQuestionOfADiagnosisIsAnswered(t *testing.T) {
 		kube.EventsOfNodeClaim("default-1"):             "v1 List Event/made.3",
 		kube.PodsOf("n"):                                "v1 List Pod/agent",
 		kube.PodsOf("another"):                          "v1 List",
+		kube.PodsWithoutNode():                          "v1 List Pod/waits",
 		kube.NodeClaimsOf("default"):                    "v1 List NodeClaim/default-1",
 		kube.NodeClaimsOf("another"):                    "v1 List",
 		kube.ANodePool("default"):                       "karpenter.sh/v1 NodePool NodePool/default",
