@@ -67,15 +67,17 @@ func (a *assessor) countNode(m roll.Member) *groupTally {
 	return g
 }
 
+// countInZone counts a node in its zone. A check of one instance does not read whether the instances of the others are
+// gone: it leaves out those that are being deleted and are not Ready.
 func (a *assessor) countInZone(m roll.Member) {
-	zone := m.Zone()
-	if zone == "" {
+	zone, ready := m.Zone(), m.Node.Ready.Status == roll.ConditionTrue
+	if zone == "" || m.Instance == nil && !ready && !m.Node.DeletedAt.IsZero() {
 		return
 	}
 	z := a.zone(zone)
 	z.Nodes++
 	switch {
-	case m.Node.Ready.Status == roll.ConditionTrue:
+	case ready:
 		z.Ready++
 	case !a.starting(m):
 		z.Silent++

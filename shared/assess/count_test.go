@@ -81,6 +81,31 @@ func TestAReadyNodeCountsInItsZoneBeforeEC2ShowsItsInstance(t *testing.T) {
 	}
 }
 
+// A check of one instance reads all nodes, and of their instances only that one.
+func TestANodeThatIsBeingDeletedDoesNotCountInItsZone(t *testing.T) {
+	for name, tt := range map[string]struct {
+		deleted time.Time
+		status  roll.ConditionStatus
+		known   bool // its instance was read
+		want    assess.ZoneCount
+	}{
+		"its owner removes it":                  {ago(time.Minute), roll.ConditionUnknown, false, assess.ZoneCount{}},
+		"it is silent":                          {time.Time{}, roll.ConditionUnknown, false, assess.ZoneCount{Nodes: 1, Silent: 1, First: ago(time.Hour), Last: ago(time.Hour)}},
+		"its owner removes it, and it is Ready": {ago(time.Minute), roll.ConditionTrue, false, assess.ZoneCount{Nodes: 1, Ready: 1}},
+		"its owner removes it, and it runs":     {ago(time.Minute), roll.ConditionUnknown, true, assess.ZoneCount{Nodes: 1, Silent: 1, First: ago(time.Hour), Last: ago(time.Hour)}},
+	} {
+		n := node(id, tt.status, time.Hour)
+		n.DeletedAt, n.Zone = tt.deleted, "eu-west-1a"
+		i := worker(id, 48*time.Hour)
+		i.Zone = n.Zone
+		s := snapshot(nil, []roll.Node{n})
+		if s.Target = "i-0000000b"; tt.known {
+			s.Target, s.Instances = id, []roll.Instance{i}
+		}
+		expect.Equal(t, judge(s, ledger.State{}).Zones["eu-west-1a"], tt.want, "%s", name)
+	}
+}
+
 func TestWhenNodesTurnedSilent(t *testing.T) {
 	s := snapshot(nil, nil)
 	for n, tt := range []struct {
