@@ -89,7 +89,7 @@ var (
 	askNoCapacity      = &asking{of: []resource{resourceEvent}, fields: "involvedObject.kind=NodeClaim,reason=" + reasonNoCapacity, thing: "events of NodeClaims without capacity", newest: MaxEvents}
 	askPodEvents       = &asking{of: []resource{resourceEvent}, namespaced: true, fields: "involvedObject.kind=Pod,involvedObject.name=%s", thing: "events of pod %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName}
 	askPods            = &asking{of: []resource{resourcePod}, fields: "spec.nodeName=%s", thing: "pods of node %s", nameable: rest.IsValidPathSegmentName}
-	askPodsPending     = &asking{of: []resource{resourcePod}, fields: "spec.nodeName=,status.phase=" + podPending, thing: "pods without a node"}
+	askPodsPending     = &asking{of: []resource{resourcePod}, fields: "spec.nodeName=,status.phase=Pending", thing: "pods without a node"}
 	askPodsLike        = &asking{of: []resource{resourcePod}, namespaced: true, labels: "%s", thing: "pods like %s", nameable: selector}
 	askBudgets         = &asking{of: []resource{resourceBudget}, thing: "disruption budgets", largest: maxVolumes}
 	askVolumes         = &asking{of: []resource{resourceVolume}, thing: "persistent volumes", largest: maxVolumes}
@@ -105,7 +105,6 @@ var (
 
 const (
 	labelServiceName   = "kubernetes.io/service-name"
-	podPending         = "Pending"
 	namespaceNodeLease = "kube-node-lease"
 )
 

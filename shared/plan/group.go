@@ -95,12 +95,16 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 		return nil
 	}
 	_, karpenter := f.Group.NodePool()
-	since, asked, before := last.At, last.Done, good.After(last.At)
+	since, before := last.At, good.After(last.At)
 	if before {
 		if !karpenter {
 			return nil
 		}
-		since, asked = last.Done, p.firstLaunch(f.Group, last.Done)
+		since = last.Done
+	}
+	first, asked := p.firstLaunch(f.Group, since), last.Done
+	if before {
+		asked = first
 	}
 	if g := p.Snapshot.Groups[f.Group]; g.LaunchSuspended.Answered() && g.Desired+g.Standby < last.Desired {
 		return nil // the group gave up the instance and did not replace it
@@ -108,7 +112,7 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 	if until := asked.Add(pol.Registration.Deadline); p.Now.Before(until) {
 		return p.refuseUntil(until, OneAtATime, "%s of %s was terminated at %s; its replacement has until %s to become a Ready node", last.Instance, f.Group, roll.Clock(last.Done), roll.Clock(until))
 	}
-	launched := p.firstLaunch(f.Group, since).After(since)
+	launched := first.After(since)
 	if karpenter && (before && !launched || p.Snapshot.PodsWait == roll.No && !p.joins(f.Group, since)) {
 		return nil // no pods wait
 	}

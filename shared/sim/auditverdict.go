@@ -683,10 +683,13 @@ func (u *auditor) owes(g *group) bool {
 			return false
 		}
 		audited := func(l *loss) bool { return l.instance == string(a.Instance) }
-		if !u.brought(g, a.At.Add(-slack)) && (a.Outcome == nil || !slices.ContainsFunc(u.verdicts.losses[g], audited)) {
-			return a.Outcome == nil || !u.settled(g, &loss{at: a.At, took: a.Outcome.At})
+		switch brought := u.brought(g, a.At.Add(-slack)); {
+		case a.Outcome == nil:
+			return !brought
+		case !brought && !slices.ContainsFunc(u.verdicts.losses[g], audited):
+			return !u.settled(g, &loss{at: a.At, took: a.Outcome.At})
 		}
-		return g.owner == karpenter && a.Outcome != nil && a.Outcome.At.Sub(a.At) > lag && !u.brought(g, a.Outcome.At) &&
+		return g.owner == karpenter && a.Outcome.At.Sub(a.At) > lag && !u.brought(g, a.Outcome.At) &&
 			slices.ContainsFunc(g.c.machines, func(m *machine) bool { return m.g == g && m.launched.After(a.Outcome.At) })
 	})
 }

@@ -111,7 +111,9 @@ var noReplacement = faultType{
 		}
 		g.halted, g.status, g.issues, g.troubled = nil, "", nil, time.Time{}
 		g.failed(f)
-		g.filled(f)
+		if g.roomBy == f.ID {
+			g.filled()
+		}
 		g.reconcile()
 	}),
 }
@@ -132,11 +134,7 @@ func (g *group) failed(f Fault) {
 }
 
 // filled ends the spare room of a group: its pods need as many nodes as before.
-func (g *group) filled(f Fault) {
-	if g.roomBy == f.ID {
-		g.desired, g.roomBy = max(g.desired, g.wanted), 0
-	}
-}
+func (g *group) filled() { g.desired, g.roomBy = max(g.desired, g.wanted), 0 }
 
 // healedNow reports whether the final healing has happened: later faults would not be repaired.
 func (a *account) healedNow() bool {

@@ -105,7 +105,7 @@ func (g *group) atEase() {
 		g.leaves()
 	}
 	if g.roomBy != 0 {
-		g.desired = max(g.desired, g.wanted)
+		g.filled()
 	}
 	if g.unwell() {
 		g.refused = g.c.a.Now() // EKS reported the failure until now
