@@ -277,15 +277,20 @@ const overtakenFor = time.Minute
 // increments their version. Of two checks that read the same state, as after a second
 // delivery, the second gets ErrNoticesMoved and must not write, notify or order. The
 // increment also detects an unwritable ledger before a notice is sent that every check
-// would repeat.
+// would repeat. The trouble of the whole cluster, whose record has what was said of it, is
+// written every minute, and only requires the version; the first one increments it.
 func (r *Runner) remember(ctx context.Context, id roll.ClusterID, c *report.Check, state ledger.State) error {
 	changes := &c.Plan.Changes
 	tells := r.Notices != nil && (len(c.Plan.Notices) > 0 || c.Plan.Alarm != nil)
-	if tells || len(changes.Put.Notices)+len(changes.Drop.Notices) > 0 {
+	trouble := changes.Put.Trouble != nil || changes.Drop.Trouble
+	switch {
+	case tells, len(changes.Put.Notices)+len(changes.Drop.Notices) > 0, trouble && state.NoticesVersion == 0:
 		if err := r.Ledger.RaiseNotices(ctx, id, state.NoticesVersion); err != nil {
 			return err
 		}
 		changes.NoticesVersion = state.NoticesVersion + 1
+	case trouble:
+		changes.NoticesVersion = state.NoticesVersion
 	}
 	if changes.Empty() {
 		return nil

@@ -475,7 +475,7 @@ func TestAClusterThatCannotBeJudgedIsToldOnceAndItsEndOnce(t *testing.T) {
 	told := has(got, "publish")
 	expect.That(t, slices.Equal(told, []string{"15"}), "told at minutes %v, want 15: %q", told, got)
 	raised := has(got, "raise")
-	expect.That(t, slices.Equal(raised, []string{"15"}), "raised at minutes %v, want 15", raised)
+	expect.That(t, slices.Equal(raised, []string{"0", "15"}), "raised at minutes %v, want 0 and 15", raised)
 	for _, e := range got {
 		_, what, _ := strings.Cut(e, " ")
 		expect.That(t, slices.Contains([]string{"raise the notices", "record trouble", "publish none", "remember the alarm"}, what), "a blind check did %q", e)
@@ -496,6 +496,21 @@ func TestAClusterThatCannotBeJudgedIsToldOnceAndItsEndOnce(t *testing.T) {
 	}
 	state, err := s.Ledger.Read(t.Context(), cluster)
 	expect.That(t, err == nil && state.Trouble == nil, "%v: the ledger still holds %+v", err, state.Trouble)
+}
+
+// A check that read the trouble of the cluster before another one reported it does not write it back.
+func TestWhatWasSaidOfAClusterIsNotOverwritten(t *testing.T) {
+	s := newStage()
+	s.down()
+	r := s.runner(policy.Remediate)
+	s.checks(t, r, 0, 13)
+	r.Ledger = asOf{s, &ledger.State{}}
+	first, second := r.Check(t.Context(), "demo", now.Add(15*time.Minute)), r.Check(t.Context(), "demo", now.Add(14*time.Minute+59*time.Second))
+	if first.Overtaken || len(s.said) != 1 || !second.Overtaken {
+		t.Errorf("first %+v, second %+v, %d notices", first.Faults, second.Faults, len(s.said))
+	}
+	state, err := s.Ledger.Read(t.Context(), cluster)
+	expect.That(t, err == nil && state.Trouble != nil && !state.Trouble.Told.IsZero(), "%v: the ledger holds %+v", err, state.Trouble)
 }
 
 // The tag of a cluster that can no longer be described counts as it was last read if it forbids notices.
@@ -692,6 +707,8 @@ func TestEachPartOfAPlanIsCarriedOut(t *testing.T) {
 		"orders without notices":           {plan: plan.Plan{Orders: []plan.Order{act}}, change: silent, want: []string{"act " + string(sick)}},
 		"orders and notices, only shown":   {plan: plan.Plan{Orders: []plan.Order{act}, Notices: asks}, change: idle},
 		"a notice that is only remembered": {plan: plan.Plan{Changes: ledger.Changes{Put: ledger.State{Notices: map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now}}}}}, want: []string{"raise the notices", "remember the notice"}},
+		"trouble of the whole cluster":     {plan: plan.Plan{Changes: ledger.Changes{Put: ledger.State{Trouble: &ledger.Trouble{}}}}, want: []string{"raise the notices", "record trouble"}},
+		"trouble that is over":             {plan: plan.Plan{Changes: ledger.Changes{Drop: ledger.Drops{Trouble: true}}}, want: []string{"raise the notices", "record"}},
 		"more tags than one check writes":  {plan: plan.Plan{Tags: tags}, want: []string{"tag " + string(sick)}, faults: []string{"1 instances are still to be tagged"}},
 		"tags that cannot be written":      {plan: plan.Plan{Tags: tags}, fail: "tag", want: []string{"tag " + string(sick)}, faults: []string{"tag " + string(sick), "tag " + string(sick), "tag " + string(sick)}},
 		"tags to remove from two":          {plan: plan.Plan{Tags: removed}, want: []string{"untag " + string(sick)}},
