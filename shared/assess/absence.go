@@ -17,7 +17,7 @@ type absence struct {
 	// the node for a while before its status changed: it may have been Ready then.
 	proven time.Time
 	// perhaps is since when it may not have been Ready, if that is earlier than since: no check saw
-	// for a while whether it was Ready in between. Zero otherwise.
+	// whether it was Ready in between. Zero otherwise.
 	perhaps time.Time
 }
 
@@ -51,11 +51,9 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	switch {
 	case !ok || cutShort(m, known, began, left) || wasReady(n):
 	case known.Status == n.Ready.Status && !known.Transition.Equal(turned):
-		// It was Ready in between, or it had the other status that is not Ready. (The change from Unknown
-		// to False has a new transition time too, and then the earlier time counts.)
-		if began.Sub(a.State.Checked) > Unseen {
-			w.perhaps = cmp.Or(known.Perhaps, known.Since).UTC()
-		}
+		// It was Ready in between, or it had the other status that is not Ready, as after a reboot. (The
+		// change from Unknown to False has a new transition time too, and then the earlier time counts.)
+		w.perhaps = cmp.Or(known.Perhaps, known.Since).UTC()
 	default:
 		w.since, w.perhaps, told = known.Since.UTC(), known.Perhaps, known.Told
 		if known.Transition.Equal(turned) || began.Sub(a.State.Checked) <= Unseen {

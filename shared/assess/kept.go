@@ -1,6 +1,8 @@
 package assess
 
 import (
+	"slices"
+
 	"rollcall/shared/roll"
 )
 
@@ -72,7 +74,14 @@ func (a *assessor) unread(k roll.FindingKey) bool {
 	case "asg":
 		return a.Snapshot.ScalingRead != roll.Yes
 	}
-	return !a.instancesRead || !a.nodesRead
+	return !a.instancesRead || !a.nodesRead || a.lookedUpInVain(k.Instance)
+}
+
+// lookedUpInVain reports whether EC2 left an instance out of its listing, and whether it exists could not be
+// read.
+func (a *assessor) lookedUpInVain(id roll.InstanceID) bool {
+	listed := func(i roll.Instance) bool { return i.ID == id }
+	return a.Snapshot.Details[id].WholeRead == roll.Unreadable && !slices.ContainsFunc(a.Snapshot.Instances, listed)
 }
 
 // carry repeats the ledger records of members that the snapshot does not show, so that they are not

@@ -73,6 +73,13 @@ func TestWhatRestsOnSomethingUnreadIsKept(t *testing.T) {
 		{"nor were they, of an instance that is stopped", func(i *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
 			i.State, s.StatusRead = roll.StateStopped, roll.Unreadable
 		}, nil},
+		{"EC2 left it out, and whether it exists cannot be read", func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+			s.Details[id] = roll.Detail{WholeRead: roll.Unreadable}
+			*i, *n = roll.Instance{ID: "i-0123456789abcdef9"}, roll.Node{Compute: roll.ComputeFargate}
+		}, all},
+		{"EC2 left it out", func(i *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			*i, *n = roll.Instance{ID: "i-0123456789abcdef9"}, roll.Node{Compute: roll.ComputeFargate}
+		}, nil},
 		{"no node, and its group cannot be asked", unpaired(roll.Detail{LifecycleRead: roll.Unreadable}, roll.OwnerAutoScalingGroup), all},
 		{"no node, and its user data cannot be read", unpaired(roll.Detail{Bootstraps: roll.Unreadable}, roll.OwnerNone), all},
 		{"no node, and it is not meant to be one", unpaired(roll.Detail{Bootstraps: roll.No}, roll.OwnerNone), nil},

@@ -62,6 +62,9 @@ func (o *Observer) readVouched(ctx context.Context, s *roll.Snapshot, questions 
 func setDetail(s *roll.Snapshot, id roll.InstanceID, change func(*roll.Detail)) {
 	d := s.Details[id]
 	change(&d)
+	if s.Details == nil { // nobody asked for any before
+		s.Details = map[roll.InstanceID]roll.Detail{}
+	}
 	s.Details[id] = d
 }
 

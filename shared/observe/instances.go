@@ -146,6 +146,12 @@ func (o *Observer) LookUp(ctx context.Context, s *roll.Snapshot, ids []roll.Inst
 	}
 	if err := o.readWhole(ctx, s, slices.Collect(maps.Keys(wanted))); err != nil {
 		o.fail(ctx, s, roll.ScopeDetail, callDescribeInstances, err)
+		for i := range s.Instances {
+			delete(wanted, s.Instances[i].ID)
+		}
+		for id := range wanted { // EC2 may have left them out before
+			setDetail(s, id, func(d *roll.Detail) { d.WholeRead = roll.Unreadable })
+		}
 	}
 }
 

@@ -535,4 +535,10 @@ func TestLooksUpWhatTheLedgerAsksAfter(t *testing.T) {
 	if len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeDetail || s.Gaps[0].Kind != roll.GapThrottled || s.NotFound[roll.InstanceID(instanceID(4))] {
 		t.Errorf("what could not be looked up is not gone: gaps %+v, not found %v", s.Gaps, s.NotFound)
 	}
+	for n, want := range map[int]roll.Answer{1: roll.NotAsked, 4: roll.Unreadable} {
+		expect.Equal(t, s.Details[roll.InstanceID(instanceID(n))].WholeRead, want, "whether the instance was read")
+	}
+	bare := &roll.Snapshot{Cluster: s.Cluster} // as when one instance is looked at
+	o.LookUp(t.Context(), bare, []roll.InstanceID{roll.InstanceID(instanceID(4))})
+	expect.Equal(t, bare.Details[roll.InstanceID(instanceID(4))].WholeRead, roll.Unreadable, "whether the instance was read")
 }

@@ -111,7 +111,7 @@ type Finding struct {
 	// never was certainly runs nothing.
 	Worked  bool
 	Since   time.Time // when the fault began, perhaps in another form
-	Perhaps time.Time // its earliest possible beginning, if checks could not judge it for a while; zero otherwise
+	Perhaps time.Time // its earliest possible beginning, if no check saw whether it was over in between; zero otherwise
 	Began   time.Time // the launch or transition that this check is based on
 	Due     time.Time // when its tolerance ends
 	Summary string    // one sentence for a person

@@ -208,7 +208,7 @@ func (a Answer) Answered() bool { return a == Yes || a == No }
 // Detail is read for suspects only, since each one costs a call.
 type Detail struct {
 	// WholeRead: Yes if the instance was read in full after a finding about it, because until then
-	// it was only [Instance.Vouched].
+	// it was only [Instance.Vouched]. Unreadable also if EC2's listing lacks it, and looking it up failed.
 	WholeRead Answer
 	// Bootstraps: its user data bootstraps a node of this cluster.
 	Bootstraps Answer
