@@ -289,9 +289,13 @@ type Finding struct {
 	Began     time.Time       `json:"began"`               // a finding that began at another time is a new one
 	Worked    bool            `json:"worked,omitempty"`    // see roll.Finding
 	// Contradicted: a second source spoke against it when it was last seen.
-	Contradicted bool         `json:"contradicted,omitempty"`
-	Evidence     string       `json:"evidence,omitempty"` // where its evidence is stored, "" if it is not
-	Proven       []roll.Proof `json:"proven,omitempty"`   // its lasting decisive causes, as first found
+	Contradicted bool `json:"contradicted,omitempty"`
+	// Outside: its cause lay outside the instance, or too many nodes were unhealthy, when that was last
+	// known. Eased is when that ended, zero if it did not.
+	Outside  bool         `json:"outside,omitempty"`
+	Eased    time.Time    `json:"eased,omitzero"`
+	Evidence string       `json:"evidence,omitempty"` // where its evidence is stored, "" if it is not
+	Proven   []roll.Proof `json:"proven,omitempty"`   // its lasting decisive causes, as first found
 	// Outlives are the volumes and interfaces of an orphan that EC2 does not delete with
 	// it. Left is the instance that the finding's subject outlived.
 	Outlives []string        `json:"outlives,omitempty"`
@@ -328,7 +332,7 @@ type NotReady struct {
 	// Proven is since when the node was certainly not Ready, if no check saw it for a while before
 	// that; zero if it was from Since on.
 	Proven time.Time `json:"proven,omitzero"`
-	// Perhaps is since when the node may not have been Ready, if no check saw for a while whether it
+	// Perhaps is since when the node may not have been Ready, if no check saw whether it
 	// was Ready before Since; zero otherwise.
 	Perhaps time.Time `json:"perhaps,omitzero"`
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"rollcall/shared/ledger"
@@ -36,11 +37,10 @@ func (p *planner) approved(f roll.Finding, ladder []policy.Step, asks policy.App
 	if ok = ok && approval.At.Before(q.Until); ok && (p.Now.Before(q.Until) || p.begunBy(f, q)) {
 		return &approval, nil, nil
 	}
-	switch i := p.instances[f.Instance]; {
-	case p.Now.Before(q.Until) && i != nil && i.Approve == q.Order:
-		p.out.Approved = append(p.out.Approved, Approved{q.Order, ledger.Approval{By: "whoever set the tag " + roll.TagApprove, How: ledger.WayTag, At: p.Now}})
+	switch {
+	case p.Now.Before(q.Until) && p.tagged(q):
 		p.next(p.Now.Add(advance))
-		return nil, &q, refuse(ApprovalPending, "%s is approved by the tag %s: the next check acts on it", act, roll.TagApprove)
+		return nil, nil, refuse(ApprovalUnrecorded, "%s is approved by the tag %s, which this check records: the next one acts on it", act, roll.TagApprove)
 	case p.Now.Before(q.Until):
 		return nil, &q, p.refuseUntil(q.Until, ApprovalPending, "%s needs a person's approval until %s, which a notice asked for at %s", act, roll.Clock(q.Until), roll.Clock(q.At))
 	case asks.ThenGo && ok:
@@ -49,8 +49,33 @@ func (p *planner) approved(f roll.Finding, ladder []policy.Step, asks policy.App
 		return nil, nil, nil
 	case ok:
 		return nil, &q, refuse(ApprovalMissing, "%s was approved (%s), but could not begin before %s", act, approval, roll.Clock(q.Until))
+	case p.tagged(q):
+		return nil, &q, refuse(ApprovalMissing, "no check could record the tag %s, which approves %s, before %s", roll.TagApprove, act, roll.Clock(q.Until))
 	}
 	return nil, &q, refuse(ApprovalMissing, "nobody approved %s by %s, which a notice asked for at %s", act, roll.Clock(q.Until), roll.Clock(q.At))
+}
+
+// tagged reports whether the instance of a question has the tag that approves its acts.
+func (p *planner) tagged(q ledger.ApprovalRequest) bool {
+	i := p.instances[q.Instance]
+	return i != nil && i.Approve == q.Order
+}
+
+// recordTags records the approvals by tags, also while something else holds the act: the time of the
+// question does not wait for that to end.
+func (p *planner) recordTags() {
+	for order, q := range p.State.Questions {
+		if _, known := p.State.Approvals[order]; known || !p.Now.Before(q.Until) || !p.tagged(q) {
+			continue
+		}
+		open := slices.ContainsFunc(p.Assessment.Findings, func(f roll.Finding) bool {
+			return f.Instance == q.Instance && f.Kind == q.Kind && p.Policy(f.Selector).Mode == policy.Remediate
+		})
+		if open {
+			p.out.Approved = append(p.out.Approved, Approved{order, ledger.Approval{By: "whoever set the tag " + roll.TagApprove, How: ledger.WayTag, At: p.Now}})
+		}
+	}
+	slices.SortFunc(p.out.Approved, func(a, b Approved) int { return strings.Compare(a.Order, b.Order) })
 }
 
 // section returns the acts of a finding that one rung of its ladder asks for.

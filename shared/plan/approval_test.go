@@ -146,10 +146,27 @@ func TestApprovalByTag(t *testing.T) {
 	if len(p.Approved) > 0 || len(p.Orders) != 1 || p.Orders[0].Approved == nil || p.Orders[0].Approved.How != ledger.WayTag {
 		t.Errorf("orders %v, approved %v", p.Orders, p.Approved)
 	}
-	w.mode = policy.Observe
 	w.snapshot.Instances[0].Approve, w.state.Approvals = q.Order, nil
 	_, p = w.make(now.Add(3 * time.Minute))
+	expect.That(t, len(p.Held) == 1 && p.Held[0].Reason == ApprovalUnrecorded && p.Held[0].Question == nil && len(p.Notices) == 0, "held %v, notices %v", p.Held, p.Notices)
+	_, p = w.make(now.Add(2 * time.Hour))
+	expect.That(t, len(p.Approved) == 0 && p.Held[0].Reason == ApprovalMissing && strings.Contains(p.Held[0].Detail, roll.TagApprove), "first read when the time is over: approved %v, held %v", p.Approved, p.Held)
+	w.mode = policy.Observe
+	_, p = w.make(now.Add(3 * time.Minute))
 	expect.That(t, len(p.Approved) == 0, "in mode observe: approved %v", p.Approved)
+}
+
+// The time to approve goes on while something else holds the act, so the tag is recorded then too.
+func TestApprovalByTagWhileHeld(t *testing.T) {
+	w, q := asked(t, asking)
+	w.snapshot.Instances[0].Approve, w.snapshot.Instances[0].Hold = q.Order, "true"
+	p := w.told(now.Add(time.Minute))
+	expect.That(t, len(p.Approved) == 1 && p.Held[0].Reason == InstanceHeld, "approved %v, held %v", p.Approved, p.Held)
+	p = w.told(now.Add(2 * time.Minute))
+	expect.That(t, len(p.Approved) == 0, "approved again: %v", p.Approved)
+	w.snapshot.Instances[0].Hold = ""
+	p = w.told(now.Add(3 * time.Minute))
+	expect.That(t, len(p.Orders) == 1 && p.Orders[0].Approved != nil, "orders %v, held %v", p.Orders, p.Held)
 }
 
 // One approval permits the acts of its rung, as long as it takes once the first has begun.

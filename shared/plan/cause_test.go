@@ -292,3 +292,49 @@ func TestWhatMayLieOutsideAndWasNotReadHolds(t *testing.T) {
 		}
 	}
 }
+
+// Once its cause outside the instance is over, a node has the cooldown to recover, however long it has been
+// faulty. A cause that nobody could read in between is not over.
+func TestANodeHasTimeToRecover(t *testing.T) {
+	w := sick()
+	key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}
+	check := func(minute int, want ...Reason) {
+		t.Helper()
+		p := w.told(now.Add(time.Duration(minute) * time.Minute))
+		expect.List(t, reasons(p), want, "at minute %d, with %d orders, held for", minute, len(p.Orders))
+		expect.Equal(t, len(p.Orders), 1-len(want), "orders")
+	}
+	w.because("NodeRoleNotMapped", roll.Decisive, roll.CureChange, "role/x")
+	check(0, CauseOutside)
+	w.causes, w.unread = nil, []roll.NotChecked{{Code: "NodeRoleNotMapped", Reason: "eks:ListAccessEntries failed", Unread: true}}
+	check(1, CauseNotChecked)
+	w.unread = nil
+	check(2, CauseEnded)
+	f := w.state.Findings[key]
+	expect.That(t, !f.Outside && f.Eased.Equal(now.Add(2*time.Minute)), "remembered %+v", f)
+	check(16, CauseEnded)
+	w.because("NodeRoleNotMapped", roll.Decisive, roll.CureChange, "role/x") // it is taken away again
+	check(17, CauseOutside)
+	w.causes = nil
+	check(18, CauseEnded)
+	check(32, CauseEnded)
+	check(33)
+}
+
+// So has a node of a group that had too many unhealthy ones.
+func TestANodeHasTimeToRecoverAmongFewer(t *testing.T) {
+	w := sick()
+	w.doc = with("limits: {massSilence: 100%}\n")
+	for n := 2; n <= 3; n++ {
+		w.snapshot.Nodes[n-1].Ready = w.snapshot.Nodes[0].Ready
+		w.seen(n, 10*time.Minute)
+	}
+	p := w.told(now)
+	expect.That(t, slices.Equal(reasons(p), []Reason{UnhealthyShare, UnhealthyShare, UnhealthyShare}), "held for %v", reasons(p))
+	w.state.Trouble = nil // that of the whole cluster has its own wait
+	for n := 2; n <= 3; n++ {
+		w.snapshot.Nodes[n-1].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now}
+	}
+	p = w.told(now.Add(time.Minute))
+	expect.That(t, slices.Equal(reasons(p), []Reason{CauseEnded}) && p.Held[0].Instance == instanceID(1), "held for %v", p.Held)
+}

@@ -75,12 +75,14 @@ func passes(d roll.Diagnosis) bool {
 // incident returns the open incident of the same group and kind to which a finding belongs, or a
 // new one. A finding stays in its incident as long as that cause may hold: a cause that one check
 // could not read is not another cause, and neither is one that passes, unless launches fail: then EC2
-// itself says why, and a lack of capacity hides no used-up quota. A new finding joins the incident of a
-// cause that it has, or of one that could not be checked.
+// itself says why, and a lack of capacity hides no used-up quota. Nor does it leave while it has time to
+// recover from that cause. A new finding joins the incident of a cause that it has, or of one that could
+// not be checked.
 func (p *planner) incident(f roll.Finding, open []ledger.NoticeKey) ledger.NoticeKey {
 	d := p.Diagnoses[f.Key()]
 	codes := decisive(d)
-	passing := f.Kind != roll.Unlaunched && passes(d)
+	held := p.verdicts[f.Key()].held
+	stays := f.Kind != roll.Unlaunched && passes(d) || held != nil && held.Reason == CauseEnded
 	unread := func(cause string) bool {
 		return slices.ContainsFunc(d.NotChecked, func(n roll.NotChecked) bool { return n.Code == cause })
 	}
@@ -88,7 +90,7 @@ func (p *planner) incident(f roll.Finding, open []ledger.NoticeKey) ledger.Notic
 		if _, member := p.State.Notices[key].Members[f.Instance]; !member {
 			continue
 		}
-		if key.Cause == "" && len(codes) == 0 || passing || slices.Contains(codes, key.Cause) || unread(key.Cause) ||
+		if key.Cause == "" && len(codes) == 0 || stays || slices.Contains(codes, key.Cause) || unread(key.Cause) ||
 			key.Cause != "" && len(codes) == 0 && !slices.Contains(d.RuledOut, key.Cause) {
 			return key
 		}
@@ -236,16 +238,20 @@ func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
 	recent := p.Now.Sub(known.SentAt) < forgetAfter
 	for id, m := range known.Members {
 		_, named := n.Said.Members[id]
+		one := ledger.Notice{Members: map[roll.InstanceID]ledger.MemberMemory{id: m}, SentAt: known.SentAt}
 		switch {
 		case named:
 		case p.inOtherIncident(id, n.Key):
 			gone = true
+			if !p.toldSince(one) {
+				n.Incident.Left++ // nobody knows that it is over here
+			}
 		case recent || p.Assessment.Kept[roll.FindingKey{Instance: id, Kind: n.Key.Kind}]:
 			m.Unnamed = m.Unnamed || len(n.News) > 0
 			n.Said.Members[id] = m
 		default:
 			gone = true
-			if !p.endedForNone(ledger.Notice{Members: map[roll.InstanceID]ledger.MemberMemory{id: m}}) {
+			if !p.endedForNone(one) || !p.toldSince(one) {
 				n.Incident.Left++
 			}
 		}

@@ -223,6 +223,26 @@ func TestAnInstanceThatGoesToAndFroIsToldOnce(t *testing.T) {
 	w.want("to and fro", "20 [held grown] 2")
 }
 
+// What goes to another incident without a notice ended here, as far as anybody knows: the end is told.
+func TestWhatGoesToAnotherIncidentUnnoticedLeavesThisOne(t *testing.T) {
+	w := newIncidents(t)
+	w.launch(now, 1, 2, 3, 4, 5, 6)
+	for n := 3; n <= 6; n++ {
+		w.because(n, "NodeRoleNotMapped")
+	}
+	for minute := 16; minute < 30; minute += 5 {
+		w.look(now.Add(time.Duration(minute) * time.Minute))
+	}
+	key := w.last.Key
+	key.Cause, w.said = "", nil
+	w.because(2, "NodeRoleNotMapped")
+	w.look(now.Add(31 * time.Minute))
+	w.want("one more of five")
+	n := w.state.Notices[key]
+	_, member := n.Members[instanceID(2)]
+	expect.That(t, !member && n.Incident.Left == 1, "remembered %+v", n)
+}
+
 // An instance in which a known cause could not be checked joins those that have it.
 func TestWhatCouldNotBeLookedForJoinsTheKnownIncident(t *testing.T) {
 	w := newIncidents(t)

@@ -104,7 +104,7 @@ func foundBefore(f roll.Finding, known ledger.Finding, remediateSince, first tim
 	case f.Since.Before(first), !known.FirstSeen.After(first):
 		return refuse(FoundBeforeRemediate, "it began before the first complete check of the cluster, at %s: Rollcall acts only on later trouble", roll.Clock(first))
 	case !f.Perhaps.IsZero() && f.Perhaps.Before(first):
-		return refuse(FoundBeforeRemediate, "it may have begun at %s, before the first complete check of the cluster at %s: no check saw for a while whether it was over. Rollcall acts only on later trouble", roll.Clock(f.Perhaps), roll.Clock(first))
+		return refuse(FoundBeforeRemediate, "it may have begun at %s, before the first complete check of the cluster at %s: no check saw whether it was over in between. Rollcall acts only on later trouble", roll.Clock(f.Perhaps), roll.Clock(first))
 	}
 	if known.Allowed || known.Opened.IsZero() || !known.Opened.Before(remediateSince) {
 		return nil

@@ -144,6 +144,16 @@ func TestWhatIsFoundLaterOfAnOldTroubleIsNotActedOn(t *testing.T) {
 	}
 }
 
+// An event that EC2 had scheduled before is no trouble of the node.
+func TestAnEventThatWasKnownBeforeIsNoOldTrouble(t *testing.T) {
+	w := healthy(20)
+	w.state.First = now.Add(-45 * time.Minute)
+	w.notReady(1, 30*time.Minute)
+	w.scheduled(1, 20*time.Hour)
+	_, p := w.make(now)
+	expect.That(t, len(p.Orders) == 1 && p.Orders[0].Kind == roll.NotReady, "orders %+v, held %+v", p.Orders, p.Held)
+}
+
 // A cluster that was deleted and created again under its name has the ledger of the earlier one.
 func TestAClusterMadeAnewHasHadNoCheckAndNoRemediate(t *testing.T) {
 	before, after := now.Add(-30*24*time.Hour), now.Add(-20*time.Hour)

@@ -256,11 +256,12 @@ func (p *planner) sightingObjects(f roll.Finding, _ Action, pol policy.Policy) *
 }
 
 // illSince returns when the first fault of any kind of the finding's instance began. Later findings
-// of an instance that was faulty before the first complete check are left to a person too.
+// of an instance that was faulty before the first complete check are left to a person too. An event that EC2
+// has scheduled is no fault yet.
 func (p *planner) illSince(f roll.Finding) time.Time {
 	since := f.Since
 	for i := range p.Assessment.Findings {
-		if other := &p.Assessment.Findings[i]; other.Instance == f.Instance && other.Since.Before(since) {
+		if other := &p.Assessment.Findings[i]; other.Instance == f.Instance && other.Kind != roll.Scheduled && other.Since.Before(since) {
 			since = other.Since
 		}
 	}
@@ -269,7 +270,7 @@ func (p *planner) illSince(f roll.Finding) time.Time {
 
 // clusterObjects checks whether the fault lies outside the instance: zonal shift, zone outage, mass
 // silence, unhealthy share, recent trouble.
-func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) *Refusal {
+func (p *planner) clusterObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	limits, whole := p.Policy(roll.Selector{}).Limits, p.Assessment.Count[""]
 	var silence, share *Refusal
 	if f.Kind == roll.Unknown {
@@ -282,11 +283,52 @@ func (p *planner) clusterObjects(f roll.Finding, _ Action, pol policy.Policy) *R
 		shareExceeded("cluster "+p.Snapshot.Cluster.ID.Name, whole, limits.Unhealthy), share); no != nil {
 		return no
 	}
-	no := cooling(p.trouble, limits.StormCooldown, p.troubleLasts(), p.Now)
-	if no != nil {
+	if no := cooling(p.trouble, limits.StormCooldown, p.troubleLasts(), p.Now); no != nil {
 		p.next(no.Until)
+		return no
 	}
-	return no
+	return p.recovering(f, act, limits.StormCooldown)
+}
+
+// recovering refuses while a node has time to recover: what was wrong lay outside its instance, or was
+// wrong with too many, until this check or until lately. Kubelets try again at intervals, and nodes come
+// back one after the other.
+func (p *planner) recovering(f roll.Finding, act Action, wait time.Duration) *Refusal {
+	known, _ := p.State.Known(f)
+	ended := known.Eased
+	if known.Outside {
+		ended = p.Now
+	}
+	until := ended.Add(wait)
+	if act == DeleteNode || ended.IsZero() || !p.Now.Before(until) {
+		return nil
+	}
+	return p.refuseUntil(until, CauseEnded, "until %s its cause lay outside the instance, or too many nodes were unhealthy: it has until %s to recover (limits.stormCooldown)", roll.Clock(ended), roll.Clock(until))
+}
+
+// outsideReasons hold an act because what is wrong probably is not wrong with the instance.
+var outsideReasons = []Reason{SharedCause, CauseOutside, CausePasses, UnhealthyShare}
+
+// lastsOutside reports whether a finding's cause lies outside its instance, or too many nodes are
+// unhealthy. If this check cannot tell, that is as before.
+func (p *planner) lastsOutside(f roll.Finding, known ledger.Finding) bool {
+	if !recovers(f.Kind) {
+		return false
+	}
+	v := p.verdicts[f.Key()]
+	switch {
+	case v.held != nil && slices.Contains(outsideReasons, v.held.Reason),
+		causeOutside(p.State.Actions, f, p.Diagnoses[f.Key()], p.Policy(f.Selector)) != nil: // perhaps within its tolerance
+		return true
+	case v.order != nil, v.held != nil && (v.held.Reason == CauseEnded || v.held.Reason == StormCooldown): // all others come first
+		return false
+	}
+	return known.Outside
+}
+
+// recovers reports whether a fault of this kind ends by itself once its cause does.
+func recovers(k roll.Kind) bool {
+	return k == roll.Unregistered || k == roll.Uninitialized || k == roll.NotReady || k == roll.Unknown
 }
 
 // population returns the count of the finding's group; false if it cannot be counted. A check of

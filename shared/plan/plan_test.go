@@ -210,6 +210,12 @@ func TestHolds(t *testing.T) {
 		StormCooldown: func(w *world) {
 			w.state.Trouble = &ledger.Trouble{Reason: string(ZoneOutage), Since: now.Add(-time.Hour), Last: now.Add(-time.Minute)}
 		},
+		CauseEnded: func(w *world) {
+			key := roll.FindingKey{Instance: instanceID(1), Kind: roll.Unknown}
+			f := w.state.Findings[key]
+			f.Outside = true
+			w.state.Findings[key] = f
+		},
 		ReplacementPending: func(w *world) {
 			w.state.Actions = []ledger.Action{{ID: "x", Do: "terminate", Instance: instanceID(9), Group: "asg/w", At: now.Add(-time.Hour), Outcome: &ledger.Outcome{Result: ledger.Done, At: now.Add(-time.Hour)}}}
 		},

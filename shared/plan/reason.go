@@ -135,6 +135,8 @@ const (
 	UnhealthyShare Reason = "UnhealthyShare"
 	// StormCooldown: the cluster as a whole was in trouble recently.
 	StormCooldown Reason = "StormCooldown"
+	// CauseEnded: until lately the cause lay outside the instance, or too many nodes were unhealthy.
+	CauseEnded Reason = "CauseEnded"
 	// PodsUnread: the pods of a silent node, or the volumes on the disks of one that is not Ready, could
 	// not be read.
 	PodsUnread Reason = "PodsUnread"
@@ -173,6 +175,9 @@ const (
 	ModeNotify  Reason = "ModeNotify"
 	// ApprovalPending: the ladder asks for a person's approval, and its time is not over.
 	ApprovalPending Reason = "ApprovalPending"
+	// ApprovalUnrecorded: the tag approves the act, and this check records that. Only an approval in
+	// the ledger counts.
+	ApprovalUnrecorded Reason = "ApprovalUnrecorded"
 	// ApprovalMissing: nobody approved in time, and the ladder holds the act then.
 	ApprovalMissing Reason = "ApprovalMissing"
 )
@@ -203,8 +208,8 @@ const (
 // Passing reports whether a reason ends by itself or with the mode, so that it needs no notice.
 func (r Reason) Passing() bool {
 	switch r {
-	case NotReadYet, NotSeenTwice, AlreadyBegun, StormCooldown, OtherFinding, OneAtATime, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, Stopped, ModeObserve, ModeNotify,
-		OrderExpired, OrderUnmarked, TargetUnreadable, NotRecorded, EvidenceNotStored, PolicyUnreadable, NoticeNotSent:
+	case NotReadYet, NotSeenTwice, AlreadyBegun, StormCooldown, CauseEnded, OtherFinding, OneAtATime, ActionFailed, ActionsPerHour, ActionsPerCheck, ActionUnresolved, Stopped, ModeObserve, ModeNotify,
+		ApprovalUnrecorded, OrderExpired, OrderUnmarked, TargetUnreadable, NotRecorded, EvidenceNotStored, PolicyUnreadable, NoticeNotSent:
 		return true
 	}
 	return false
@@ -260,6 +265,7 @@ var ends = map[Reason]string{
 	ZoneOutage:             "when enough nodes of the zone are ready again",
 	MassSilence:            "when enough of the nodes report again",
 	UnhealthyShare:         "when enough nodes are healthy again, or you raise limits.unhealthy",
+	CauseEnded:             "when it had limits.stormCooldown to recover",
 	StormCooldown:          "when the cluster has been in order for limits.stormCooldown",
 	PodsUnread:             "when Rollcall may read pods, disruption budgets and persistent volumes: apply infra/rbac.yaml",
 	PodsNotToDisrupt:       "when the pods are gone or run elsewhere, you take the annotation off, or set silentNode.doNotDisrupt: ignore",
@@ -277,6 +283,7 @@ var ends = map[Reason]string{
 	ModeObserve:            "when you set the mode to remediate",
 	ModeNotify:             "when you set the mode to remediate",
 	ApprovalPending:        "when somebody approves it (rollcall approve), or its time is over",
+	ApprovalUnrecorded:     "when the next check acts on the approval",
 	ApprovalMissing:        "when you act by hand, or set then: go in the approve step; a new fault asks again",
 
 	StepUnavailable:   "when you take the step out of the ladder, or update Rollcall",

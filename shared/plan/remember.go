@@ -69,6 +69,10 @@ func (p *planner) remember() {
 		}
 		put.Proven = p.proven(f, known.Proven)
 		put.Left = f.Left.Instance
+		put.Outside, put.Eased = p.lastsOutside(f, known), known.Eased
+		if known.Outside && !put.Outside {
+			put.Eased = p.SeenAt
+		}
 		if i := p.instances[f.Instance]; f.Kind == roll.Orphaned && i != nil {
 			put.Outlives = slices.Clone(i.Outlives)
 		}
@@ -106,6 +110,7 @@ func (p *planner) remember() {
 	p.rememberGroups()
 	p.rememberRefusals()
 	p.rememberQuestions()
+	p.recordTags()
 	p.givenAgain()
 	if p.wholeCluster() && !p.gone && p.Now.Sub(p.State.Checked) >= checkedEvery {
 		c.Put.Checked = p.Now
@@ -122,18 +127,21 @@ func (p *planner) remember() {
 // allowedBefore reports whether mode remediate was on when the fault of a node was found. NotReady
 // that turns into Unknown, or back, is the same fault while the node was never Ready. So is one
 // that changed there and back between two checks, as with a reboot: the new transition time does
-// not show that. A failed condition is the same fault after a silence of its node.
+// not show that. A failed condition is the same fault after a silence of its node, and if it is reported
+// anew after a reboot.
 func (p *planner) allowedBefore(f roll.Finding) bool {
-	if was := p.State.Findings[f.Key()]; f.Kind == roll.ConditionFailed && was.Began.Equal(f.Began) {
-		return was.Allowed
+	unseen := f.Began.Sub(p.State.Checked) <= assess.Unseen
+	switch f.Kind {
+	case roll.ConditionFailed:
+		was := p.State.Findings[f.Key()]
+		return was.Allowed && was.Condition == f.Condition && (was.Began.Equal(f.Began) || unseen)
+	case roll.NotReady, roll.Unknown:
+		return slices.ContainsFunc([]roll.Kind{roll.NotReady, roll.Unknown}, func(k roll.Kind) bool {
+			was := p.State.Findings[roll.FindingKey{Instance: f.Instance, Kind: k}]
+			return was.Allowed && (was.Since.Equal(f.Since) || unseen)
+		})
 	}
-	if f.Kind != roll.NotReady && f.Kind != roll.Unknown {
-		return false
-	}
-	return slices.ContainsFunc([]roll.Kind{roll.NotReady, roll.Unknown}, func(k roll.Kind) bool {
-		was := p.State.Findings[roll.FindingKey{Instance: f.Instance, Kind: k}]
-		return was.Allowed && (was.Since.Equal(f.Since) || f.Began.Sub(p.State.Checked) <= assess.Unseen)
-	})
+	return false
 }
 
 // rememberOrigins records which Auto Scaling groups and launch template versions have nodes, at
@@ -200,7 +208,7 @@ func sameFinding(a, b ledger.Finding) bool {
 	times := a.FirstSeen.Equal(b.FirstSeen) && a.Opened.Equal(b.Opened) && a.Since.Equal(b.Since) && a.Began.Equal(b.Began)
 	same := slices.EqualFunc(a.Proven, b.Proven, func(x, y roll.Proof) bool { return x.Code == y.Code && x.Subject == y.Subject && x.At.Equal(y.At) })
 	return times && same && a.Stage == b.Stage && a.Node == b.Node && a.Group == b.Group && a.Condition == b.Condition && a.Worked == b.Worked && a.Allowed == b.Allowed && a.Evidence == b.Evidence &&
-		a.Contradicted == b.Contradicted && a.Left == b.Left && slices.Equal(a.Outlives, b.Outlives)
+		a.Contradicted == b.Contradicted && a.Outside == b.Outside && a.Eased.Equal(b.Eased) && a.Left == b.Left && slices.Equal(a.Outlives, b.Outlives)
 }
 
 // proofs is the maximum number of causes remembered per finding; root causes come first.

@@ -111,7 +111,8 @@ type Limits struct {
 	// MassSilence is the share of a cluster's nodes that turn Unknown within minutes of each other
 	// from which the fault is not considered to be in the nodes.
 	MassSilence Percent
-	// StormCooldown is how long nothing is ordered after trouble of the cluster as a whole.
+	// StormCooldown is how long nothing is ordered after trouble of the cluster as a whole, and how long
+	// a node has to recover after its cause outside the instance ended.
 	StormCooldown time.Duration
 	// Replacements is how many acts on a group are allowed without a replacement that stays Ready
 	// for ProvenAfter.
