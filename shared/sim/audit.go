@@ -159,7 +159,7 @@ func newAuditor(a *account) *auditor {
 		held: map[string]map[about]string{}, since: map[about]time.Time{}, barred: map[about]time.Time{}, said: map[saidKey]saying{}, unsent: map[saidKey]time.Time{}, outcomes: map[string]saying{}, acted: map[string]owed{},
 		firstSeen: map[string]map[about]foundThen{}, queue: map[*cluster]int{}, inVain: map[*node]time.Time{}, excused: map[string]int{},
 		taken: map[[2]string]time.Time{}, sightless: map[string]*sightless{}, harms: harms{of: map[*cluster][]harmed{}},
-		sense:     sense{replaced: map[*group][]effect{}, proven: map[*group]time.Time{}, worked: map[string]bool{}, brought: map[*group]time.Time{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}, down: map[string]down{}},
+		sense:     sense{replaced: map[*group][]effect{}, proven: map[*group]time.Time{}, worked: map[string]bool{}, brought: map[*group]time.Time{}, shown: map[string]bool{}, told: map[saidKey]bool{}, incidents: map[string]saying{}, down: map[string]down{}, spared: map[about]saying{}},
 		verdicts:  verdicts{first: map[string]time.Time{}, whole: map[string][]time.Time{}, clean: map[string][]time.Time{}, moded: map[string][]time.Time{}, latest: map[string]*invocation{}, losses: map[*group][]*loss{}, tried: map[launchedFrom]bool{}, lowered: map[*group][]span{}, meanwhile: map[about]meanwhile{}, opened: map[about]opening{}, quiet: map[*group]time.Time{}, blind: map[*cluster]time.Time{}, alone: map[*machine]*waiting{}},
 		records:   records{announced: map[string]bool{}, reasons: map[saidKey]bool{}, ended: map[string]bool{}, open: map[string]*openIncident{}, closed: map[string]saying{}, later: map[string]string{}, recovered: map[string]time.Time{}, terminated: map[string]time.Time{}, lasting: map[string]map[withheld]time.Time{}, found: map[about]*invocation{}},
 		truths:    truths{last: map[[2]string]time.Time{}, trouble: map[string]time.Time{}, seen: map[string]map[about][]*invocation{}, doubted: map[string]map[withheld]bool{}, untrue: map[string]map[caused]time.Time{}},
@@ -360,6 +360,7 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	u.triedLong(inv, c, o)
 	u.seenAnew(inv, o)
 	u.cooled(inv, c, o)
+	u.letRecover(inv, c, o)
 	u.frozenTogether(inv, c, o)
 	u.zoned(inv, c, o)
 	u.justly(inv, c, o)

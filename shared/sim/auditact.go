@@ -71,7 +71,9 @@ func (u *auditor) zonesDown(inv *invocation, cluster string) {
 	if c == nil {
 		return
 	}
-	if zone := u.zoneDown(inv, c, inv.begun); zone != "" {
+	zone := u.zoneDown(inv, c, inv.begun)
+	left := func(m *machine) bool { return m.zone == zone && m.ended.After(inv.begun.Add(-time.Minute)) } // the check may have read that, too
+	if zone != "" && !slices.ContainsFunc(c.machines, left) {
 		u.sense.down[cluster] = down{inv, zone}
 	}
 }
@@ -99,6 +101,25 @@ func (u *auditor) cooled(inv *invocation, c *cluster, o order) {
 	}
 	since := inv.begun.Sub(last.inv.begun)
 	u.forbids(RuleZone, since < u.policy(inv, c, "").duration("limits.stormCooldown")-writtenLate, "%s: ordered to %s %s %s after %s read %s as down", inv.name, o.Action, o.Instance, since.Round(time.Second), last.inv.name, last.zone)
+}
+
+// spares has the reasons that say that the fault lies elsewhere than in the machine.
+var spares = []string{"SharedCause", "CauseOutside", "CausePasses", "UnhealthyShare"}
+
+// letRecover checks that nothing is ordered about a node until limits.stormCooldown after a check held that
+// because the fault lay elsewhere, if it could record that: the node may recover now.
+func (u *auditor) letRecover(inv *invocation, c *cluster, o order) {
+	last, ok := u.sense.spared[about{o.Instance, o.Kind}]
+	m := u.a.machines[o.Instance]
+	joins := slices.Contains([]roll.Kind{roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown}, roll.Kind(o.Kind))
+	if !ok || m == nil || !joins || o.Action == string(actDeleteNode) || !last.inv.known(inv) || last.inv.begun.Before(u.verdicts.forgotten) {
+		return
+	}
+	if m.ail != well && m.since.After(last.inv.begun) { // it is ill anew
+		return
+	}
+	since := inv.begun.Sub(last.inv.ended)
+	u.forbids(RuleTolerance, since < u.policy(inv, c, "").duration("limits.stormCooldown")-slack, "%s: ordered to %s %s %s after %s held that for %s", inv.name, o.Action, o.Instance, since.Round(time.Second), last.inv.name, last.what)
 }
 
 // frozenTogether checks that nothing is ordered for the silence of a machine that works, and whose

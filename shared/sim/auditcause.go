@@ -45,10 +45,12 @@ var causesHold = map[string]func(e excuse) bool{
 			return o != e.m && o.g == e.g && o.launched.Sub(e.m.launched).Abs() <= 6*time.Minute
 		})
 	},
-	"KubeletRestartedDuringStartup": func(e excuse) bool { return e.u.a.Now().Sub(e.m.launched) < 40*time.Minute },
+	"KubeletRestartedDuringStartup": func(e excuse) bool {
+		return e.u.a.Now().Sub(latest(e.m.launched, e.m.drawn, e.m.leftRest)) < 40*time.Minute
+	},
 
 	// the machine
-	"KubeletSilent":           func(e excuse) bool { return e.lately("deaf", e.m.id) },
+	"KubeletSilent":           func(e excuse) bool { return e.lately("deaf", e.m.id) || e.m.state != running },
 	"MemoryPressurePreceded":  excuse.starved,
 	"OutOfMemory":             excuse.starved,
 	"UserDataClusterMismatch": func(e excuse) bool { return e.m.elsewhere != "" },
@@ -65,7 +67,7 @@ var causesHold = map[string]func(e excuse) bool{
 	"NodeGroupUnhealthy":      func(e excuse) bool { return e.lately("unwell", e.g.groupName()) },
 	"InstanceProfileMissing":  func(e excuse) bool { return e.lately("unwell", e.g.groupName()) }, // by EKS's word
 	"ReplacementRepeats":      func(e excuse) bool { return e.lately("ill", e.m.id) && len(e.u.sense.replaced[e.g]) > 0 },
-	"ZoneOutage":              func(e excuse) bool { return e.outage() || e.m.muted && e.m.frozen.IsZero() },
+	"ZoneOutage":              func(e excuse) bool { return e.outage() || e.m.muted && e.m.frozen.IsZero() || !e.k.whole }, // without EC2, what ended looks silent
 	"ClusterNotActive":        func(e excuse) bool { return e.lately("not active", e.c.name) },
 	"ControlPlaneUnreachable": func(e excuse) bool { return ofCluster["ClusterUnreachable"](e) == "" || e.m.muted },
 	"OwnerGone":               func(e excuse) bool { return !e.c.exists() || e.g.owner == karpenter && e.m.claim == nil },

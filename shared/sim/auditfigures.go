@@ -67,7 +67,7 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 	switch kind {
 	case roll.Unregistered:
 		from = latest(m.launched, m.started, m.leftRest, m.drawn)
-		if to = from; u.a.weather.stormySince(from, u.a.Now()) {
+		if to = latest(from, m.omitted); u.a.weather.stormySince(from, u.a.Now()) {
 			to = u.a.Now() // whether its group keeps it in a warm pool may have been unreadable until now
 		}
 		_, vanished := u.truths.last[[2]string{"vanished", m.id}]
@@ -87,10 +87,11 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 		}
 		t := u.times.of[n]
 		from, to = u.times.away(n), latest(n.ready().LastTransitionTime.Time, m.started) // for one that was stopped it begins anew
+		first := t.left
 		if !t.was.IsZero() && (t.left.Sub(t.back) < unwatched || !u.recordedIn(m.c.name, t.back, t.left)) {
-			from = t.was // no check saw that it was Ready, and could record it
+			from, first = t.was, t.was // no check saw that it was Ready, and could record it
 		}
-		if t.left.Sub(n.created) < unwatched && !u.sense.shown[m.id] {
+		if first.Sub(n.created) < unwatched && !u.sense.shown[m.id] {
 			from = n.created // and nothing shows that it ever was
 		}
 		if rest := latest(m.leftRest, m.drawn); !rest.IsZero() && (!rest.Before(from) || !u.recordedIn(m.c.name, rest, from)) {

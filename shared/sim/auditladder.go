@@ -254,7 +254,11 @@ func (u *auditor) promised() {
 			return string(a.Instance) == m.id && slices.Contains(q.acts, a.Do) && a.At.After(given.Add(-skewed))
 		}
 		ordered := slices.Contains(last.ordered, m.id)
-		if !slices.ContainsFunc(u.a.dep.state(m.c.name).Actions, begun) && (ordered || !last.answers(m.id)) {
+		if !ordered && last.answers(m.id) {
+			u.approvals.accepted[order] = now // its time begins anew once nothing holds it
+			continue
+		}
+		if !slices.ContainsFunc(u.a.dep.state(m.c.name).Actions, begun) {
 			u.broken(RuleCure, "%s of %s for %s, order %s, was approved at %s, and is neither done nor held", strings.Join(q.acts, ", "), m.id, q.kind, order, given.Format(time.TimeOnly))
 			delete(u.approvals.accepted, order)
 		}

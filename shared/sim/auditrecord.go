@@ -199,8 +199,8 @@ func (u *auditor) unended() {
 	}
 }
 
-// replaces reports whether an instance of the incident is gone, and the group's latest machine, perhaps its
-// replacement, has not shown yet whether it becomes a node.
+// replaces reports whether an instance of the incident is gone, or one that no notice named and that came to
+// nothing too, and the group's latest machine, perhaps its replacement, has not shown yet whether it becomes a node.
 func (u *auditor) replaces(g *group, o *openIncident) bool {
 	if o.kind != string(roll.Unregistered) && o.kind != string(roll.Uninitialized) {
 		return false
@@ -213,9 +213,11 @@ func (u *auditor) replaces(g *group, o *openIncident) bool {
 	launched := func(m *machine) bool {
 		return m.g == g && m.launched.After(u.sense.brought[g]) && u.a.Now().Sub(m.launched) < due
 	}
-	lost := func(id string) bool { m := u.a.machines[id]; return m != nil && m.state != running }
-	return slices.ContainsFunc(slices.Collect(maps.Keys(o.members)), lost) &&
-		slices.ContainsFunc(slices.Collect(maps.Values(u.a.machines)), launched)
+	lost := func(m *machine) bool {
+		return m.g == g && m.state != running && (o.members[m.id] || m.settledAt.IsZero() && m.ended.After(o.notices[0]))
+	}
+	all := slices.Collect(maps.Values(u.a.machines))
+	return slices.ContainsFunc(all, lost) && slices.ContainsFunc(all, launched)
 }
 
 // left reports whether a machine ended so long ago that a check knew it.

@@ -28,6 +28,7 @@ type sense struct {
 	told      map[saidKey]bool     // what a notice reported; without an instance if the notice was truncated
 	incidents map[string]saying    // the opened incidents, with the invocation that opened each
 	down      map[string]down      // by cluster
+	spared    map[about]saying     // what a check held because the fault lay elsewhere, by the latest one
 }
 
 // sensible audits an act on a machine at the moment at which it takes effect.
@@ -183,7 +184,8 @@ func (u *auditor) proves(g *group) {
 		if m.node == nil || m.settledAt.IsZero() || !m.unnamed.IsZero() || m.node.ready().Status != corev1.ConditionTrue || m.shown == nil || m.drawn.IsZero() && m.node.created.Before(*m.shown.LaunchTime) {
 			continue
 		}
-		if proven := m.node.ready().LastTransitionTime.Add(within + lag); u.recorded(g.c.name, proven).Before(u.a.Now()) {
+		back := u.truths.last[[2]string{"vanished", m.id}] // when its Node was last missing
+		if proven := latest(m.node.ready().LastTransitionTime.Add(within), back).Add(lag); u.recorded(g.c.name, proven).Before(u.a.Now()) {
 			u.sense.proven[g] = latest(u.sense.proven[g], m.launched, m.drawn)
 		}
 	}

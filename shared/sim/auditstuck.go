@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -179,7 +180,10 @@ func (u *auditor) lacks(g *group) {
 		u.policyNow(g.c, g).mode < mayNotify || !u.policyNow(g.c, g).tells(string(roll.Unlaunched)) {
 		l.since = now
 	}
-	if now.Sub(l.since) > lackTold {
+	open := func(o *openIncident) bool {
+		return o.cluster == g.c.name && o.group == g.groupName() && o.kind == string(roll.Unlaunched)
+	}
+	if now.Sub(l.since) > lackTold && !slices.ContainsFunc(slices.Collect(maps.Values(u.records.open)), open) {
 		u.broken(RuleUnlaunched, "launches of %s fail since %s, and nobody was told", g.groupName(), l.since.Format(time.TimeOnly))
 		l.told = true
 	}

@@ -31,7 +31,7 @@ func (u *auditor) tolerable(inv *invocation, what string, m *machine) {
 // tolerated returns since when a machine is in trouble, and for how long the policy tolerates that. It
 // returns false where other rules apply.
 func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, tolerated time.Duration, known bool) {
-	if m.state != running || m.event != nil || m.ail == failedGPU || m.elsewhere != "" || !m.vanished.IsZero() || !m.unnamed.IsZero() || m.heirOf != nil || m.cured.After(inv.begun) {
+	if m.state != running || m.event != nil || m.ail == failedGPU || m.elsewhere != "" || !m.vanished.IsZero() || !m.unnamed.IsZero() || m.heirOf != nil || m.cured.After(inv.begun) || m.booting && m.bootedAt.After(inv.begun) {
 		return since, 0, false
 	}
 	pol := u.policyOf(inv, m)

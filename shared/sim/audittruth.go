@@ -80,6 +80,11 @@ func (u *auditor) truthful(inv *invocation, k checkup) {
 	outage := sync.OnceValue(func() bool { return u.outage(inv, c, k) })
 	counted := sync.OnceValue(func() shares { return u.shares(inv) })
 	u.caused(inv, k, outage)
+	for _, of := range k.causes { // also of what is not overdue yet, so that nothing is held
+		if m := u.a.machines[of.instance]; m != nil && (m.stays || m.g.unmapped) {
+			u.truths.last[[2]string{"spared", m.id}] = u.a.Now()
+		}
+	}
 	doubted := map[withheld]bool{}
 	if !k.whole {
 		maps.Copy(doubted, u.truths.doubted[c.name]) // of those that it did not look at, too
@@ -92,6 +97,10 @@ func (u *auditor) truthful(inv *invocation, k checkup) {
 		switch h.reason {
 		case "ZoneOutage", "MassSilence", "UnhealthyShare", "ClusterNotActive", "ClusterUnreachable":
 			u.truths.trouble[c.name] = u.a.Now()
+		}
+		if slices.Contains(spares, h.reason) {
+			u.sense.spared[h.about] = inv.said(h.reason)
+			u.truths.last[[2]string{"spared", h.instance}] = u.a.Now()
 		}
 		e := excuse{u: u, inv: inv, c: c, k: k, withheld: h, m: u.a.machines[h.instance], outage: outage, shares: counted}
 		if e.m != nil {
@@ -452,6 +461,23 @@ var ofMachine = map[string]func(excuse) bool{
 	"ApprovalPending": func(e excuse) bool {
 		return e.terms().asksSomewhere(e.kind) && !e.u.answered(e.m, e.question).Before(e.inv.begun.Add(-time.Minute))
 	},
+	"CauseEnded": func(e excuse) bool {
+		at, was := e.u.truths.last[[2]string{"spared", e.m.id}]
+		began := [2]string{"recovers", e.m.id}
+		if e.u.truths.last[began].Before(at) {
+			e.u.truths.last[began] = e.u.a.Now()
+		}
+		known := e.u.recorded(e.c.name, e.u.truths.last[began].Add(-lag)) // from then on its time passes
+		return was && e.u.a.Now().Sub(known) <= e.u.policy(e.inv, e.c, "").duration("limits.stormCooldown")+slack+lag
+	},
+	"ApprovalUnrecorded": func(e excuse) bool {
+		for order, q := range e.u.approvals.asked {
+			if q.instance == e.instance && q.kind == e.kind && slices.Contains(e.m.tags, tag{roll.TagApprove, order}) && !e.u.answered(e.m, order).Before(e.inv.begun.Add(-time.Minute)) {
+				return true
+			}
+		}
+		return false
+	},
 	"ApprovalMissing": func(e excuse) bool {
 		over := false
 		for _, q := range e.u.approvals.asked {
@@ -480,10 +506,10 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.node(failedAccelerator) && (e.m.ail != failedGPU || e.terms().repair(e.m.gpu) == "hold")
 	},
 	"SharedCause": func(e excuse) bool {
-		return e.inv.missed || e.lately("unwell", e.g.groupName()) || e.m.stays || e.m.young || e.alike() || e.lately("broken", e.g.groupName())
+		return e.inv.missed || e.lately("unwell", e.g.groupName()) || e.m.stays || e.m.template.breaks != well || e.m.young || e.alike() || e.lately("broken", e.g.groupName())
 	},
 	"CauseOutside": func(e excuse) bool {
-		return e.inv.missed || e.m.stays || e.m.young || e.m.muted ||
+		return e.inv.missed || e.m.stays || e.m.young || e.m.muted || e.m.template.breaks != well ||
 			e.lately("broken", e.g.groupName()) // whatever made it ill, a new machine would not join now
 	},
 	"CauseNotChecked": func(e excuse) bool {
@@ -562,6 +588,12 @@ var ofMachine = map[string]func(excuse) bool{
 		first = e.u.recorded(e.c.name, first.Add(-time.Second)) // the ledger knows of no earlier one
 		found := e.found()
 		before := found
+		if at := e.u.truths.last[[2]string{"tainted", e.m.id}]; at.After(before) {
+			before = at // it was found for its startup taint
+		}
+		if e.m.started.After(before) {
+			before = e.m.started // a boot that shows nothing of the one before
+		}
 		if at, ok := e.u.truths.last[[2]string{"vanished", e.m.id}]; ok && at.After(before) {
 			before = at // no check could see its Node before: it was found for that, or is found only now
 			if roll.Kind(e.kind) == roll.Unregistered && e.m.launched.Before(first.Add(lag)) {
@@ -625,9 +657,7 @@ var ofMachine = map[string]func(excuse) bool{
 		if newest.settledAt.IsZero() && newest.node != nil && newest.node.works && len(newest.node.taints) > 0 {
 			return true // it is Ready, and its startup taint keeps it from work
 		}
-		return e.u.owes(e.g) || slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool {
-			return !e.u.settled(e.g, l) || !e.u.idle(e.g, l) && (!e.u.replaced(e.g, l) || e.u.unseen(e.g, l))
-		})
+		return e.u.owed(e.g)
 	},
 	"OneAtATime": func(e excuse) bool { return e.sibling() },
 	"ActionUnresolved": func(e excuse) bool {
@@ -805,7 +835,9 @@ func (e excuse) sibling() bool {
 	pol := e.u.policyOf(e.inv, e.m)
 	replaces := func(a ledger.Action) bool { return a.Do == acts[actTerminate] || a.Do == acts[actDeleteClaim] }
 	joins := pol.duration("registration.deadline") + lag // until then a replacement may become a node
-	young := slices.ContainsFunc(e.g.members, func(m *machine) bool { return now.Sub(m.launched) <= joins })
+	joining := func(m *machine) bool { return now.Sub(m.launched) <= joins }
+	young := slices.ContainsFunc(e.g.members, joining)
+	tainted := slices.ContainsFunc(e.g.members, func(m *machine) bool { return joining(m) && m.node != nil && len(m.node.taints) > 0 }) // Ready, and no pod can use it
 	acted := e.actions(func(a ledger.Action) bool {
 		if string(a.Group) != e.group || string(a.Instance) == e.instance {
 			return false
@@ -817,7 +849,7 @@ func (e excuse) sibling() bool {
 		switch {
 		case !replaces(a):
 			wait += pol.duration("limits.replacementWait")
-		case e.g.owner == karpenter && !e.u.brought(e.g, a.Outcome.At):
+		case e.g.owner == karpenter && (tainted || !e.u.brought(e.g, a.Outcome.At)):
 			if wait = joins; young { // Karpenter may launch again once it is gone, and that must work too
 				return true
 			}

@@ -94,6 +94,7 @@ type loss struct {
 	desired  int
 	good     bool
 	shown    bool // a complete check could see that it is good: a node that is Ready for seconds may be missed
+	later    bool // the same of one that was launched a while after the loss: a check may count from when it saw the trouble
 }
 
 // replaced reports whether the group has a machine for the one that it lost: it came after that, or before, for
@@ -436,7 +437,7 @@ func (u *auditor) vain(inv *invocation, what act, m *machine) {
 	first := !u.verdicts.tried[of]
 	u.verdicts.tried[of] = true
 	tries := first && u.policy(inv, m.c, g.groupName()).values["limits.causeOutside"] == "tryOnce"
-	u.forbids(RuleVain, g.plain && m.unread == "" && m.template.version == g.template.version && !tries && !u.a.weather.stormy(inv.begun), "%s: %s of %s, which fails for its template, as its user data shows", inv.name, what, m.id)
+	u.forbids(RuleVain, m.template.version == g.plain && m.unread == "" && !tries && !u.a.weather.stormy(inv.begun), "%s: %s of %s, which fails for its template, as its user data shows", inv.name, what, m.id)
 	for _, other := range m.c.groups {
 		if other.unread == "" || other != g && (other.role != g.role || !other.unmapped) {
 			continue
@@ -462,7 +463,7 @@ func (u *auditor) removed(m *machine) {
 	case !pol.tells("Unregistered") || !pol.tells("Uninitialized"):
 	case pol.duration("registration.warnAfter") > toldWithin || pol.duration("initialization.warnAfter") > toldWithin:
 	case a.weather.stormySince(m.launched, now):
-	case m.ail == well && m.cured.After(now.Add(-time.Minute)): // it joined, a moment too late for Karpenter
+	case m.ail == well && m.cured.After(now.Add(-lag-pol.duration("initialization.warnAfter"))): // it joined, too late for Karpenter
 	case !u.recorded(c.name, m.launched.Add(pol.duration("registration.warnAfter"))).Before(now.Add(-time.Minute)): // a function may be killed at any time
 	case !u.reported(m):
 		u.broken(RuleExplained, "%s of %s, launched at %s, is ended by Karpenter, and nobody was told why", m.id, m.g.groupName(), m.launched.Format(time.TimeOnly))
@@ -554,9 +555,11 @@ func (u *auditor) madeGood(g *group) {
 	for _, l := range u.verdicts.losses[g] {
 		less := g.desired < l.desired && g.owner != karpenter // how many a pool needs, nothing shows
 		l.good = l.good || less || u.brought(g, l.took.Add(-slack))
-		l.shown = l.shown || less || slices.ContainsFunc(g.c.machines, func(m *machine) bool {
-			return m.g == g && m.launched.After(l.at.Add(5*skewed)) && u.sense.shown[m.id] // certainly since
-		})
+		since := func(at time.Time) bool {
+			return slices.ContainsFunc(g.c.machines, func(m *machine) bool { return m.g == g && m.launched.After(at) && u.sense.shown[m.id] })
+		}
+		l.shown = l.shown || less || since(l.at.Add(5*skewed)) // certainly since
+		l.later = l.later || less || since(l.at.Add(lag))
 	}
 }
 
@@ -670,7 +673,9 @@ func (u *auditor) owed(g *group) bool {
 			return true
 		}
 	}
-	return u.owes(g) || slices.ContainsFunc(u.verdicts.losses[g], func(l *loss) bool { return !u.settled(g, l) })
+	return u.owes(g) || slices.ContainsFunc(u.verdicts.losses[g], func(l *loss) bool {
+		return !u.settled(g, l) || !u.idle(g, l) && (!l.later || !u.replaced(g, l) || u.unseen(g, l))
+	})
 }
 
 // owes reports whether a termination of the group on record, and not among the losses, is not made good: nothing was
@@ -723,6 +728,8 @@ func (u *auditor) hindered(m *machine) string {
 		return "a person, or it stays so"
 	case !m.vanished.IsZero() || !m.unnamed.IsZero() || m.claim == nil && g.owner == karpenter:
 		return "its objects"
+	case m.ail == neverReady && g.owner == karpenter && len(m.template.taints) > len(m.template.declared):
+		return "Karpenter calls it initialized: it does not know of its startup taint"
 	}
 	for _, l := range u.verdicts.losses[g] {
 		if !u.settled(g, l) || now.Sub(l.at) < 90*time.Minute && l.instance != m.id {

@@ -143,9 +143,9 @@ func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
 		},
 		{
 			name: "it fails for its template", rule: RuleVain, what: actTerminate,
-			right: func(w world) { w.m.ail, w.m.stays, w.m.g.plain = neverJoins, true, true },
+			right: func(w world) { w.m.ail, w.m.stays, w.m.g.plain = neverJoins, true, w.m.template.version },
 			wrong: func(w world) {
-				w.m.g.plain, w.m.template.breaks = true, neverJoins
+				w.m.g.plain, w.m.template.breaks = w.m.template.version, neverJoins
 				w.m.ail, w.m.stays = neverJoins, true
 			},
 		},

@@ -130,8 +130,8 @@ type following struct {
 // passes has the reasons that end without a person: by time, by the next check, or by Rollcall's next
 // act.
 var passes = map[string]bool{
-	"NotReadYet": true, "NotSeenTwice": true, "AlreadyBegun": true, "StormCooldown": true, "OtherFinding": true, "OneAtATime": true, "ActionFailed": true,
-	"ActionsPerHour": true, "ActionsPerCheck": true, "ActionUnresolved": true, "ReplacementPending": true,
+	"NotReadYet": true, "NotSeenTwice": true, "AlreadyBegun": true, "StormCooldown": true, "CauseEnded": true, "OtherFinding": true, "OneAtATime": true, "ActionFailed": true,
+	"ActionsPerHour": true, "ActionsPerCheck": true, "ActionUnresolved": true, "ReplacementPending": true, "ApprovalUnrecorded": true,
 	// These end with the policy, which other rules check.
 	"Stopped": true, "ModeObserve": true, "ModeNotify": true,
 	// These concern an order, and end with the next one.

@@ -447,7 +447,11 @@ func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ .
 func (c *cluster) enrolled(d dice) (all []*machine) {
 	key := roll.ClusterTagPrefix + c.name
 	for i, m := range c.machines {
-		if m.shown == nil || !c.a.sc.Quiet && d.nth(i).chance(0.002) {
+		if m.shown == nil {
+			continue
+		}
+		if !c.a.sc.Quiet && d.nth(i).chance(0.002) {
+			m.omitted = c.a.Now()
 			continue
 		}
 		if _, ok := get(m.tagsTold(), key); ok {

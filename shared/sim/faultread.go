@@ -70,15 +70,15 @@ var loneCause = faultType{
 	shape:  groupsOfSix,
 	strike: eachGroup(func(g *group, f Fault, _ dice) {
 		if actedOnSoon(g.spec) {
-			g.plain = true
 			g.rollsOut(f, FaultKind(f.Value), 1, 40*time.Minute, "it fails for its template, as its user data shows", func(m *machine) bool {
-				return g.plain && m.stays && m.c.a.Now().Sub(m.launched) > 30*time.Minute
+				return m.template.version == g.plain && m.stays && m.c.a.Now().Sub(m.launched) > 30*time.Minute
 			})
+			g.plain = g.template.version
 		}
 	}),
 	relent: eachGroup(func(g *group, _ Fault, _ dice) {
-		if g.plain {
-			g.plain = false
+		if g.plain != 0 {
+			g.plain = 0
 			g.mend()
 		}
 	}),

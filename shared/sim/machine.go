@@ -429,7 +429,10 @@ func (m *machine) press() {
 
 // cure ends the machine's ailment.
 func (m *machine) cure() {
-	was := m.ail
+	was, within := m.ail, m.d.of("cure").nth(m.silence).between(2*time.Second, 30*time.Second)
+	if late := m.d.of("late").nth(m.silence); m.stays && late.chance(0.3) {
+		within = late.between(time.Minute, 6*time.Minute) // what was mended takes effect late: IAM and EKS are eventually consistent
+	}
 	m.ail, m.stays, m.reboots, m.pressure = well, false, false, time.Time{}
 	m.hangs, m.serving, m.unacted, m.awaited = false, false, false, false
 	if was == well || !m.alive() {
@@ -438,7 +441,7 @@ func (m *machine) cure() {
 	m.cured = m.c.a.Now()
 	m.tell(EventAilment, "well again")
 	m.touch()
-	m.c.a.in(m.d.of("cure").nth(m.silence).between(2*time.Second, 30*time.Second), func() {
+	m.c.a.in(within, func() {
 		if m.ail != well || m.state != running {
 			return
 		}

@@ -78,7 +78,7 @@ type groupPlight struct {
 	slow           bool   // its new nodes need minutes until they are Ready
 	idle           bool   // its owner repairs nothing, although it normally would
 	unread         string // the result of reading the user data of one machine from a broken template
-	plain          bool   // the user data of its machines shows why they fail
+	plain          int    // the template version whose user data shows why its machines fail, 0 if none
 	// stray: its machines carry the cluster's tag but are not its nodes. launchedWith are their
 	// tags in place of the owner's.
 	stray        bool

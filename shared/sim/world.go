@@ -241,7 +241,8 @@ type machine struct {
 
 	shownTags   []tag // as the permission check and EC2's answers use them
 	shownAt     time.Duration
-	tagsBefore  []tag // the tags before tagsChanged, which DescribeTags shows a while longer
+	omitted     time.Time // when DescribeTags last left it out
+	tagsBefore  []tag     // the tags before tagsChanged, which DescribeTags shows a while longer
 	tagsChanged time.Duration
 
 	protectedAt time.Time

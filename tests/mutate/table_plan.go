@@ -4,8 +4,19 @@ import "rollcall/shared/sim"
 
 // climbed returns mutations that take the steps of a ladder wrongly.
 func climbed() []Mutation {
-	const climb, recover, resolve = "shared/plan/ladder.go", "shared/plan/recover.go", "shared/plan/resolve.go"
+	const climb, recover, resolve, objections = "shared/plan/ladder.go", "shared/plan/recover.go", "shared/plan/resolve.go", "shared/plan/objections.go"
 	return []Mutation{
+		{
+			Name: "what failed for a cause outside it has no time to recover", File: objections,
+			Old: "if act == DeleteNode || ended.IsZero() ||", New: "if act != DeleteNode || ended.IsZero() ||",
+			Harm: "nodes are ended that join a moment after their role is mapped", Faults: faults(sim.FaultRole+"=1", sim.FaultRole+"=1"),
+			Policy: remediating("limits: {unhealthy: 60%}"), Rules: rules(sim.RuleTolerance),
+		},
+		{
+			Name: "the time to recover begins anew in each check", File: objections,
+			Old: "	if known.Outside {\n\t\tended = p.Now", New: "	if known.Outside || !ended.IsZero() {\n\t\tended = p.Now",
+			Harm: "what a role that was mapped again did not cure stays for ever", Rules: rules(sim.RuleTruth, sim.RuleCure),
+		},
 		{
 			Name: "all steps of a ladder are due at once", File: climb,
 			Old: "at = at.Add(step.After)", New: "at = f.Due",

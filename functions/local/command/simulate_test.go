@@ -141,7 +141,7 @@ func TestTheDemoFitsOneScreen(t *testing.T) {
 	must.That(t, code == ExitOK && errs == "", "exit code %d: %s", code, errs)
 	for _, want := range []string{
 		"UserDataMalformedFlags", "UndeclaredStartupTaint", "ArchitectureMismatch", "ControllerRoleMapped", "MemoryPressurePreceded", "ZoneOutage", "UserDataUnparseable", "OwnerGone",
-		"held terminate of 2 (SharedCause)", "rebooted 1, terminated 1", "20h 05m at 01:10", "of sick time saved", "64 notices", "--verbose",
+		"held terminate of 2 (SharedCause)", "rebooted 1, terminated 1", "20h 05m at 01:10", "of sick time saved", "66 notices", "--verbose",
 	} {
 		expect.That(t, strings.Contains(out, want), "nothing says %q", want)
 	}
