@@ -265,7 +265,7 @@ var ends = map[Reason]string{
 	ZoneOutage:             "when enough nodes of the zone are ready again",
 	MassSilence:            "when enough of the nodes report again",
 	UnhealthyShare:         "when enough nodes are healthy again, or you raise limits.unhealthy",
-	CauseEnded:             "when it had limits.stormCooldown to recover",
+	CauseEnded:             "when it has had limits.stormCooldown to recover",
 	StormCooldown:          "when the cluster has been in order for limits.stormCooldown",
 	PodsUnread:             "when Rollcall may read pods, disruption budgets and persistent volumes: apply infra/rbac.yaml",
 	PodsNotToDisrupt:       "when the pods are gone or run elsewhere, you take the annotation off, or set silentNode.doNotDisrupt: ignore",
