@@ -50,7 +50,9 @@ var causesHold = map[string]func(e excuse) bool{
 	},
 
 	// the machine
-	"KubeletSilent":           func(e excuse) bool { return e.lately("deaf", e.m.id) || e.m.state != running },
+	"KubeletSilent": func(e excuse) bool {
+		return e.lately("deaf", e.m.id) || e.m.state != running && e.g.beside == besideAuto // EC2 hides that it ended
+	},
 	"MemoryPressurePreceded":  excuse.starved,
 	"OutOfMemory":             excuse.starved,
 	"UserDataClusterMismatch": func(e excuse) bool { return e.m.elsewhere != "" },
