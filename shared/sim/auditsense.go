@@ -236,6 +236,20 @@ func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
 	return nodes, silent
 }
 
+// looksDown reports whether a zone looks down to a look at one instance, which does not show what of the others ended.
+func (s *sight) looksDown(zone string) bool {
+	nodes, away := 0, 0
+	for n := range s.eachNode() {
+		if n.Labels["topology.kubernetes.io/zone"] == zone {
+			nodes++
+			if !readyNode(n) {
+				away++
+			}
+		}
+	}
+	return away >= 2 && (away == nodes || away >= 3 && 2*away >= nodes)
+}
+
 // anyReadyIn reports whether a listed node of a zone is Ready.
 func (s *sight) anyReadyIn(zone string) bool {
 	for n := range s.eachNode() {

@@ -632,7 +632,7 @@ var ofMachine = map[string]func(excuse) bool{
 	"ZonalShift": func(e excuse) bool { return e.inv.missed || e.lately("shifted", e.c.name+" "+e.m.zone) },
 	"ZoneOutage": func(e excuse) bool {
 		// An act on one instance is refused by what the last check saw.
-		return e.outage() || e.inv.v.fn == remediator && ofCluster["StormCooldown"](e) == ""
+		return e.outage() || e.inv.v.fn == remediator && (ofCluster["StormCooldown"](e) == "" || e.inv.seen.looksDown(e.m.zone))
 	},
 	"PodsUnread": func(e excuse) bool { return e.inv.missed },
 	"PodsNotToDisrupt": func(e excuse) bool {
@@ -706,12 +706,16 @@ func (e excuse) troubled() time.Time {
 	return since
 }
 
-// turned returns when the node's Ready condition last changed, zero without a node.
-func (e excuse) turned() time.Time {
-	if e.m.node == nil {
-		return time.Time{}
+// turned returns when the node's Ready condition last changed, zero without a node. One that took the name of
+// another instance's Node over changes the condition of that.
+func (e excuse) turned() (at time.Time) {
+	if e.m.node != nil {
+		return e.m.node.ready().LastTransitionTime.Time
 	}
-	return e.m.node.ready().LastTransitionTime.Time
+	for _, n := range e.inv.seen.nodesOf(e.m.id) {
+		at = latest(at, readyOf(n).LastTransitionTime.Time)
+	}
+	return at
 }
 
 // found returns since when the subject of the finding exists. A node that turns from Unknown to False is
