@@ -29,6 +29,7 @@ type sense struct {
 	incidents map[string]saying    // the opened incidents, with the invocation that opened each
 	down      map[string]down      // by cluster
 	spared    map[about]saying     // what a check held because the fault lay elsewhere, by the latest one
+	eased     map[about]saying     // what a check held because it may recover, by the first one since
 }
 
 // sensible audits an act on a machine at the moment at which it takes effect.

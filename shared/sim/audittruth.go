@@ -463,12 +463,12 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"CauseEnded": func(e excuse) bool {
 		at, was := e.u.truths.last[[2]string{"spared", e.m.id}]
-		began := [2]string{"recovers", e.m.id}
-		if e.u.truths.last[began].Before(at) {
-			e.u.truths.last[began] = e.u.a.Now()
+		first, ok := e.u.sense.eased[e.about] // its time passes since the first check that recorded it
+		if !ok || first.inv.begun.Before(at) || first.inv.overtaken || first.inv != e.inv && !first.inv.known(e.inv) {
+			first = e.inv.said("CauseEnded")
+			e.u.sense.eased[e.about] = first
 		}
-		known := e.u.recorded(e.c.name, e.u.truths.last[began].Add(-lag)) // from then on its time passes
-		return was && e.u.a.Now().Sub(known) <= e.u.policy(e.inv, e.c, "").duration("limits.stormCooldown")+slack+lag
+		return was && e.inv.begun.Sub(first.inv.begun) <= e.u.policy(e.inv, e.c, "").duration("limits.stormCooldown")+slack
 	},
 	"ApprovalUnrecorded": func(e excuse) bool {
 		for order, q := range e.u.approvals.asked {
