@@ -122,7 +122,7 @@ func climbed() []Mutation {
 			Old: "case i == nil && s.NotFound[a.Instance] && now.Sub(a.At) >= forgottenAfter:", New: "case i == nil:",
 			Harm: "a termination that never happened is told as done", Faults: faults(sim.FaultNoJoin+"=2", sim.FaultPeople+"=disown what is ordered", sim.FaultKills+"=acts:0.01", sim.FaultThrottle+"=instances:0.3"),
 			Policy: remediating("registration: {warnAfter: 2m, deadline: 5m}", "limits: {unhealthy: 100%, zone: 100%}"),
-			Rules:  rules(sim.RuleCure, sim.RuleRecord),
+			Rules:  rules(sim.RuleCure, sim.RuleRecord, sim.RuleTruth),
 		},
 		{
 			Name: "a lost termination is taken for done", File: resolve,
