@@ -218,24 +218,28 @@ func (p *planner) endedForNone(n ledger.Notice) bool {
 	return !slices.ContainsFunc(p.ends(n), func(e Ended) bool { return e.How != EndedChanged && e.How != EndedIgnored })
 }
 
-// toldSince reports whether each member of a notice is ignored, or named by a later notice or by one
-// of this plan. If another incident took over a member without a notice, nobody knows that this one
-// is over.
+// toldSince reports whether each member of a notice was told of since.
 func (p *planner) toldSince(n ledger.Notice) bool {
 	for id := range n.Members {
-		if i := p.instances[id]; i != nil && i.Ignore {
-			continue
-		}
-		told := slices.ContainsFunc(p.out.Notices, func(n Notice) bool {
-			return !n.Over && slices.ContainsFunc(n.Entries, func(e Entry) bool { return e.Finding.Instance == id })
-		})
-		for _, other := range p.State.Notices {
-			m := other.Members[id]
-			told = told || m.Told != (ledger.Statement{}) && !m.Unnamed && other.SentAt.After(n.SentAt)
-		}
-		if !told {
+		if !p.toldOf(id, n.SentAt) {
 			return false
 		}
 	}
 	return true
+}
+
+// toldOf reports whether an instance is ignored, or named by a notice since a time or by one of this
+// plan. If another incident took it over without a notice, nobody knows that the fault is over in its own.
+func (p *planner) toldOf(id roll.InstanceID, since time.Time) bool {
+	if i := p.instances[id]; i != nil && i.Ignore {
+		return true
+	}
+	for _, n := range p.State.Notices {
+		if m := n.Members[id]; m.Told != (ledger.Statement{}) && !m.Unnamed && n.SentAt.After(since) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.out.Notices, func(n Notice) bool {
+		return !n.Over && slices.ContainsFunc(n.Entries, func(e Entry) bool { return e.Finding.Instance == id })
+	})
 }

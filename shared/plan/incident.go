@@ -238,12 +238,11 @@ func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
 	recent := p.Now.Sub(known.SentAt) < forgetAfter
 	for id, m := range known.Members {
 		_, named := n.Said.Members[id]
-		one := ledger.Notice{Members: map[roll.InstanceID]ledger.MemberMemory{id: m}, SentAt: known.SentAt}
 		switch {
 		case named:
 		case p.inOtherIncident(id, n.Key):
 			gone = true
-			if !p.toldSince(one) {
+			if !p.toldOf(id, known.SentAt) {
 				n.Incident.Left++ // nobody knows that it is over here
 			}
 		case recent || p.Assessment.Kept[roll.FindingKey{Instance: id, Kind: n.Key.Kind}]:
@@ -251,7 +250,7 @@ func (p *planner) leave(n *Notice, known ledger.Notice) (gone bool) {
 			n.Said.Members[id] = m
 		default:
 			gone = true
-			if !p.endedForNone(one) || !p.toldSince(one) {
+			if !p.toldOf(id, known.SentAt) || !p.endedForNone(ledger.Notice{Members: map[roll.InstanceID]ledger.MemberMemory{id: m}}) {
 				n.Incident.Left++
 			}
 		}

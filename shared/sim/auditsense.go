@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -221,14 +222,22 @@ func (s *sight) isDown(zone string, at time.Time, pol *terms) (nodes, silent int
 	return nodes, silent, silent >= 3 && silent*100 >= pol.count("limits.zone")*nodes
 }
 
+// nodesIn returns the listed nodes of a zone.
+func (s *sight) nodesIn(zone string) iter.Seq[*corev1.Node] {
+	return func(yield func(*corev1.Node) bool) {
+		for n := range s.eachNode() {
+			if n.Labels["topology.kubernetes.io/zone"] == zone && !yield(n) {
+				return
+			}
+		}
+	}
+}
+
 // inZone counts the listed nodes of a zone, and those of them that are certainly not ready. Nodes
 // created after a time may still be starting.
 func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
 	running := sync.OnceValue(s.running) // most checks see no node that is not ready
-	for n := range s.eachNode() {
-		if n.Labels["topology.kubernetes.io/zone"] != zone {
-			continue
-		}
+	for n := range s.nodesIn(zone) {
 		nodes++
 		if !readyNode(n) && n.CreationTimestamp.Time.Before(created) && running()[instanceOf(n)] {
 			silent++
@@ -240,12 +249,10 @@ func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
 // looksDown reports whether a zone looks down to a look at one instance, which does not show what of the others ended.
 func (s *sight) looksDown(zone string) bool {
 	nodes, away := 0, 0
-	for n := range s.eachNode() {
-		if n.Labels["topology.kubernetes.io/zone"] == zone {
-			nodes++
-			if !readyNode(n) {
-				away++
-			}
+	for n := range s.nodesIn(zone) {
+		nodes++
+		if !readyNode(n) {
+			away++
 		}
 	}
 	return away >= 2 && (away == nodes || away >= 3 && 2*away >= nodes)
@@ -253,8 +260,8 @@ func (s *sight) looksDown(zone string) bool {
 
 // anyReadyIn reports whether a listed node of a zone is Ready.
 func (s *sight) anyReadyIn(zone string) bool {
-	for n := range s.eachNode() {
-		if n.Labels["topology.kubernetes.io/zone"] == zone && readyNode(n) {
+	for n := range s.nodesIn(zone) {
+		if readyNode(n) {
 			return true
 		}
 	}

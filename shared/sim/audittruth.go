@@ -587,13 +587,8 @@ var ofMachine = map[string]func(excuse) bool{
 		first, checked := e.u.verdicts.first[e.c.name]
 		first = e.u.recorded(e.c.name, first.Add(-time.Second)) // the ledger knows of no earlier one
 		found := e.found()
-		before := found
-		if at := e.u.truths.last[[2]string{"tainted", e.m.id}]; at.After(before) {
-			before = at // it was found for its startup taint
-		}
-		if e.m.started.After(before) {
-			before = e.m.started // a boot that shows nothing of the one before
-		}
+		// It may have been found for its startup taint first, and a boot shows nothing of the one before.
+		before := latest(found, e.u.truths.last[[2]string{"tainted", e.m.id}], e.m.started)
 		if at, ok := e.u.truths.last[[2]string{"vanished", e.m.id}]; ok && at.After(before) {
 			before = at // no check could see its Node before: it was found for that, or is found only now
 			if roll.Kind(e.kind) == roll.Unregistered && e.m.launched.Before(first.Add(lag)) {
