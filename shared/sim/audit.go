@@ -790,7 +790,7 @@ func (u *auditor) told() {
 // unlabelled reports whether a machine that works has a Node that Karpenter does not label again: its first one
 // was deleted while the machine was stopped.
 func (m *machine) unlabelled() bool {
-	return m.claim != nil && m.node != nil && m.node.ready().Status == corev1.ConditionTrue && m.node.labels["karpenter.sh/initialized"] == ""
+	return m.claim != nil && m.node != nil && m.node.ready().Status == corev1.ConditionTrue && !m.node.initialized
 }
 
 // end audits the account after everything has been healthy for a while.

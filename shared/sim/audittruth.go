@@ -151,7 +151,7 @@ func (t *truths) remember(a *account) {
 			note("aside", m.id, m.aside != "")
 			note("gpu", m.id, m.ail == failedGPU)
 			note("part", m.id, m.ail == failedPart)
-			note("unlabelled", m.id, m.g.owner == karpenter && m.node != nil && m.node.labels["karpenter.sh/initialized"] == "")
+			note("unlabelled", m.id, m.g.owner == karpenter && m.node != nil && !m.node.initialized)
 			note("ill", m.id, m.ail != well || m.muted || m.elsewhere != "" || m.node == nil || !m.node.works)
 			note("vanished", m.id, !m.vanished.IsZero() || m.lost != nil || !m.unnamed.IsZero())
 			n := cmp.Or(m.node, m.lost)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -259,6 +260,21 @@ func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
 	return all[from:to:to], aws.String(strconv.Itoa(to))
 }
 
+// cutEach is cut of what an iterator lists.
+func cutEach[T any](all iter.Seq[T], token *string, size int) (page []T, next *string) {
+	from, i := after(token), 0
+	for item := range all {
+		if i == from+size {
+			return page, aws.String(strconv.Itoa(i))
+		}
+		if i >= from {
+			page = append(page, item)
+		}
+		i++
+	}
+	return page, nil
+}
+
 func (m *machine) runs() bool {
 	return m.shown != nil && runs(m.shown)
 }
@@ -404,8 +420,9 @@ func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ .
 		e.v.unsimulated(in)
 	case len(keys) == 1 && strings.HasSuffix(keys[0], "*"):
 		return answered(out, e.v.call(ctx, call, reads, "", func() error {
-			size := cmp.Or(in.MaxResults, aws.Int32(1000))
-			out.Tags, out.NextToken = cut(e.v.a.tagged(strings.TrimSuffix(keys[0], "*")), in.NextToken, size)
+			size := cmp.Or(aws.ToInt32(in.MaxResults), 1000)
+			page, next := cutEach(e.v.a.tagged(strings.TrimSuffix(keys[0], "*")), in.NextToken, int(size))
+			out.Tags, out.NextToken = roll.Map(page, shownTag.description), next
 			return nil
 		}))
 	case len(keys) != 2 || keys[1] != roll.TagPrefix+"*" || !strings.HasPrefix(keys[0], roll.ClusterTagPrefix):
@@ -415,25 +432,23 @@ func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ .
 	inv, key := e.v.inv, roll.ClusterTagPrefix+cluster
 	var page []*types.Instance
 	err := e.v.call(ctx, call, reads, "", func() error {
-		var all []types.TagDescription
-		var of []*types.Instance // by the index of a tag
+		var all []shownTag
 		if c := e.v.a.byName[cluster]; c != nil {
 			for _, m := range c.enrolled(e.v.a.d.of("omitted").nth(int(e.v.a.now / time.Minute))) {
 				told := m.tagsTold()
 				for j := range told {
 					if t := &told[j]; t.key == key || strings.HasPrefix(t.key, roll.TagPrefix) {
-						all = append(all, types.TagDescription{ResourceId: &m.id, ResourceType: types.ResourceTypeInstance, Key: &t.key, Value: &t.value})
-						of = append(of, m.shown)
+						all = append(all, shownTag{m, t})
 					}
 				}
 			}
 		}
 		size := aws.Int32(int32(e.v.pageSize(int(*in.MaxResults), len(all))))
-		out.Tags, out.NextToken = cut(all, in.NextToken, size)
-		of, _ = cut(of, in.NextToken, size)
-		for i, t := range out.Tags { // an instance's tags may be on several pages
-			if *t.Key == key {
-				page = append(page, of[i])
+		all, out.NextToken = cut(all, in.NextToken, size)
+		out.Tags = roll.Map(all, shownTag.description)
+		for _, of := range all { // an instance's tags may be on several pages
+			if of.t.key == key {
+				page = append(page, of.m.shown)
 			}
 		}
 		return nil
@@ -472,17 +487,27 @@ func (m *machine) tagsTold() []tag {
 	return m.shownTags
 }
 
-// tagged returns the tags of instances whose key has a prefix.
-func (a *account) tagged(prefix string) []types.TagDescription {
-	var out []types.TagDescription
-	for _, c := range a.clusters {
-		for _, m := range c.machines {
-			for i := range m.shownTags {
-				if t := &m.shownTags[i]; strings.HasPrefix(t.key, prefix) {
-					out = append(out, types.TagDescription{Key: &t.key, Value: &t.value, ResourceId: &m.id, ResourceType: types.ResourceTypeInstance})
+// shownTag is a tag of a machine in an answer of DescribeTags.
+type shownTag struct {
+	m *machine
+	t *tag
+}
+
+func (s shownTag) description() types.TagDescription {
+	return types.TagDescription{Key: &s.t.key, Value: &s.t.value, ResourceId: &s.m.id, ResourceType: types.ResourceTypeInstance}
+}
+
+// tagged lists the tags of instances whose key has a prefix.
+func (a *account) tagged(prefix string) iter.Seq[shownTag] {
+	return func(yield func(shownTag) bool) {
+		for _, c := range a.clusters {
+			for _, m := range c.machines {
+				for i := range m.shownTags {
+					if t := &m.shownTags[i]; strings.HasPrefix(t.key, prefix) && !yield(shownTag{m, t}) {
+						return
+					}
 				}
 			}
 		}
 	}
-	return out
 }

@@ -37,7 +37,7 @@ var taintReturns = faultType{
 			case f.Value != markLost:
 				n.untaint(parseTaint(f.Value).Key)
 			case m.claim != nil && !m.claim.initialized.IsZero():
-				n.labels["karpenter.sh/initialized"] = "true"
+				n.initialized = true
 				n.version = m.c.changed()
 			}
 		}
@@ -49,7 +49,7 @@ func (m *machine) loseMark(f Fault) {
 	if m.claim == nil || m.claim.initialized.IsZero() {
 		return
 	}
-	delete(m.node.labels, "karpenter.sh/initialized")
+	m.node.initialized = false
 	m.node.version = m.c.changed()
 	m.arose(f, fmt.Sprintf("%s: %s, in order since %s", f.Value, m.node.name, m.settledAt.Format(time.DateTime)))
 }

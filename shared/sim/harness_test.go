@@ -64,7 +64,7 @@ func up(g *group, name string) *machine {
 	c.byNode[name] = n
 	switch g.owner {
 	case karpenter:
-		n.labels["karpenter.sh/nodepool"], n.labels["karpenter.sh/registered"], n.labels["karpenter.sh/initialized"] = g.name, "true", "true"
+		n.labels["karpenter.sh/nodepool"], n.labels["karpenter.sh/registered"], n.initialized = g.name, "true", true
 		m.claim = &claim{g: g, name: g.name + "-" + name, uid: uid(d.of("claim")), created: then, launched: then, registered: n.created, initialized: n.created, machine: m}
 		c.claims = append(c.claims, m.claim)
 		m.claim.version = c.changed()

@@ -130,7 +130,7 @@ func TestListedNodesAreSharedAndNeverChanged(t *testing.T) {
 	first := c.listNodes()
 	again := c.listNodes()
 	expect.That(t, &again[0] == &first[0], "made anew without a change")
-	n.labels["karpenter.sh/initialized"] = "true"
+	n.initialized = true
 	n.annotations["x"] = "y"
 	n.turn(corev1.ConditionFalse, "KubeletNotReady", "")
 	n.conditions[0].Reason = "other"

@@ -163,12 +163,21 @@ var capacity = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(29
 
 func (m *machine) providerID() string { return "aws:///" + m.zone + "/" + m.id }
 
+// shownLabels returns all labels of the Node.
+func (n *node) shownLabels() map[string]string {
+	all := maps.Clone(n.labels)
+	if n.initialized {
+		all["karpenter.sh/initialized"] = "true"
+	}
+	return all
+}
+
 // object returns the Node as the API server lists it.
 func (n *node) object() corev1.Node {
 	o := corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: n.name, UID: types.UID(n.uid), ResourceVersion: strconv.Itoa(n.version), CreationTimestamp: stamped(n.created),
-			Labels: maps.Clone(n.labels), Annotations: maps.Clone(n.annotations),
+			Labels: n.shownLabels(), Annotations: maps.Clone(n.annotations),
 		},
 		Spec: corev1.NodeSpec{Unschedulable: n.cordoned, Taints: slices.Clone(n.taints)},
 		Status: corev1.NodeStatus{

@@ -271,7 +271,7 @@ func (m *machine) initialized(n *node) {
 	if m.claim == nil || !m.claim.initialized.IsZero() || n.ready().Status != corev1.ConditionTrue || m.claim.registered.IsZero() {
 		return
 	}
-	n.labels["karpenter.sh/initialized"] = "true"
+	n.initialized = true
 	n.version = m.c.changed()
 	m.claim.initialized = m.c.stamp()
 	m.claim.version = m.c.changed()

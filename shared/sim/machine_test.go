@@ -52,7 +52,7 @@ func TestAMachineBootsRegistersAndIsReady(t *testing.T) {
 		if a.pass(2 * time.Minute); n.ready().Status != corev1.ConditionTrue || len(n.taints) != 0 || len(n.pods) < 3 {
 			t.Errorf("%s: is %+v", group, n)
 		}
-		if !wellNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: n.labels}, Spec: corev1.NodeSpec{Taints: n.taints}, Status: corev1.NodeStatus{Conditions: n.conditions}}) {
+		if !wellNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: n.shownLabels()}, Spec: corev1.NodeSpec{Taints: n.taints}, Status: corev1.NodeStatus{Conditions: n.conditions}}) {
 			t.Errorf("%s: does not count as well: %+v", group, n)
 		}
 	}

@@ -329,7 +329,7 @@ func (g *group) settled(zone string) {
 	if cl := m.claim; cl != nil {
 		cl.created, cl.launched = m.launched, m.launched
 		cl.registered, cl.initialized = n.created, n.created.Add(20*time.Second)
-		n.labels["karpenter.sh/registered"], n.labels["karpenter.sh/initialized"] = "true", "true"
+		n.labels["karpenter.sh/registered"], n.initialized = "true", true
 	}
 	m.report()
 	for i := range n.conditions {

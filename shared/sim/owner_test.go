@@ -60,7 +60,7 @@ func TestKarpenterKeepsWhatRegisters(t *testing.T) {
 	g.grow(1)
 	a.pass(time.Hour)
 	m := g.members[len(g.members)-1]
-	if len(*ends) != 0 || m.node == nil || m.node.labels["karpenter.sh/initialized"] != "true" || m.claim.registered.IsZero() {
+	if len(*ends) != 0 || m.node == nil || !m.node.initialized || m.claim.registered.IsZero() {
 		t.Errorf("ended are %v, its node is %+v", *ends, m.node)
 	}
 }

@@ -259,6 +259,8 @@ type node struct {
 	unlisted bool // lists omit it
 	works    bool // its condition Ready is True
 	keeps    bool // it has, or had, pods that must not be terminated or have a budget
+	// It has the label with which Karpenter marks an initialized node; labels holds all others.
+	initialized bool
 
 	conditions  []corev1.NodeCondition // Ready last, as kubelets list them; set changes them
 	pods        []*pod

@@ -192,8 +192,10 @@ func encodeAll[T any](e encoder, all []T) []any {
 
 // printed returns JSON as the CLI and kubectl print it, with sorted keys.
 func printed(v any) []byte {
+	line := compact(v)
 	var out bytes.Buffer
-	if err := json.Indent(&out, compact(v), "", "    "); err != nil {
+	out.Grow(2 * len(line)) // about what the indentation of an object of the APIs needs
+	if err := json.Indent(&out, line, "", "    "); err != nil {
 		panic("JSON that was just written is valid: " + err.Error())
 	}
 	return out.Bytes()
