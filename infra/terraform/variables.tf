@@ -75,7 +75,7 @@ variable "policy_key_arn" {
 variable "chat_approval" {
   type        = bool
   default     = false
-  description = "Whether there is a function by which a chat's button approves what a ladder asks for, in mode remediate. Whoever may invoke it may approve. See infra/slack.yaml."
+  description = "Whether to add a function with which a button in a chat approves acts that a ladder asks about, in mode remediate. Whoever may invoke it may approve. See infra/slack.yaml."
 }
 
 variable "warn_after" {
@@ -114,7 +114,7 @@ variable "sweep_rate" {
 variable "vpc_ids" {
   type        = string
   default     = ""
-  description = "VPCs whose clusters this deployment looks after, separated by commas; empty for all clusters of the region."
+  description = "VPCs whose clusters this deployment checks, separated by commas; empty for all clusters of the region."
 
   validation {
     condition     = can(regex("^(vpc-[0-9a-f]+(,vpc-[0-9a-f]+)*)?$", var.vpc_ids))
@@ -220,7 +220,7 @@ variable "host_logs" {
 variable "kms_key_arn" {
   type        = string
   default     = ""
-  description = "Customer managed key of logs, table, queues, topics and bucket; empty for the keys of AWS. Its key policy is in infra/README.md."
+  description = "Customer managed key of logs, table, queues, topics and bucket; empty for the keys of AWS. Its key policy is infra/key-policy.json."
 
   validation {
     condition     = can(regex("^(arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+)?$", var.kms_key_arn))
@@ -253,7 +253,7 @@ variable "existing_bucket" {
 variable "detailed_metrics" {
   type        = bool
   default     = false
-  description = "Whether every metric is also written by cluster and by service, up to 20 more for each cluster at USD 0.30 a month each. The log has these numbers either way."
+  description = "Whether every metric is also written by cluster and by service. Each cluster then has 22 metrics and up to 85 for its kinds of findings and reasons, at USD 0.30 a month each while they receive data. The log has these numbers either way."
 }
 
 variable "table_deletion_protection" {

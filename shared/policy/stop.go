@@ -88,7 +88,7 @@ func stops(root *yaml.Node) []pair {
 }
 
 // leastStopped is the document that stops, for a text without content to keep.
-const leastStopped = "apiVersion: " + apiVersion + "\nmode: observe\nstop: true\n"
+const leastStopped = "apiVersion: " + apiVersion + "\nmode: notify\nstop: true\n"
 
 // WithStop returns the text of a policy with stop: true. Everything else stays as written,
 // including comments. An empty text becomes the minimal document that stops; anew reports that. A

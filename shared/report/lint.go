@@ -68,11 +68,11 @@ func (d LintDocument) Write(w io.Writer, layout Layout) error {
 	if d.Cluster != "" {
 		where = " in " + d.Cluster
 	}
-	judged := "nothing was judged"
-	if len(d.Launches) > 0 {
-		judged = "judged " + roll.Few(d.Launches, 5)
+	if len(d.Launches) > 0 || n > 0 {
+		t.head(fmt.Sprintf("%d %s would keep nodes from joining%s: judged %s", n, roll.Plural(n, "cause", "causes"), where, roll.Few(d.Launches, 5)))
+	} else {
+		t.head("nothing was judged" + where)
 	}
-	t.head(fmt.Sprintf("%d %s would keep nodes from joining%s: %s", n, roll.Plural(n, "cause", "causes"), where, judged))
 	t.lint("would fail", d.Findings)
 	t.lint("may fail", d.Hints)
 	t.list("not checked", d.gaps())

@@ -9,6 +9,7 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/observe/apistats"
+	"rollcall/shared/plan"
 	"rollcall/shared/report/metric"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
@@ -47,7 +48,7 @@ func named(sets [][]metric.Dimension) string {
 
 // The cost of the metrics depends on how many there can be.
 func TestTheMonitoringPageSaysHowManyMetricsThereCanBe(t *testing.T) {
-	reasons, kinds, acts, causes, services := len(reasons(t)), len(roll.Kinds()), 7, len(cause.Codes())+1, len(apistats.Services())
+	reasons, kinds, acts, causes, services := len(reasons(t)), len(roll.Kinds()), len(plan.Actions), len(cause.Codes())+1, len(apistats.Services())
 	worth := map[metric.Dimension]int{metric.ByKind: kinds, metric.ByCause: causes, metric.ByAction: acts, metric.ByReason: reasons, metric.ByService: services}
 	var base, more struct{ all, cluster, over int }
 	for _, s := range metric.Catalogue() {

@@ -266,7 +266,7 @@ func TestADeploymentIsStoppedAndResumed(t *testing.T) {
 	turn(command.ExitError, "resume")
 	turn(command.ExitOK, "stop")
 	got := document()
-	expect.That(t, got == "apiVersion: rollcall/v1\nmode: observe\nstop: true\n", "the policy is\n%s", got)
+	expect.That(t, got == "apiVersion: rollcall/v1\nmode: notify\nstop: true\n", "the policy is\n%s", got)
 }
 
 func TestADeploymentIsAskedForAnInstanceThatNobodyKnows(t *testing.T) {

@@ -21,7 +21,7 @@ func approveCommand(env Environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "approve ORDER",
 		Short: "Approve the acts that a notice of a deployment asks for",
-		Long: `Approves the acts after a rung {approve: ...} of a ladder. ORDER is in the notice that asks
+		Long: `Approves the acts after an approve step of a ladder. ORDER is in the notice that asks
 for the approval. The command only writes the approval, with the time and the ARN of your
 credentials, into the ledger of the deployment.
 

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -14,10 +15,25 @@ func arguments(least, most int, name string) cobra.PositionalArgs {
 		case len(args) < least:
 			return fmt.Errorf("missing argument, %s: see %s --help", name, c.CommandPath())
 		case len(args) > most:
-			return fmt.Errorf("unexpected argument %q: see %s --help", args[most], c.CommandPath())
+			hint := ""
+			if most == 0 {
+				hint = meant(c, args[0])
+			}
+			return fmt.Errorf("unexpected argument %q%s: see %s --help", args[most], hint, c.CommandPath())
 		}
 		return nil
 	}
+}
+
+// meant says how to write what an argument was probably meant to be, or "".
+func meant(c *cobra.Command, arg string) string {
+	if _, err := time.ParseDuration(arg); err == nil && c.Flags().Lookup("watch") != nil {
+		return "; write --watch=" + arg + ", with an equals sign"
+	}
+	if c.Flags().Lookup("cluster") != nil {
+		return "; a cluster is named by --cluster " + arg
+	}
+	return ""
 }
 
 // mistyped points to the usage text, which an error does not print.

@@ -80,7 +80,7 @@ Exit codes: 0 nothing found, 1 something could not be read or done, 2 findings,
 	flags.StringVar(&f.policy, "policy", "", "policy `FILE` (default: the built-in policy; see rollcall policy schema)")
 	outputFlag(c, &f.output, outputTable, outputWide, outputJSON, outputYAML)
 	flags.BoolVar(&f.verbose, "verbose", false, "also list instances within their tolerance, instances that are not nodes, and registration times")
-	flags.DurationVarP(&f.watch, "watch", "w", 0, "check again every minute, or as often as this `DURATION` (10s or more), until interrupted")
+	flags.DurationVarP(&f.watch, "watch", "w", 0, "check again every minute, or as often as --watch=`DURATION` says (10s or more), until interrupted")
 	flags.Lookup("watch").NoOptDefVal = "1m"
 	flags.StringVar(&f.html, "html", "", "also write a standalone HTML page to this `FILE`")
 	flags.StringVar(&f.ledger, "ledger", "", "`FILE` that stores findings and acts between checks")

@@ -38,7 +38,7 @@ presets and tags say. The policy is read again right before each act, so no new 
 begins. Checks, tags and notices continue; held acts have the reason Stopped.
 
 The rest of the policy is not changed. stop also works on a policy that is invalid. If the
-stack's parameter does not exist, stop creates one in mode observe. A missing parameter that
+stack's parameter does not exist, stop creates one in mode notify, so that notices continue. A missing parameter that
 --parameter names is an error: the name or the region may be wrong.
 
 It needs ssm:GetParameter and ssm:PutParameter on the parameter, and
@@ -191,7 +191,7 @@ func (s policySwitch) stop(ctx context.Context) (inForce, error) {
 	case len(now.Faults) > 0:
 		now.notes = append(now.notes, "the policy is invalid, so no act begins in any case; the stop still holds when the policy is corrected")
 	case anew:
-		now.notes = append(now.notes, "there was no policy: this one says mode: observe, which rollcall resume leaves as it is")
+		now.notes = append(now.notes, "there was no policy: this one says mode: notify, which rollcall resume leaves as it is")
 	}
 	return now, err
 }
