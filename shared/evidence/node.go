@@ -187,9 +187,13 @@ func (n NodeObject) AwaitsNetwork() bool {
 // https://kubernetes.io/docs/concepts/cluster-administration/addons/#networking-and-network-policy
 var plugins = []string{"aws-node", "cilium", "calico", "canal", "antrea", "weave", "kube-router", "flannel", "ovn", "kindnet", "terway", "contiv", "romana", "nsx"}
 
+// besidePlugins are words in the names of DaemonSets that are no network plugin, although they are named after one:
+// AWS Node Termination Handler, Cilium's proxy, Weave Scope's agent.
+var besidePlugins = []string{"termination-handler", "envoy", "scope"}
+
 // IsNetworkPlugin reports whether a DaemonSet of that name is a network plugin.
 func IsNetworkPlugin(daemonSet string) bool {
-	return slices.ContainsFunc(plugins, func(word string) bool { return strings.Contains(daemonSet, word) })
+	return !slices.ContainsFunc(besidePlugins, func(word string) bool { return strings.Contains(daemonSet, word) }) && slices.ContainsFunc(plugins, func(word string) bool { return strings.Contains(daemonSet, word) })
 }
 
 // OfNetworkPlugin reports whether the pod is that of a network plugin.

@@ -235,6 +235,9 @@ func Symptom(c Code) bool { return len(explainedBy[c]) > 0 }
 // AboutAccess reports whether the code says that the API server does not accept the kubelet.
 func AboutAccess(c Code) bool { return slices.Contains(notLetIn, c) }
 
+// AboutNetwork reports whether the code says that the node cannot reach an endpoint.
+func AboutNetwork(c Code) bool { return slices.Contains(cutOff, c) }
+
 // Explains reports whether the root cause may show as the symptom.
 func Explains(root, symptom Code) bool { return slices.Contains(explainedBy[symptom], root) }
 

@@ -167,6 +167,9 @@ func (l *look) zone() cause.Verdict {
 		others += z.Nodes
 		well = well && !out(z)
 	}
+	if l.Finding.Kind == roll.Unknown { // those that went silent at another time say nothing of this one
+		own.Silent = slices.DeleteFunc(slices.Clone(own.Silent), func(t time.Time) bool { return t.Sub(l.Finding.Began).Abs() > together })
+	}
 	switch {
 	case len(l.Zones) == 0:
 		return cause.NotChecked("the nodes of the cluster were not counted by zone")
@@ -174,7 +177,11 @@ func (l *look) zone() cause.Verdict {
 		return cause.RuledOut
 	}
 	zoneID := cmp.Or(l.Finding.ZoneID, "ID_OF_"+own.Zone)
-	return cause.Decisive().In("zone/"+own.Zone).
+	// A zone may have a subnet, a NAT gateway or a role of its own.
+	of := func(c roll.Cause) bool {
+		return c.Proven() && (cause.AboutAccess(cause.Code(c.Code)) || cause.AboutNetwork(cause.Code(c.Code)))
+	}
+	return cause.DecisiveIf(!slices.ContainsFunc(l.Causes(), of)).In("zone/"+own.Zone).
 		Says("%d of %d nodes in zone %s went silent within %.0f min of each other, while the other zones are healthy: the zone failed, not its nodes", atOnce(own.Silent), own.Nodes, own.Zone, together.Minutes()).
 		Saw("nodes", "Ready by zone", fmt.Sprintf("%d of %d of %s silent", len(own.Silent), own.Nodes, own.Zone), fmt.Sprintf("fewer than %d%%", outShare)).
 		Fix(paste.Format("aws health describe-events --region us-east-1 --filter services=EC2,availabilityZones=%[1]s,eventStatusCodes=open   # needs a support plan; or look at the Health Dashboard\n"+

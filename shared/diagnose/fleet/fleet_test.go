@@ -39,7 +39,7 @@ func world(kind roll.Kind, owner roll.Owner, group roll.Group) *evidence.Case {
 	}
 	e.Cluster.Config = evidence.Read(evidence.ClusterConfig{Name: "payments", Status: "ACTIVE"})
 	e.Cluster.Webhooks = evidence.Read([]evidence.Webhook{})
-	return &evidence.Case{Evidence: e, Finding: roll.Finding{Instance: instance, Kind: kind, Owner: owner, Group: group, Zone: "eu-west-1a", ZoneID: "euw1-az1"}}
+	return &evidence.Case{Evidence: e, Finding: roll.Finding{Instance: instance, Kind: kind, Owner: owner, Group: group, Zone: "eu-west-1a", ZoneID: "euw1-az1", Began: now.Add(-40 * time.Minute)}}
 }
 
 func (w *wrapped) group(change func(*evidence.Group)) {
@@ -154,6 +154,7 @@ func TestWhatIsFound(t *testing.T) {
 
 		{"its zone is down", roll.Unknown, karpenter, func(w *wrapped) { w.Zones[0].Silent = silent(0, 1, 3) }, "ZoneOutage"},
 		{"its zone is down, and EC2's checks fail", roll.Impaired, karpenter, func(w *wrapped) { w.Zones[0].Silent = silent(0, 1, 3) }, "ZoneOutage"},
+		{"its zone was down last week, and it went silent today", roll.Unknown, karpenter, func(w *wrapped) { w.Zones[0].Silent = silent(-9999, -9998, -9996, 0) }, ""},
 		{"just the share", roll.Unknown, karpenter, func(w *wrapped) {
 			w.Zones[0].Nodes, w.Zones[0].Silent = 20, silent(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 		}, "ZoneOutage"},
@@ -541,6 +542,19 @@ func TestWhatEKSReportsYieldsToWhatIsKnown(t *testing.T) {
 		tt.known(s)
 		fleet.Analyze(c, s)
 		expect.Equal(t, causetest.Told(s), tt.want, "%s", name)
+	}
+}
+
+// A zone may have a NAT gateway or a node role of its own: what is proven about them is nearer to the root.
+func TestAZonesOutageYieldsToItsProvenCause(t *testing.T) {
+	for code, want := range map[cause.Code]string{
+		cause.ApiEndpointUnreachable: "ApiEndpointUnreachable ZoneOutage?", cause.NodeRoleNotMapped: "NodeRoleNotMapped ZoneOutage?", cause.KernelPanic: "ZoneOutage KernelPanic",
+	} {
+		c, s := world(roll.Unknown, roll.OwnerKarpenter, "nodepool/default"), &cause.Sheet{}
+		c.Zones[0].Silent = silent(0, 1, 3)
+		s.Note(code, cause.Decisive())
+		fleet.Analyze(c, s)
+		expect.Equal(t, causetest.Told(s), want, "%s", code)
 	}
 }
 

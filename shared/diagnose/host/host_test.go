@@ -350,6 +350,7 @@ func TestWhatBefellAnInstanceThatIsNotSilent(t *testing.T) {
 
 		{"a condition of the agent alone", roll.ConditionFailed, func(*world) {}, "MonitoringConditionLatched"},
 		{"it was told again since", roll.ConditionFailed, event("ForkFailedOutOfPID", "again", -5*time.Minute), "MonitoringConditionLatched?"},
+		{"an event of the condition came since", roll.ConditionFailed, event("KernelReady", "ForkFailedOutOfPID: again", -5*time.Minute), "MonitoringConditionLatched?"},
 		{"it was told when it was set", roll.ConditionFailed, event("ForkFailedOutOfPID", "once", silence.Sub(created)), "MonitoringConditionLatched"},
 		{"another trouble was told since", roll.ConditionFailed, event("Rebooted", "", -5*time.Minute), "MonitoringConditionLatched"},
 		{"its events were not read", roll.ConditionFailed, func(w *world) { w.node.Events = evidence.Failed[[]evidence.Event]("denied") }, "MonitoringConditionLatched?"},

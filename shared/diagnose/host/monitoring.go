@@ -87,16 +87,22 @@ func (l *look) consoleDoubt() string {
 	return ""
 }
 
-// repeated returns the event that repeats the condition's reason since, or why that is unknown.
-// It returns "" if there is no such event.
+// repeated returns what shows that the trouble goes on, or why that is unknown: an event of the condition since, or
+// a network plugin whose pod is not ready. It returns "" if nothing does. The events of the agent have the
+// type of the condition as their reason, and it sends none about what it sets a condition for.
 func (l *look) repeated(c evidence.Condition) string {
 	events := l.Node().Events
 	if !events.Settled() {
 		return "whether it happened again was not read: " + events.Missing("the events of node "+l.Finding.Node)
 	}
 	for _, e := range events.Value {
-		if c.Reason != "" && e.Reason == c.Reason && e.Last.After(c.Since.Add(slack)) {
+		if (e.Reason == c.Type || c.Reason != "" && e.Reason == c.Reason) && e.Last.After(c.Since.Add(slack)) {
 			return "it was reported again at " + roll.Clock(e.Last)
+		}
+	}
+	for _, p := range l.Node().Pods.Value {
+		if c.Type == "NetworkingReady" && p.OfNetworkPlugin() && !p.Ready {
+			return "pod " + p.Name + " of the network plugin is not ready"
 		}
 	}
 	return ""

@@ -245,7 +245,7 @@ func TestWhatIsFound(t *testing.T) {
 		}, "NodeRoleNotMapped"},
 
 		{"an entry for a person", both, accessEntries(entry(nodeRole, "STANDARD")), "AccessEntryWrongType"},
-		{"an entry for Auto Mode without its policy", both, accessEntries(entry(nodeRole, "EC2")), "AccessEntryWrongType"},
+		{"an entry for Auto Mode without its policy", both, accessEntries(entry(nodeRole, "EC2")), ""},
 		{"an entry for Auto Mode", both, func(e *evidence.Evidence) {
 			a := entry(nodeRole, "EC2")
 			a.Policies = []string{"arn:aws:eks::aws:cluster-access-policy/AmazonEKSAutoNodePolicy"}
@@ -315,6 +315,12 @@ func TestWhatIsFound(t *testing.T) {
 		{"by the DNS name, and a branch may name the node after its id", configMap, joining(func(j *userdata.Join) { j.InstanceIDName, j.Conditional = true, true }), ""},
 		{"an entry by the DNS name, and the node is named after its id", api, joining(func(j *userdata.Join) { j.InstanceIDName = true }), "AccessEntryWrongType"},
 		{"an entry of Auto Mode's type, and the node is named after its id", api, do(joining(func(j *userdata.Join) { j.InstanceIDName = true }), accessEntries(entry(nodeRole, "EC2"))), ""},
+		{"an entry of Auto Mode's type, and the node is named after its DNS name", api, do(joining(func(*userdata.Join) {}), accessEntries(entry(nodeRole, "EC2"))), "AccessEntryWrongType?"},
+		{"an entry by the name of the session, and the node is named after its DNS name", api, do(joining(func(*userdata.Join) {}), func(e *evidence.Evidence) {
+			a := entry(nodeRole, "EC2_LINUX")
+			a.Username = "system:node:{{SessionName}}"
+			e.Cluster.AccessEntries = entries(a)
+		}), "AccessEntryWrongType?"},
 		{"twice, in another case, and the last is no node's", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective = false }),
 				mapped("arn:aws:iam::111122223333:role/Payments-Node", func(m *evidence.RoleMapping) { m.Username, m.Groups = "admin", []string{"system:masters"} }))
@@ -558,7 +564,6 @@ func TestOfAnUnregisteredInstanceAMissingMappingIsAHintIfItsRoleLetOneIn(t *test
 
 // What could not be read, or cannot be judged, is never ruled out.
 func TestWhatCannotBeJudgedIsNotChecked(t *testing.T) {
-	named := joining(func(j *userdata.Join) { j.InstanceIDName = true })
 	for _, tt := range []struct {
 		name, mode string
 		spoil      func(*evidence.Evidence)
@@ -570,7 +575,11 @@ func TestWhatCannotBeJudgedIsNotChecked(t *testing.T) {
 		{"user data, for the name in the entry", "API", func(e *evidence.Evidence) {
 			e.Instances[instance] = evidence.Instance{Config: e.Instances[instance].Config}
 		}, cause.AccessEntryWrongType},
-		{"an entry of Auto Mode's type, and the node is named after its id", "API", do(named, accessEntries(entry(nodeRole, "EC2"))), cause.AccessEntryWrongType},
+		{"an entry of Auto Mode's type, and the user data was not read", "API", do(accessEntries(entry(nodeRole, "EC2")), func(e *evidence.Evidence) {
+			i := e.Instances[instance]
+			i.UserData = evidence.Failed[userdata.Boot]("denied")
+			e.Instances[instance] = i
+		}), cause.AccessEntryWrongType},
 		{"the policies of Auto Mode's entry", "API", accessEntries(entryOf{nodeRole, evidence.AccessEntry{Type: "EC2", Created: then.Add(time.Hour)}}), cause.AccessEntryWrongType},
 		{"the date of the role", "API", nodesRole(func(r *evidence.Role) { r.Created = time.Time{} }), cause.AccessEntryStale},
 		{"a policy of another account's with the name of AWS's", "API", func(e *evidence.Evidence) {
@@ -691,7 +700,9 @@ func TestTheEntryIsOfTheTypeThatTheNodeNeeds(t *testing.T) {
 		{"a Windows node", "API", roll.OwnerKarpenter, do(windows, accessEntries()), "NodeRoleNotMapped", []string{"--type EC2_WINDOWS"}},
 		{"a Windows node in aws-auth", "CONFIG_MAP", roll.OwnerKarpenter, do(windows, awsAuth()), "NodeRoleNotMapped", []string{"--group " + groupOfWindows}},
 		{"a node of Auto Mode", "API", roll.OwnerAutoMode, accessEntries(), "NodeRoleNotMapped", []string{"--type EC2\n", "associate-access-policy"}},
-		{"a node named after its id", "API", roll.OwnerKarpenter, do(named, accessEntries()), "NodeRoleNotMapped", []string{"--type EC2\n", "associate-access-policy"}},
+		{"a node named after its id", "API", roll.OwnerKarpenter, do(named, accessEntries()), "NodeRoleNotMapped", []string{"--type EC2\n"}},
+		{"a node of Auto Mode whose role has the entry of a node group", "API", roll.OwnerAutoMode, accessEntries(entry(nodeRole, "EC2_LINUX")), "AccessEntryWrongType", []string{"--type EC2\n", "associate-access-policy"}},
+		{"a node of Auto Mode whose role is in aws-auth", "CONFIG_MAP", roll.OwnerAutoMode, awsAuth(mapped(nodeRole)), "AwsAuthWrongUsername", []string{"{{SessionName}}"}},
 		{"a node of Auto Mode, named after its id, without the policy", "API", roll.OwnerAutoMode, do(named, accessEntries(entry(nodeRole, "EC2"))), "AccessEntryWrongType", []string{"associate-access-policy"}},
 		{"a controller's role in place of a node group's", "API", roll.OwnerManagedNodeGroup, accessEntries(entry(controller, "EC2_LINUX")), "NodeRoleNotMapped", []string{"create-access-entry"}},
 	} {
@@ -828,7 +839,7 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 func TestTheEntryThatLacksItsPolicyIsKept(t *testing.T) {
 	e := sound("API")
 	e.Cluster.AccessEntries = entries(entry(nodeRole, "EC2"))
-	fix := analyze(e, roll.Unregistered).Causes()[0].Fix
+	fix := analyzeOf(e, roll.Finding{Kind: roll.Unregistered, Owner: roll.OwnerAutoMode, Group: groupOfNode}).Causes()[0].Fix
 	if !strings.HasPrefix(fix, "aws eks associate-access-policy ") || strings.Contains(fix, "delete") || strings.Contains(fix, "create") {
 		t.Error(fix)
 	}

@@ -103,34 +103,39 @@ func orNone(list []string) string { return cmp.Or(strings.Join(list, ", "), "non
 
 // entryType checks the type and the access policy of the role's own entry.
 func (d *door) entryType(r evidence.Role, e evidence.AccessEntry, also string) cause.Verdict {
-	auto := e.Type == "EC2"
-	without := auto && e.PoliciesRead && !slices.ContainsFunc(e.Policies, func(p string) bool { return strings.HasSuffix(p, autoNodePolicy) })
-	_, shown, gap := d.naming()
+	is := usernameNaming(e.Username)
+	if e.Type == "EC2" { // https://github.com/bottlerocket-os/bottlerocket-project-website/issues/547
+		is = byInstanceID
+	}
+	auto := e.Type == "EC2" && d.Finding.Owner == roll.OwnerAutoMode // no other node needs the policy: see naming
+	name, shown, gap := d.naming()
 	found := d.blocks("access-entry/" + r.ARN).Fix(d.newEntry(r.ARN, true))
 	cluster := d.ClusterID.Name
 	switch {
-	case without && d.namedByID():
-		return cause.NotChecked("whether an access entry of the type EC2 lets a node in that is not of Auto Mode is not documented")
-	case without:
-		return found.
-			Says("the access entry of %s in %s has the type EC2, and no access policy AmazonEKSAutoNodePolicy, without which it lets no node in%s", r.Name, cluster, also).
-			Saw("access entry", "associatedAccessPolicies", orNone(e.Policies), "AmazonEKSAutoNodePolicy").
-			Fix(d.associate(r.ARN))
 	case !slices.Contains(nodeTypes, e.Type):
 		return found.
 			Says("the access entry of %s in %s has the type %s, which makes it no node%s; the type of an entry cannot be changed", r.Name, cluster, e.Type, also).
 			Saw("access entry", "type", e.Type, d.neededType())
-	case !auto && usernameNaming(e.Username) != byInstanceID && d.namedByID():
-		// An entry of the type EC2 identifies the instance by its ID.
-		// https://github.com/bottlerocket-os/bottlerocket-project-website/issues/547
-		return found.
-			Says("the access entry of %s in %s has the type %s, which makes %s known by its %s, and it registers under its %s: a node may register under its own name alone%s",
-				r.Name, cluster, e.Type, d.Finding.Instance, byDNSName, byInstanceID, also).
-			Saw("access entry", "type", e.Type+", whose username is "+userPrefix+nodeUsers[0], d.username()).Shows(shown)
 	case auto && !e.PoliciesRead:
 		return cause.NotChecked("eks:ListAssociatedAccessPolicies: the access policies of the role's entry were not read")
-	case !auto && gap != "":
+	case auto && !slices.ContainsFunc(e.Policies, func(p string) bool { return strings.HasSuffix(p, autoNodePolicy) }):
+		return found.
+			Says("the access entry of %s in %s has the type EC2, and no access policy AmazonEKSAutoNodePolicy, without which it lets no node of Auto Mode in%s", r.Name, cluster, also).
+			Saw("access entry", "associatedAccessPolicies", orNone(e.Policies), "AmazonEKSAutoNodePolicy").
+			Fix(d.associate(r.ARN))
+	case gap != "":
 		return cause.NotChecked(gap)
+	case name == "" && is == byInstanceID:
+		return cause.NotChecked("what the node is named after does not show in its user data, and an access entry of the type EC2 lets in only nodes that are named after their instance id")
+	case name == byInstanceID && is != name, name == byDNSName && is == byInstanceID:
+		found = found.
+			Says("the access entry of %s in %s has the type %s, which makes %s known by its %s, and it registers under its %s: a node may register under its own name alone%s",
+				r.Name, cluster, e.Type, d.Finding.Instance, cmp.Or(is, byDNSName), name, also).
+			Saw("access entry", "type", e.Type, d.neededType()).Shows(shown)
+		if name == byDNSName {
+			return found.DecisiveIf(false).Unsettled("") // an AMI may have a default of its own
+		}
+		return found
 	}
 	return cause.RuledOut
 }
@@ -142,7 +147,7 @@ func (d *door) newEntry(arn string, replace bool) string {
 		lines = append(lines, d.accessEntry("delete-access-entry", arn))
 	}
 	lines = append(lines, d.accessEntry("create-access-entry", arn, "--type", d.neededType()))
-	if d.neededType() == "EC2" {
+	if d.Finding.Owner == roll.OwnerAutoMode {
 		lines = append(lines, d.associate(arn))
 	}
 	return paste.Lines(lines...)
@@ -252,7 +257,7 @@ func (d *door) entryAge(r evidence.Role, e evidence.AccessEntry, also string) ca
 // neededType returns the type of entry that the case's instance needs.
 func (d *door) neededType() string {
 	switch {
-	case d.namedByID(), d.Finding.Owner == roll.OwnerAutoMode:
+	case d.namedByID():
 		return "EC2"
 	case d.ofWindows():
 		return "EC2_WINDOWS"
@@ -282,11 +287,16 @@ func usernameNaming(user string) naming {
 	return ""
 }
 
-// naming returns what the user data names the node after, with the evidence. It returns "" if
-// that is unknown: the user data joins in several ways, may not use the name it has, or sets
-// one of its own. gap is why it was not read.
+// naming returns what the node is named after, with the evidence: by the user data, or by the instance's
+// ID in Auto Mode. It returns "" if that is unknown: the user data joins in several ways, may not use
+// the name it has, or sets one of its own. gap is why it was not read. For a node that is named after
+// its ID, an access entry of the type EC2 suffices; only Auto Mode needs its access policy too.
 // https://awslabs.github.io/amazon-eks-ami/nodeadm/doc/examples/
+// https://docs.aws.amazon.com/eks/latest/userguide/create-node-class.html
 func (d *door) naming() (name naming, shown roll.Evidence, gap string) {
+	if d.Finding.Owner == roll.OwnerAutoMode {
+		return byInstanceID, roll.Evidence{Source: "instance", Field: "owner", Observed: string(d.Finding.Owner), Expected: "a username of " + nodeUsers[1]}, ""
+	}
 	data, source := d.UserData()
 	if len(data.Value.Joins) != 1 || len(data.Value.Faults) > 0 {
 		return "", roll.Evidence{}, data.Gap()
@@ -306,17 +316,16 @@ func (d *door) naming() (name naming, shown roll.Evidence, gap string) {
 	return byDNSName, row(nodeUsers[0], string(j.Tool), "nothing names the node after its instance id"), ""
 }
 
-// namedByID reports whether the node, if it is not of Auto Mode, is named after its instance
-// ID.
+// namedByID reports whether the node is named after its instance ID.
 func (d *door) namedByID() bool {
 	n, _, _ := d.naming()
-	return n == byInstanceID && d.Finding.Owner != roll.OwnerAutoMode
+	return n == byInstanceID
 }
 
 // username returns the username of a mapping that admits the node, by what the node is named
 // after. Most are named after their private DNS name.
 func (d *door) username() string {
-	if n, _, _ := d.naming(); n == byInstanceID {
+	if d.namedByID() {
 		return userPrefix + nodeUsers[1]
 	}
 	return userPrefix + nodeUsers[0]

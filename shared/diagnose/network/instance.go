@@ -188,9 +188,16 @@ func (l *look) addresses() cause.Verdict {
 	// A node that says why it is not ready, and does not name its network, lacks something else.
 	explains := l.Finding.Kind != roll.NotReady || l.noCNI()
 	gap := l.unsaid()
+	full, none := l.podSays("InsufficientFreeAddressesInSubnet", "IPAMDNoIPs")
 	switch {
 	case n >= fewAddresses && scattered:
 		return l.scattered(prefix).DecisiveIf(explains)
+	case n >= fewAddresses && none:
+		return cause.Suggestive().
+			Says("the CNI found no free address, and the instance's subnet %s has %d: the CNI takes those of pods from other subnets (an ENIConfig, or subnets tagged kubernetes.io/role/cni), which were not read", l.i.Subnet, n).
+			Shows(full).
+			Fix("kubectl get eniconfigs.crd.k8s.amazonaws.com   # which subnets, if any; then their free addresses:",
+				l.AWS("ec2", "describe-subnets", "--filters", "Name=vpc-id,Values="+l.i.VPC, "--query", "Subnets[].[SubnetId,AvailabilityZone,CidrBlock,AvailableIpAddressCount]", "--output", "table"))
 	case n >= fewAddresses && gap != "":
 		return cause.NotChecked(gap)
 	case n >= fewAddresses:

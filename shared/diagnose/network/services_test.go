@@ -317,6 +317,7 @@ func TestSubnetIpsExhausted(t *testing.T) {
 				w.waitsForCNI(roll.Uninitialized, p)
 			}, clear: codes(code),
 		},
+		{name: "the monitoring agent says so, and there are enough in the node's subnet", change: cniSays(roll.NotReady, "IPAMDNoIPs: no IPs"), hint: codes(code), says: []string{"ENIConfig"}},
 		{name: "launches fail and the node waits for its CNI", change: do(left(3), failed(nodeSubnet), waitsForCNI(roll.Uninitialized)), decisive: codes(code)},
 		{name: "launches fail in another subnet", change: do(left(3), failed(apiSubnet1), waitsForCNI(roll.Uninitialized)), hint: codes(code)},
 		{

@@ -369,7 +369,7 @@ func TestTaintsThatKarpenterWasNotToldOf(t *testing.T) {
 			w.pool, w.claims = evidence.Failed[evidence.NodePool]("why"), evidence.Failed[[]evidence.NodeClaim]("why")
 		}, "StartupTaintNotRemoved?", ""},
 	})
-	check(t, roll.NotReady, []test{{"a node that is not ready for another reason", do(aged(3*minute), tainted(cilium, noSchedule)), "UndeclaredStartupTaint", ""}})
+	check(t, roll.NotReady, []test{{"a node that is not ready for another reason", do(aged(3*minute), tainted(cilium, noSchedule)), "UndeclaredStartupTaint?", ""}})
 }
 
 func TestThePatchKeepsWhatIsDeclared(t *testing.T) {

@@ -114,7 +114,10 @@ func (l *look) undeclared() cause.Verdict {
 	if len(found) == 0 {
 		return cause.RuledOut
 	}
-	starts := l.Finding.Kind == roll.Uninitialized || l.Finding.Kind == roll.NotReady || l.Finding.Kind == roll.Flapping
+	r, _ := n.Condition("Ready")
+	// A taint does not make a node unready: one that says why else it is not Ready lacks something else.
+	starts := l.Finding.Kind == roll.Flapping || l.Finding.Kind == roll.Uninitialized && r.Status == string(roll.ConditionTrue) ||
+		(l.Finding.Kind == roll.Uninitialized || l.Finding.Kind == roll.NotReady) && n.AwaitsNetwork()
 	return l.surprised(n, d, found).
 		DecisiveIf(starts && l.age(n) < young && found[0].sure() && counted(n) && l.Group().NodePool.Settled())
 }
