@@ -120,7 +120,9 @@ func (a *assessor) absent(m roll.Member, w absence) {
 		a.uninitialized(m, "has never been ready", true)
 		return
 	}
-	if missing := a.missingLabel(m); missing != "" {
+	// Once it has been Ready for long, its pods may be running without the label, unless a taint keeps them away.
+	starts := n.StartupTaint != "" || w.since.Before(n.Created.Add(a.Policy(m.Selector()).Initialization.Deadline))
+	if missing := a.missingLabel(m); missing != "" && starts {
 		a.uninitialized(m, missing, false)
 		return
 	}

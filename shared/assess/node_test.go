@@ -155,7 +155,7 @@ func TestAReadyNodeIsUninitializedBy(t *testing.T) {
 }
 
 // A silent node is Unknown, whatever else is missing. A node that reports not ready after it was
-// ready is NotReady, unless Karpenter never registered it.
+// ready is NotReady, unless Karpenter never marked it, and its pods certainly did not run.
 func TestWhatANodeThatIsNotReadyIsCalled(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -173,6 +173,12 @@ func TestWhatANodeThatIsNotReadyIsCalled(t *testing.T) {
 		}, roll.NotReady},
 		{"not ready, Karpenter's, not marked", func(i *roll.Instance, n *roll.Node) {
 			n.Ready.Status, i.Owner = roll.ConditionFalse, roll.OwnerKarpenter
+		}, roll.NotReady},
+		{"not ready soon, Karpenter's, not marked", func(i *roll.Instance, n *roll.Node) {
+			n.Ready, i.Owner = roll.Condition{Status: roll.ConditionFalse, Since: n.Created.Add(2 * time.Minute)}, roll.OwnerKarpenter
+		}, roll.Uninitialized},
+		{"not ready, Karpenter's, not marked, with a startup taint", func(i *roll.Instance, n *roll.Node) {
+			n.Ready.Status, i.Owner, n.StartupTaint = roll.ConditionFalse, roll.OwnerKarpenter, "ebs.csi.aws.com/agent-not-ready:NoExecute"
 		}, roll.Uninitialized},
 		{"silent from the start", func(_ *roll.Instance, n *roll.Node) {
 			n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: n.Created}

@@ -103,8 +103,9 @@ func TestWhatBecomesOfAnOrderIsTold(t *testing.T) {
 		{"delivered twice", remediate.Outcome{Result: remediate.Refused, Reason: plan.AlreadyBegun, News: true}, nil, nil},
 		{"ongoing", remediate.Outcome{Result: remediate.Ongoing}, nil, nil},
 		{"a drain ran out of time", remediate.Outcome{Result: remediate.Failed, Reason: plan.DrainUnfinished, News: true}, nil, []string{emit.ActionFailed}},
-		{"no evidence", remediate.Outcome{Result: remediate.Refused, Reason: plan.EvidenceNotStored, News: true}, nil, nil},
-		{"not yet marked", remediate.Outcome{Result: remediate.Refused, Reason: plan.OrderUnmarked, News: true}, nil, nil},
+		{"no evidence", remediate.Outcome{Result: remediate.Refused, Reason: plan.EvidenceNotStored}, nil, nil},
+		{"no evidence for long", remediate.Outcome{Result: remediate.Refused, Reason: plan.EvidenceNotStored, News: true}, []string{"refused"}, []string{emit.ActionHeld}},
+		{"not yet marked", remediate.Outcome{Result: remediate.Refused, Reason: plan.OrderUnmarked}, nil, nil},
 	}
 	for _, tt := range tests {
 		h := &hands{outcome: tt.outcome}

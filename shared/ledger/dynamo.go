@@ -131,7 +131,7 @@ func (t *inTable) query(ctx context.Context, partition, prefix string) (items []
 	for pages := dynamodb.NewQueryPaginator(t.api, in); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("read %s in table %s: %w", partition, t.table, err)
+			return nil, fmt.Errorf("read %s in table %s: %w", partition, t.table, awserr.Described(err, "dynamodb:Query"))
 		}
 		items = append(items, page.Items...)
 	}
@@ -178,7 +178,7 @@ func (t *inTable) write(ctx context.Context, partition string, writes []write, g
 	case awserr.IsTransactionConflict(err), awserr.IsTransactionThrottled(err):
 		return 0, fmt.Errorf("write to table %s: %w: %w", t.table, errBusy, err)
 	case err != nil:
-		return 0, fmt.Errorf("write to table %s: %w", t.table, err)
+		return 0, fmt.Errorf("write to table %s: %w", t.table, awserr.Described(err, "dynamodb:PutItem"))
 	}
 	return n, nil
 }

@@ -184,16 +184,18 @@ type RefusalKey struct {
 
 func (k RefusalKey) String() string { return k.Order + "#" + k.Reason }
 
-// Refusal is a refusal that a notice reported.
+// Refusal is a refusal that a notice reported, or will report if it lasts.
 type Refusal struct {
 	Instance roll.InstanceID `json:"instance"`
 	Kind     roll.Kind       `json:"kind"` // of the finding that caused the order
 	Do       string          `json:"do"`   // such as terminate
 	At       time.Time       `json:"at"`
 	Given    time.Time       `json:"given,omitzero"` // when a check last repeated the order, to half an hour
+	// Untold: no notice has reported it yet.
+	Untold bool `json:"untold,omitempty"`
 }
 
-// Latest returns when the refusal was reported, or its order repeated if that was later.
+// Latest returns when the refusal was recorded, or its order repeated if that was later.
 func (r Refusal) Latest() time.Time { return roll.Later(r.At, r.Given) }
 
 // Pressure is the latest pressure that a node reported.

@@ -95,10 +95,18 @@ func (p *planner) registersLate(f roll.Finding, launched time.Time) *Refusal {
 // which another node would miss too, or Karpenter itself is down, and then nothing would replace the node.
 // https://github.com/aws/karpenter-provider-aws/issues/3910, https://github.com/aws/karpenter-provider-aws/issues/6803
 func (p *planner) unmarkedObjects(f roll.Finding, _ Action, _ policy.Policy) *Refusal {
-	if n := p.nodes[f.Instance]; f.Kind == roll.Uninitialized && n != nil && n.Ready.Status == roll.ConditionTrue && n.StartupTaint == "" {
-		return refuse(NodeReady, "node %s is Ready, and only a mark of Karpenter's is missing: no startup taint keeps pods away from it", n.Name)
+	if !p.onlyUnmarked(f) {
+		return nil
 	}
-	return nil
+	return refuse(NodeReady, "node %s is Ready, and only a mark of Karpenter's is missing: no startup taint keeps pods away from it", f.Node)
+}
+
+// onlyUnmarked reports whether only a label of Karpenter's is missing on a Ready node. A NodePool may declare startup
+// taints of its own, which only the diagnosis knows.
+func (p *planner) onlyUnmarked(f roll.Finding) bool {
+	n := p.nodes[f.Instance]
+	return f.Kind == roll.Uninitialized && n != nil && n.Ready.Status == roll.ConditionTrue && n.StartupTaint == "" &&
+		!slices.ContainsFunc(p.Diagnoses[f.Key()].Causes, func(c roll.Cause) bool { return c.Code == string(cause.StartupTaintNotRemoved) && c.Proven() })
 }
 
 // repaired reports whether the policy repairs the failed accelerator of a Ready node: its kubelet

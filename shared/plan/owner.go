@@ -186,6 +186,9 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *R
 			return refuse(OwnerUnknown, "no NodeClaim has %s, so there is none to delete", f.Instance)
 		}
 	}
+	if p.Snapshot.Groups[f.Group].Removed {
+		return p.launchesFail(f, act)
+	}
 	if f.Kind == roll.Scheduled {
 		if no := p.ownerTime(until, what); no != nil {
 			return no
@@ -234,6 +237,9 @@ func (p *planner) launchesFail(f roll.Finding, act Action) *Refusal {
 		return nil
 	}
 	g, l := p.Snapshot.Groups[f.Group], p.Snapshot.Launches[f.Group]
+	if g.Removed {
+		return refuse(ReplacementUnavailable, "the cluster has no NodePools any more: Karpenter was removed, and nothing replaces what %s launched", f.Group)
+	}
 	if l.Unready {
 		return refuse(ReplacementUnavailable, "%s is not ready since %s, so that Karpenter launches nothing for it: %s", f.Group, roll.Clock(l.Failed), l.Message)
 	}

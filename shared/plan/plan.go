@@ -117,8 +117,8 @@ func Make(in Input) Plan {
 }
 
 // inTurn returns the findings in the order in which they use up the limits: by the end of their
-// tolerance, or, if an act failed, by that time. Otherwise a drain that never finishes could use up
-// the limits of its group forever. Since a failed one keeps its new place, later findings do not
+// tolerance, or, if an act failed or could not be tried, by that time. Otherwise a drain that never finishes, or an
+// instance that cannot be tagged, could use up the limits of its group forever. Since a failed one keeps its new place, later findings do not
 // overtake it.
 func (p *planner) inTurn() []roll.Finding {
 	tried := map[roll.FindingKey]time.Time{}
@@ -126,6 +126,11 @@ func (p *planner) inTurn() []roll.Finding {
 		if a.Outcome != nil && a.Outcome.Result == ledger.Failed {
 			key := roll.FindingKey{Instance: a.Instance, Kind: a.Kind}
 			tried[key] = roll.Later(tried[key], a.Outcome.At)
+		}
+	}
+	for k, r := range p.State.Refusals {
+		if key := (roll.FindingKey{Instance: r.Instance, Kind: r.Kind}); Reason(k.Reason).Blocked() {
+			tried[key] = roll.Later(tried[key], r.Latest())
 		}
 	}
 	if len(tried) == 0 {

@@ -215,6 +215,19 @@ func (r Reason) Passing() bool {
 	return false
 }
 
+// Blocked reports whether the reason means that Rollcall could not do what an act needs, perhaps for lack of a
+// permission. It mostly passes by itself; it is news once it has lasted, since every check gives the order again.
+func (r Reason) Blocked() bool {
+	switch r {
+	case OrderUnmarked, TargetUnreadable, NotRecorded, EvidenceNotStored, PolicyUnreadable:
+		return true
+	}
+	return false
+}
+
+// Told reports whether a notice reports an order's refusal for the reason: at once, or if it lasts.
+func (r Reason) Told() bool { return !r.Passing() || r.Blocked() }
+
 // Ends returns what ends a reason, as the end of a sentence that begins with "it ends": "when a
 // second check, a minute later, sees it too". It addresses the reader as "you". For an unknown
 // reason it returns "".

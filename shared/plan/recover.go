@@ -11,8 +11,9 @@ import (
 )
 
 // notReadyForWork reports whether a finding means that the node is not ready for work. Other
-// findings, such as a failed condition alone, do not keep it cordoned.
-func (p *planner) notReadyForWork(id roll.InstanceID) bool {
+// findings, such as a failed condition alone, do not keep it cordoned. act is Rollcall's cordon or drain of the node.
+func (p *planner) notReadyForWork(act ledger.Action) bool {
+	id := act.Instance
 	if p.Assessment.Kept[roll.FindingKey{Instance: id, Kind: roll.Scheduled}] {
 		return true // what EC2 has scheduled could not be read
 	}
@@ -26,7 +27,9 @@ func (p *planner) notReadyForWork(id roll.InstanceID) bool {
 		switch f.Kind {
 		case roll.ConditionFailed: // the reason may change during the repair
 			_, ok := p.Policy(f.Selector).Repairs(f)
-			return ok
+			return ok || act.Kind == roll.ConditionFailed && f.Condition == roll.AcceleratedHardware
+		case roll.Uninitialized:
+			return !p.onlyUnmarked(f)
 		case roll.Flapping, roll.Impaired:
 			return false
 		case roll.Scheduled:
@@ -48,11 +51,11 @@ func (p *planner) recover() {
 		if !p.wholeCluster() && n.Instance != p.Snapshot.Target {
 			continue
 		}
-		if n.CordonedBy == "" || !n.DeletedAt.IsZero() || n.Ready.Status != roll.ConditionTrue && n.Unschedulable || p.notReadyForWork(n.Instance) {
+		if n.CordonedBy == "" || !n.DeletedAt.IsZero() || n.Ready.Status != roll.ConditionTrue && n.Unschedulable {
 			continue
 		}
 		cordon, ok := p.State.Action(n.CordonedBy)
-		if !ok || !Action(cordon.Do).cordons() || cordon.Instance != n.Instance {
+		if !ok || !Action(cordon.Do).cordons() || cordon.Instance != n.Instance || p.notReadyForWork(cordon) {
 			continue
 		}
 		p.uncordon(n, cordon)

@@ -309,7 +309,7 @@ func (p *planner) givenAgain() {
 // earlier one did and the order was repeated within the hour.
 func (p *planner) refused(order string) bool {
 	for k, r := range p.State.Refusals {
-		if k.Order == order && p.Now.Sub(r.Latest()) < forgetAfter {
+		if k.Order == order && !r.Untold && p.Now.Sub(r.Latest()) < forgetAfter {
 			return true
 		}
 	}

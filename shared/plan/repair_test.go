@@ -93,7 +93,14 @@ func TestAnAcceleratorIsRebootedOnce(t *testing.T) {
 // During the repair the node stays cordoned, whatever the latest reason is. Once the condition is
 // over the cordon is lifted.
 func TestACordonLastsWhileTheAcceleratorFails(t *testing.T) {
-	w := accelerated("repair: {accelerators: true}", "NvidiaXID48Error")
+	for _, repair := range []string{"{accelerators: true}", "{NvidiaXID48Error: replace}"} {
+		cordonLasts(t, "repair: "+repair)
+	}
+}
+
+func cordonLasts(t *testing.T, repair string) {
+	t.Helper()
+	w := accelerated(repair, "NvidiaXID48Error")
 	_, p := w.make(now)
 	a := w.did(t, p, now, done(now))
 	n := &w.snapshot.Nodes[0]

@@ -127,3 +127,17 @@ func TestWhatFailedGoesToTheBackOfTheQueue(t *testing.T) {
 		expect.That(t, len(p.Orders) == 1 && p.Orders[0].Instance == tt.want, "%s: orders %v, held for %v, want one on %s", tt.name, p.Orders, reasons(p), tt.want)
 	}
 }
+
+// An instance that cannot be tagged would take the cluster's only act of each check.
+func TestWhatCannotBeTriedGoesToTheBackOfTheQueue(t *testing.T) {
+	for reason, want := range map[Reason]roll.InstanceID{OrderUnmarked: instanceID(2), TargetUnreadable: instanceID(2), VerdictChanged: instanceID(1)} {
+		w := sick()
+		w.snapshot.Nodes[1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-90 * time.Minute)}
+		w.seen(2, 10*time.Minute)
+		w.state.Refusals = map[ledger.RefusalKey]ledger.Refusal{
+			{Order: "o-1", Reason: string(reason)}: {Instance: instanceID(1), Kind: roll.Unknown, Do: "terminate", At: now.Add(-5 * time.Minute), Untold: true},
+		}
+		_, p := w.make(now)
+		expect.That(t, len(p.Orders) == 1 && p.Orders[0].Instance == want, "%s: orders %v, held for %v, want one on %s", reason, p.Orders, reasons(p), want)
+	}
+}

@@ -134,7 +134,7 @@ const drainPaused = ledger.Unfinished + ": no check continued it in time"
 // continued the drain long after its time.
 func (p *planner) draining(a ledger.Action, i *roll.Instance, n *roll.Node) (ledger.Outcome, bool) {
 	timeout := p.Policy(roll.GroupSelector(a.Group)).Drain.Timeout
-	switch sick := p.notReadyForWork(a.Instance); {
+	switch sick := p.notReadyForWork(a); {
 	case i != nil && i.State.Gone():
 		return ledger.Outcome{Result: ledger.Failed, Detail: fmt.Sprintf("%s: the instance is %s", ledger.Unfinished, i.State)}, true
 	case n != nil && n.Ready.Status == roll.ConditionTrue && !sick:

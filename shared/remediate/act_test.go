@@ -353,7 +353,7 @@ func TestErrorsOfAReboot(t *testing.T) {
 		"incorrect state":            {apiError("IncorrectInstanceState", "The instance is not in a valid state"), 0, Failed, "ec2:RebootInstances failed", true},
 		"not found":                  {apiError("InvalidInstanceID.NotFound", "no"), 0, Failed, "ec2:RebootInstances failed", true},
 		"bad credentials":            {apiError("AuthFailure", "no"), 0, Failed, "", true},
-		"throttled":                  {apiError("RequestLimitExceeded", "Request limit exceeded."), 0, Unclear, "ec2:RebootInstances was throttled (RequestLimitExceeded); a later check will see from the instance whether it took effect; until then it is not repeated", true},
+		"throttled":                  {apiError("RequestLimitExceeded", "Request limit exceeded."), 0, Failed, ledger.NotYet + "ec2:RebootInstances was throttled (RequestLimitExceeded)", false},
 		"a server error":             {httpError(http.StatusInternalServerError, &smithy.GenericAPIError{Code: "InternalError", Message: "no"}), 0, Unclear, "", true},
 		"a deadline":                 {context.DeadlineExceeded, 0, Unclear, "", true},
 	}

@@ -32,7 +32,11 @@ func (r *Remediator) reboot(ctx context.Context, v verified, now time.Time) Outc
 	if err == nil {
 		return Outcome{Result: Acted, Detail: fmt.Sprintf("rebooted %s", v.order.Instance)}
 	}
-	return r.ec2Refused(ctx, v, err, "ec2:RebootInstances", now)
+	out := r.ec2Refused(ctx, v, err, "ec2:RebootInstances", now)
+	if awserr.IsThrottled(err) { // it was sent once only, so it did not take effect
+		out.Result, out.Detail = Failed, ledger.NotYet+awserr.Describe(err, "ec2:RebootInstances", r.Principal(ctx))
+	}
+	return out
 }
 
 // ec2Refused returns the outcome of an error of EC2: nothing happened, or the effect is

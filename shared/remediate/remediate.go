@@ -156,14 +156,17 @@ type Outcome struct {
 
 // Said returns the changes for the ledger once the outcome was reported: a refusal. An act
 // already has its record.
-func (o Outcome) Said(at time.Time) ledger.Changes {
+func (o Outcome) Said(at time.Time) ledger.Changes { return o.refused(at, false) }
+
+// refused returns the changes that record a refusal.
+func (o Outcome) refused(at time.Time, untold bool) ledger.Changes {
 	if o.Result != Refused {
 		return ledger.Changes{}
 	}
 	return ledger.Changes{
 		Put: ledger.State{
 			Refusals: map[ledger.RefusalKey]ledger.Refusal{
-				o.refusal(): {Instance: o.Order.Instance, Kind: o.Order.Kind, Do: string(o.Order.Action), At: at.UTC()},
+				o.refusal(): {Instance: o.Order.Instance, Kind: o.Order.Kind, Do: string(o.Order.Action), At: at.UTC(), Untold: untold},
 			},
 		},
 	}
@@ -199,24 +202,37 @@ var acts = map[plan.Action]act{
 // Act carries out one order at the time now, or returns why not.
 func (r *Remediator) Act(ctx context.Context, o plan.Order, now time.Time) Outcome {
 	out := r.act(ctx, o, now)
-	out.News = out.News && !r.told(ctx, out)
+	if out.Result == Refused {
+		out.News = out.News && r.news(ctx, out, now)
+	}
 	return out
 }
 
-// told reports whether a notice already reported this refusal of the order. A repeated
-// order may be refused each time. If the ledger is unreadable, told returns false: the
-// refusal is reported once too often rather than never.
-func (r *Remediator) told(ctx context.Context, out Outcome) bool {
-	if out.Result != Refused || out.Reason.Passing() {
-		return false // never reported
+// lasting is how long an order is refused for a reason that mostly passes by itself before that is news.
+const lasting = 30 * time.Minute
+
+// news reports whether a refusal of the order is to be reported. A repeated order may be refused each
+// time. If the ledger is unreadable, the refusal is reported once too often rather than never.
+func (r *Remediator) news(ctx context.Context, out Outcome, now time.Time) bool {
+	if !out.Reason.Told() {
+		return true
 	}
 	state, err := r.Ledger.Read(ctx, out.Order.ClusterID)
-	_, told := state.Refusals[out.refusal()]
-	return err == nil && told
+	known, ok := state.Refusals[out.refusal()]
+	switch {
+	case err != nil:
+		return !out.Reason.Blocked()
+	case ok && known.Untold:
+		return now.Sub(known.At) >= lasting
+	case ok || !out.Reason.Blocked():
+		return !ok
+	}
+	// Without this record it takes longer until it is news. Nothing else depends on it.
+	_ = r.Ledger.Record(ctx, out.Order.ClusterID, out.refused(now, true))
+	return false
 }
 
-// Told records that an outcome was reported. A crash before it reports the outcome twice,
-// and never loses it.
+// Told records that a refusal was reported. After a crash before it, the refusal is reported twice.
 func (r *Remediator) Told(ctx context.Context, out Outcome, at time.Time) error {
 	said := out.Said(at)
 	if said.Empty() {

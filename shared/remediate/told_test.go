@@ -57,6 +57,25 @@ func TestARefusalThatWasToldIsNoNews(t *testing.T) {
 	}
 }
 
+// What keeps Rollcall from an act mostly passes by itself. A missing permission does not.
+func TestWhatKeepsARefusalIsNewsOnceItHasLasted(t *testing.T) {
+	w := silentNode(t)
+	o := w.order(t)
+	w.instances[0].Marks = nil
+	for _, try := range []struct {
+		after time.Duration
+		news  bool
+	}{{0, false}, {5 * time.Minute, false}, {29 * time.Minute, false}, {30 * time.Minute, true}, {35 * time.Minute, false}} {
+		o.At, o.Expires = now.Add(try.after), now.Add(try.after).Add(plan.OrderLife)
+		out := w.remediator(t).Act(t.Context(), o, now.Add(try.after))
+		w.refused(t, out, plan.OrderUnmarked, 0)
+		expect.Equal(t, out.News, try.news, "after %s", try.after)
+		if out.News {
+			must.Succeed(t, w.remediator(t).Told(t.Context(), out, now.Add(try.after)))
+		}
+	}
+}
+
 func TestARefusalOfAnotherOrderIsNews(t *testing.T) {
 	w := silentNode(t)
 	o := w.order(t)
@@ -76,9 +95,9 @@ func TestARefusalIsNewsWhenTheLedgerCannotTell(t *testing.T) {
 	loud := &loudLedger{Ledger: w.ledger, world: w}
 	r := w.remediatorWith(t, loud)
 	must.Succeed(t, r.Told(t.Context(), out, now))
-	expect.That(t, r.told(t.Context(), out), "what was told is forgotten")
+	expect.That(t, !r.news(t.Context(), out, now), "what was told is forgotten")
 	loud.readErr = errDisk
-	expect.That(t, !r.told(t.Context(), out), "without a ledger nobody knows that it was told")
+	expect.That(t, r.news(t.Context(), out, now), "without a ledger nobody knows that it was told")
 }
 
 // An order that was begun is recorded as an act; its report need not be recorded.

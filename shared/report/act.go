@@ -47,7 +47,7 @@ func object(o plan.Order) string {
 }
 
 // Told reports whether the outcome of an order needs a notice of its own: it is news, and
-// does not pass by itself. That a node was cordoned or drained, or was not drained in time,
+// does not pass by itself, or has lasted. That a node was cordoned or drained, or was not drained in time,
 // is reported with what follows.
 func Told(o remediate.Outcome) bool {
 	if !o.News {
@@ -57,7 +57,7 @@ func Told(o remediate.Outcome) bool {
 	case remediate.Acted:
 		return o.Order.Action.Told()
 	case remediate.Refused:
-		return !o.Reason.Passing()
+		return o.Reason.Told()
 	case remediate.Failed, remediate.Unclear:
 		return o.Reason != plan.DrainUnfinished
 	}

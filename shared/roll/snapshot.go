@@ -299,6 +299,8 @@ type GroupDetail struct {
 	Desired int
 	// Standby is how many instances they have in Standby, which Desired may not include.
 	Standby int
+	// Removed: the cluster serves no NodePools any more, since Karpenter was removed.
+	Removed bool
 	// LaunchesRead: Yes if the latest launches of the group were read. Only then a zero
 	// LaunchFailed means that no launch failed.
 	LaunchesRead Answer

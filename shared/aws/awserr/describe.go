@@ -12,6 +12,18 @@ import (
 	"rollcall/shared/roll/pattern"
 )
 
+// described is an error with the sentence of Describe.
+type described struct {
+	error
+	text string
+}
+
+func (d described) Error() string { return d.text }
+func (d described) Unwrap() error { return d.error }
+
+// Described returns an error that says what Describe says of err, and wraps it.
+func Described(err error, call string) error { return described{err, Describe(err, call, "")} }
+
 // Describe returns a sentence that says what went wrong with a call and what to do. call is
 // the IAM action, such as ec2:DescribeInstances; "" takes it from the error. principal is
 // the ARN of the caller, "" if unknown; a principal in the error takes precedence.

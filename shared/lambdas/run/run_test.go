@@ -609,7 +609,8 @@ func TestOnlyOutcomesWorthAWordAreTold(t *testing.T) {
 		"refused for good":      {plan.Terminate, remediate.Refused, plan.VerdictChanged, true, 1},
 		"refused for a while":   {plan.Terminate, remediate.Refused, plan.OrderExpired, true, 0},
 		"handed on":             {plan.Terminate, remediate.Sent, "", false, 0},
-		"without its evidence":  {plan.Terminate, remediate.Refused, plan.EvidenceNotStored, true, 0},
+		"without its evidence":  {plan.Terminate, remediate.Refused, plan.EvidenceNotStored, false, 0},
+		"without it for long":   {plan.Terminate, remediate.Refused, plan.EvidenceNotStored, true, 1},
 		"refused as long known": {plan.Terminate, remediate.Refused, plan.VerdictChanged, false, 0},
 	} {
 		s := newStage()

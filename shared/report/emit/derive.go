@@ -66,7 +66,7 @@ func FromOutcome(id roll.ClusterID, o remediate.Outcome, at time.Time) []Event {
 	case remediate.Failed, remediate.Unclear:
 		return []Event{act(id, ActionFailed, a)}
 	case remediate.Refused:
-		if o.News && !o.Reason.Passing() {
+		if o.News && o.Reason.Told() {
 			return []Event{act(id, ActionHeld, a)}
 		}
 	}

@@ -299,7 +299,8 @@ func TestEveryOutcomeHasItsEvent(t *testing.T) {
 		{outcome(remediate.Unclear, "", true), []string{"ActionFailed terminate unclear"}},
 		{outcome(remediate.Refused, plan.VerdictChanged, true), []string{"ActionHeld terminate refused VerdictChanged"}},
 		{outcome(remediate.Refused, plan.VerdictChanged, false), nil},
-		{outcome(remediate.Refused, plan.TargetUnreadable, true), nil},
+		{outcome(remediate.Refused, plan.TargetUnreadable, false), nil},
+		{outcome(remediate.Refused, plan.TargetUnreadable, true), []string{"ActionHeld terminate refused TargetUnreadable"}}, // it has lasted
 		{outcome(remediate.Refused, plan.OrderExpired, true), nil},
 		{outcome(remediate.Sent, "", true), nil},     // the process that it was sent to reports it
 		{outcome(remediate.Ongoing, "", false), nil}, // it continues
