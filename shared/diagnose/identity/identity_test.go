@@ -702,7 +702,7 @@ func TestTheEntryIsOfTheTypeThatTheNodeNeeds(t *testing.T) {
 		{"a node of Auto Mode", "API", roll.OwnerAutoMode, accessEntries(), "NodeRoleNotMapped", []string{"--type EC2\n", "associate-access-policy"}},
 		{"a node named after its id", "API", roll.OwnerKarpenter, do(named, accessEntries()), "NodeRoleNotMapped", []string{"--type EC2\n"}},
 		{"a node of Auto Mode whose role has the entry of a node group", "API", roll.OwnerAutoMode, accessEntries(entry(nodeRole, "EC2_LINUX")), "AccessEntryWrongType", []string{"--type EC2\n", "associate-access-policy"}},
-		{"a node of Auto Mode whose role is in aws-auth", "CONFIG_MAP", roll.OwnerAutoMode, awsAuth(mapped(nodeRole)), "AwsAuthWrongUsername", []string{"{{SessionName}}"}},
+		{"a node of Auto Mode whose role is in aws-auth", "CONFIG_MAP", roll.OwnerAutoMode, awsAuth(mapped(nodeRole)), "", nil},
 		{"a node of Auto Mode, named after its id, without the policy", "API", roll.OwnerAutoMode, do(named, accessEntries(entry(nodeRole, "EC2"))), "AccessEntryWrongType", []string{"associate-access-policy"}},
 		{"a controller's role in place of a node group's", "API", roll.OwnerManagedNodeGroup, accessEntries(entry(controller, "EC2_LINUX")), "NodeRoleNotMapped", []string{"create-access-entry"}},
 	} {

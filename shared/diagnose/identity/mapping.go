@@ -294,7 +294,10 @@ func usernameNaming(user string) naming {
 // https://awslabs.github.io/amazon-eks-ami/nodeadm/doc/examples/
 // https://docs.aws.amazon.com/eks/latest/userguide/create-node-class.html
 func (d *door) naming() (name naming, shown roll.Evidence, gap string) {
-	if d.Finding.Owner == roll.OwnerAutoMode {
+	switch auto := d.Finding.Owner == roll.OwnerAutoMode; {
+	case auto && d.Finding.Node != "" && d.Finding.Node != string(d.Finding.Instance):
+		return "", roll.Evidence{}, "" // it registered all the same
+	case auto:
 		return byInstanceID, roll.Evidence{Source: "instance", Field: "owner", Observed: string(d.Finding.Owner), Expected: "a username of " + nodeUsers[1]}, ""
 	}
 	data, source := d.UserData()
