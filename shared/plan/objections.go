@@ -106,7 +106,7 @@ func (p *planner) unmarkedObjects(f roll.Finding, _ Action, _ policy.Policy) *Re
 func (p *planner) onlyUnmarked(f roll.Finding) bool {
 	n := p.nodes[f.Instance]
 	return f.Kind == roll.Uninitialized && n != nil && n.Ready.Status == roll.ConditionTrue && n.StartupTaint == "" &&
-		!slices.ContainsFunc(p.Diagnoses[f.Key()].Causes, func(c roll.Cause) bool { return c.Code == string(cause.StartupTaintNotRemoved) && c.Proven() })
+		!slices.ContainsFunc(p.Diagnoses[f.Key()].Causes, func(c roll.Cause) bool { return c.Code == cause.StartupTaintNotRemoved && c.Proven() })
 }
 
 // repaired reports whether the policy repairs the failed accelerator of a Ready node: its kubelet

@@ -65,7 +65,7 @@ func TestAReadyNodeWithATaintOfItsNodePoolMayBeInterrupted(t *testing.T) {
 		w.remembered(1, roll.Uninitialized, n.Created)
 		w.state.RemediateSince[i.Group] = now.Add(-24 * time.Hour)
 		w.causes = map[roll.FindingKey][]roll.Cause{
-			{Instance: i.ID, Kind: roll.Uninitialized}: {{Code: string(cause.StartupTaintNotRemoved), Confidence: confidence, Summary: "example.com/agent is still there"}},
+			{Instance: i.ID, Kind: roll.Uninitialized}: {{Code: cause.StartupTaintNotRemoved, Confidence: confidence, Summary: "example.com/agent is still there"}},
 		}
 		_, p := w.make(now)
 		expect.That(t, (ordered1(p) == string(Cordon)) == want, "%s: ordered %s: %+v", confidence, ordered1(p), p.Held)

@@ -721,7 +721,7 @@ const patience = 100 * time.Minute
 
 // cured checks one machine; ill is how many of the cluster were ill at once.
 func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last looked) {
-	if m.stays || m.muted || m.disowned || m.aside != "" || m.state != running || !m.ail.replaceable() {
+	if m.stays || m.muted || m.disowned || m.full || m.aside != "" || m.state != running || !m.ail.replaceable() {
 		return
 	}
 	from, now, pol := latest(m.since, began, m.unignored), u.a.Now(), u.policyNow(c, m.g)

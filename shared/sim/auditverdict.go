@@ -623,7 +623,7 @@ func (u *auditor) awaits(m *machine) {
 		longer, cures = pol.cures(m)
 		tells = !slices.ContainsFunc(m.ail.found(), func(kind string) bool { return !pol.tells(kind) })
 	}
-	cures = cures && u.mayAct(m)
+	cures = cures && u.mayAct(m) && !m.full
 	within += longer
 	if tells && now.Sub(w.since) > reportedWithin && !u.reported(m) {
 		u.broken(RuleReport, "%s (%s since %s; %s) is in no notice", m.id, m.ail, m.since.Format(time.TimeOnly), why)

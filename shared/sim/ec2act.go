@@ -121,6 +121,11 @@ func (v *env) tags(ctx context.Context, call string, what act, ids []string, tag
 		}
 		machines, err := v.a.allKnown(ids)
 		for _, m := range machines {
+			if what == actTag && m.full && slices.ContainsFunc(tags, func(t types.Tag) bool { return !m.hasTag(aws.ToString(t.Key)) }) {
+				return badRequest("TagLimitExceeded", "The maximum number of Tags for this resource has been reached.")
+			}
+		}
+		for _, m := range machines {
 			inv.did(what, m.c, m, m.node)
 			change(m)
 			m.touch()

@@ -318,6 +318,7 @@ const (
 	peopleCordon  = "cordon"
 	peopleUntag   = "untag"
 	peopleStop    = "stop the kubelet"
+	peopleFill    = "fill the tags of what is ill"
 	// These are only where a run names them.
 	peopleKeep     = "keep what is cordoned"
 	peopleBreak    = "break what is uncordoned"
@@ -326,7 +327,7 @@ const (
 	peopleSpare    = "keep it unhealthy"
 )
 
-var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, peopleStop, peopleIgnore}
+var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, peopleStop, peopleIgnore, peopleFill}
 
 // lift has a person lift a cordon.
 func (n *node) lift() {
@@ -411,6 +412,9 @@ func (m *machine) meddle(f Fault, p dice) {
 			})
 		}
 		a.traps = append(a.traps, t)
+	case peopleFill:
+		m.full = true
+		m.fall(oneOf(p.of("ail"), silent, notReady), false, p.of("reboots").chance(0.5))
 	case peopleSpare:
 		m.node.spare(true)
 		a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.node.spare(false) })
@@ -442,8 +446,9 @@ func (m *machine) untag(key string) {
 	m.touch()
 }
 
-// own gives the machine back the tag that shows its cluster, if a person took it.
+// own gives the machine back the tag that shows its cluster, if a person took it, and room for more.
 func (m *machine) own() {
+	m.full = false
 	if m.disowned {
 		m.disowned, m.tags = false, append(slices.Clone(m.tags), m.c.owns())
 		m.touch()

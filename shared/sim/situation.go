@@ -128,6 +128,7 @@ type machinePlight struct {
 	vanished   time.Time
 	settledAt  time.Time // since when it is healthy; zero if it never was
 	disowned   bool      // a person took off the tag that shows its cluster
+	full       bool      // it has as many tags as EC2 allows
 	hangs      bool      // its container runtime is dead, and its pods never stop
 	serving    bool      // its kubelet is dead, and its workload must not be terminated
 	unacted    bool      // its owner should repair it but does not

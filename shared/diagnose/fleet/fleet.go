@@ -179,7 +179,7 @@ func (l *look) zone() cause.Verdict {
 	zoneID := cmp.Or(l.Finding.ZoneID, "ID_OF_"+own.Zone)
 	// A zone may have a subnet, a NAT gateway or a role of its own.
 	of := func(c roll.Cause) bool {
-		return c.Proven() && (cause.AboutAccess(cause.Code(c.Code)) || cause.AboutNetwork(cause.Code(c.Code)))
+		return c.Proven() && (cause.AboutAccess(c.Code) || cause.AboutNetwork(c.Code))
 	}
 	return cause.DecisiveIf(!slices.ContainsFunc(l.Causes(), of)).In("zone/"+own.Zone).
 		Says("%d of %d nodes in zone %s went silent within %.0f min of each other, while the other zones are healthy: the zone failed, not its nodes", atOnce(own.Silent), own.Nodes, own.Zone, together.Minutes()).
