@@ -51,11 +51,14 @@ func (p *planner) recover() {
 		if !p.wholeCluster() && n.Instance != p.Snapshot.Target {
 			continue
 		}
-		if n.CordonedBy == "" || !n.DeletedAt.IsZero() || n.Ready.Status != roll.ConditionTrue && n.Unschedulable {
+		if n.CordonedBy == "" || !n.DeletedAt.IsZero() {
 			continue
 		}
 		cordon, ok := p.State.Action(n.CordonedBy)
-		if !ok || !Action(cordon.Do).cordons() || cordon.Instance != n.Instance || p.notReadyForWork(cordon) {
+		if !ok || !Action(cordon.Do).cordons() || cordon.Instance != n.Instance {
+			continue
+		}
+		if n.Ready.Status != roll.ConditionTrue && n.Unschedulable || p.notReadyForWork(cordon) {
 			continue
 		}
 		p.uncordon(n, cordon)

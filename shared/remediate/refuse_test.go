@@ -570,3 +570,22 @@ func TestALedgerThatForgetsIsRefused(t *testing.T) {
 	r, err := New(Options{Ledger: ledger.NewMemory()})
 	expect.That(t, r == nil && err != nil && strings.Contains(err.Error(), "remediate needs a ledger that persists"), "got %v, %v", r, err)
 }
+
+// A ledger or a bucket that hangs must not let an act follow an old look.
+func TestWhatWasReadLongAgoIsNotActedOn(t *testing.T) {
+	for took, want := range map[time.Duration]Result{looksFor: Acted, looksFor + time.Second: Refused} {
+		w := silentNode(t)
+		o := w.order(t)
+		clock := now
+		slow := &loudLedger{Ledger: w.ledger, world: w, beforeBegin: func() { clock = clock.Add(took) }}
+		r := w.remediatorWith(t, slow)
+		r.Clock = func() time.Time { return clock }
+		out := r.Act(t.Context(), o, now)
+		expect.Equal(t, out.Result, want, "after %s: %s", took, out.Detail)
+		if want == Refused {
+			outcome := w.actions(t)[0].Outcome
+			expect.That(t, outcome != nil && outcome.Result == ledger.Failed && strings.HasPrefix(outcome.Detail, ledger.NotYet), "recorded as %+v", outcome)
+			expect.That(t, len(w.sent) == 0, "sent: %v", w.sent)
+		}
+	}
+}

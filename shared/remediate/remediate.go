@@ -303,8 +303,16 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 		return refusal(o, plan.NotRecorded, "the intent could not be recorded, so nothing was done: %v", err)
 	}
 	v.begun = v.at
+	if age := r.later(v.at).Sub(v.looked); age > looksFor {
+		out := r.finish(ctx, *refusal(o, plan.OrderExpired, "%s%s was read %.0f s ago, since the calls after it took long", ledger.NotYet, o.Instance, age.Seconds()), v.at)
+		return &out
+	}
 	return nil
 }
+
+// looksFor is how old may be what an act depends on. A store that hangs can take longer to keep the evidence and the
+// intent.
+const looksFor = 45 * time.Second
 
 // later returns the current time, but at least the given one.
 func (r *Remediator) later(now time.Time) time.Time {

@@ -31,6 +31,7 @@ type verified struct {
 	timeout time.Duration  // for a drain
 
 	seen     Seen
+	looked   time.Time // when its last reading began
 	keep     Keep
 	evidence string // where the evidence is stored
 
@@ -54,6 +55,7 @@ type recheck struct {
 	Seen
 	state  ledger.State
 	policy func(roll.Selector) policy.Policy
+	looked time.Time
 	keep   Keep
 }
 
@@ -78,7 +80,7 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (v
 	v := verified{
 		order: made, does: does, ordered: o.At, expires: o.Expires, cluster: l.Snapshot.Cluster,
 		limit: l.policy(roll.Selector{}).Limits.ActionsPerHour, timeout: l.drainTime(o),
-		seen: l.Seen, keep: l.keep,
+		seen: l.Seen, looked: l.looked, keep: l.keep,
 	}
 	for _, ask := range []func(*verified) *Outcome{l.unmarked, l.subject} {
 		if no := ask(&v); no != nil {
@@ -129,6 +131,7 @@ func (r *Remediator) lookAgain(ctx context.Context, o plan.Order, now time.Time)
 
 // look reads and judges the target.
 func (r *Remediator) look(ctx context.Context, l *recheck, doc *policy.Document, o plan.Order, now time.Time) (no *Outcome) {
+	l.looked = r.later(now)
 	l.Snapshot = r.Targets.Target(ctx, o.Name, o.Instance, now, doc.Watch())
 	if !l.Snapshot.Whole() {
 		return refusal(o, plan.TargetUnreadable, "%s", firstGap(l.Snapshot))

@@ -421,7 +421,7 @@ func (u *auditor) over(inv *invocation, d noticed) {
 		}
 		for i := range inv.seen.eachInstance() {
 			m := u.a.machines[*i.InstanceId]
-			starts := m != nil && m.launched.Before(inv.begun.Add(-time.Minute)) && runs(i) && groupOf(i) == d.Group && m.g.groupName() == d.Group
+			starts := m != nil && m.elsewhere == "" && m.launched.Before(inv.begun.Add(-time.Minute)) && runs(i) && groupOf(i) == d.Group && m.g.groupName() == d.Group
 			if starts && d.Group != "none" && m.launched.After(u.sense.brought[m.g]) && u.a.Now().Sub(m.launched) < due && !inv.seen.omitted(m.id) {
 				u.broken(RuleEnd, "%s: %s in %s is told to be over, and its latest machine %s, launched at %s, is no node yet", inv.name, d.Kind, d.Group, m.id, m.launched.Format(time.TimeOnly))
 			}

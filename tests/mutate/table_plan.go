@@ -95,21 +95,21 @@ func climbed() []Mutation {
 		},
 		{
 			Name: "a node that came back is never uncordoned", File: recover,
-			Old: "cordon.Instance != n.Instance ||", New: "cordon.Instance == n.Instance ||",
+			Old: "cordon.Instance != n.Instance {", New: "cordon.Instance == n.Instance {",
 			Harm: "capacity is lost for ever", Faults: faults(sim.FaultNotReady),
 			Rules: rules(sim.RuleCordon, sim.RuleTidy),
 		},
 		{
 			Name: "a node that is still ill is uncordoned", File: recover,
-			Old: "n.Ready.Status != roll.ConditionTrue && n.Unschedulable {", New: "false {",
+			Old: "n.Ready.Status != roll.ConditionTrue && n.Unschedulable || p.notReadyForWork(cordon) {", New: "false {",
 			Harm: "pods are placed on a node that is just to be ended", Faults: faults(sim.FaultNotReady + "=2"),
 			Rules: rules(sim.RuleTidy),
 		},
 		{
 			Name: "an instance that cannot be tagged keeps its turn", File: "shared/plan/plan.go",
-			Old: "Reason(k.Reason).Blocked() {", New: "false {",
-			Harm: "nothing else of its cluster is acted on", Faults: faults(sim.FaultPeople+"=fill the tags of what is ill", sim.FaultNotReady+"=2", sim.FaultSilence+"=2"),
-			Rules: rules(sim.RuleCure),
+			Old: "Reason(k.Reason).Blocked() {", New: "Reason(k.Reason).Blocked() && p.gone {",
+			Harm: "nothing else of its cluster is acted on", Faults: faults(sim.FaultPeople+"=fill the tags of what is ill", sim.FaultPeople+"=fill the tags of what is ill", sim.FaultNotReady+"=6", sim.FaultSilence+"=4"),
+			Survives: "what waits behind it may wait for hours by the rule of a queue, and its fault is mended before: a unit test of plan shows it",
 		},
 		{
 			Name: "rollcall:hold does not keep a cordon", File: recover,
