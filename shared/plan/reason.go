@@ -187,7 +187,7 @@ const (
 	// StepUnavailable: the ladder has a step that this version cannot do. The steps after it are
 	// not done either.
 	StepUnavailable Reason = "StepUnavailable"
-	// OrderExpired: the order came too late.
+	// OrderExpired: the order, or what was read for it, is too old.
 	OrderExpired Reason = "OrderExpired"
 	// PolicyUnreadable: the policy could not be read again, is missing, or does not validate.
 	PolicyUnreadable Reason = "PolicyUnreadable"

@@ -43,6 +43,9 @@ func Short(s string, n int) string {
 	return s
 }
 
+// LastPart returns the name at the end of an ARN or a path.
+func LastPart(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
+
 // Map returns what f returns for each value, nil if there are none.
 func Map[T, V any](all []T, f func(T) V) []V {
 	if len(all) == 0 {

@@ -218,7 +218,7 @@ func (l *look) notReady() (evidence.Condition, bool) {
 func (l *look) diskOfNode(ready evidence.Condition) cause.Verdict {
 	return cause.Decisive().Says("node %s says that it is not ready because a disk is full", l.Finding.Node).
 		Shows(condition(ready, "Ready", "True")).
-		Fix(pods(l.Finding.Node)+"   # which of them fill the disk?", l.replace(), "# and give the group larger volumes, or limit the ephemeral-storage of its pods")
+		Fix(paste.PodsOf(l.Finding.Node)+"   # which of them fill the disk?", l.replace(), "# and give the group larger volumes, or limit the ephemeral-storage of its pods")
 }
 
 const outOfMemory = "no process killed for lack of memory"

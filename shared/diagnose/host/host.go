@@ -115,11 +115,6 @@ func (l *look) replace() string {
 	return l.AWS("ec2", "terminate-instances", "--instance-ids", l.id()) + loss
 }
 
-// pods returns the command that lists a node's pods.
-func pods(node string) string {
-	return paste.Kubectl("get", "pods", "-A", "--field-selector", "spec.nodeName="+node, "-o", "wide")
-}
-
 // limits returns the command that lists the memory limits of a node's pods.
 func limits(node string) string {
 	return paste.Kubectl("get", "pods", "-A", "--field-selector", "spec.nodeName="+node, "-o",

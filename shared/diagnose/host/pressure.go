@@ -207,14 +207,14 @@ func (l *look) inodes() bool {
 // Commands that only read come first, since the evidence is lost with the instance. A node
 // whose only fault is pressure still works, and is not terminated for it.
 func (l *look) relieve(p pressure, broken bool) string {
-	look, end := pods(l.Finding.Node)+"   # which of them start so many processes? podPidsLimit in the kubelet's configuration bounds them", l.reboot()
+	look, end := paste.PodsOf(l.Finding.Node)+"   # which of them start so many processes? podPidsLimit in the kubelet's configuration bounds them", l.reboot()
 	switch {
 	case p.condition == roll.MemoryPressure:
 		look = limits(l.Finding.Node)
 	case p.condition == roll.DiskPressure && l.inodes():
-		look, end = pods(l.Finding.Node)+"   # which of them make so many files (df -i)? have them delete some, or give the group larger volumes, which hold more", l.replace()
+		look, end = paste.PodsOf(l.Finding.Node)+"   # which of them make so many files (df -i)? have them delete some, or give the group larger volumes, which hold more", l.replace()
 	case p.condition == roll.DiskPressure:
-		look, end = pods(l.Finding.Node)+"   # which of them fill the disk? limit ephemeral-storage, or give the group larger volumes", l.replace()
+		look, end = paste.PodsOf(l.Finding.Node)+"   # which of them fill the disk? limit ephemeral-storage, or give the group larger volumes", l.replace()
 	}
 	if !broken {
 		return look

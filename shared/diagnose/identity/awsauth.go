@@ -97,7 +97,7 @@ func mappingOf(r evidence.Role) func(evidence.RoleMapping) bool {
 func (d *door) ownProfile(r evidence.Role) func(evidence.RoleMapping) bool {
 	p := d.Profile().Value
 	return func(m evidence.RoleMapping) bool {
-		return m.InstanceProfile && (strings.EqualFold(last(m.ARN), p.Name) || strings.EqualFold(last(m.ARN), r.Name))
+		return m.InstanceProfile && (strings.EqualFold(roll.LastPart(m.ARN), p.Name) || strings.EqualFold(roll.LastPart(m.ARN), r.Name))
 	}
 }
 

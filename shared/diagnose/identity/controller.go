@@ -87,7 +87,7 @@ const groupFargate = "system:node-proxier"
 // EC2 may assume is a node's, whatever its name and policies.
 // https://karpenter.sh/docs/reference/cloudformation/
 func (d *door) recognize(o *otherRole) {
-	name := last(o.arn)
+	name := roll.LastPart(o.arn)
 	for _, a := range d.Cluster.Controllers.Value {
 		if sameRole(a.RoleARN, o.arn) {
 			o.is(byAccount, true, roll.Evidence{Source: "service account", Field: a.Namespace + "/" + a.Name + " eks.amazonaws.com/role-arn", Observed: a.RoleARN, Expected: "a role that no node is mapped by"})
@@ -140,7 +140,7 @@ func (d *door) ofNodes(name string) bool {
 		}
 	}
 	for _, g := range d.Groups {
-		if g.NodeClass.Value.Role == name || last(g.NodeGroup.Value.RoleARN) == name {
+		if g.NodeClass.Value.Role == name || roll.LastPart(g.NodeGroup.Value.RoleARN) == name {
 			return true
 		}
 	}
@@ -172,10 +172,10 @@ func launches(documents []evidence.PolicyDocument) string {
 				continue
 			}
 			if st.names("ec2:RunInstances") || st.names("ec2:CreateFleet") {
-				launch = append(launch, last(doc.Name))
+				launch = append(launch, roll.LastPart(doc.Name))
 			}
 			if st.names("iam:PassRole") {
-				pass = append(pass, last(doc.Name))
+				pass = append(pass, roll.LastPart(doc.Name))
 			}
 		}
 	}
@@ -252,7 +252,7 @@ func inPlace(others []otherRole) string {
 	var names []string
 	for _, o := range others {
 		if o.gap != "" {
-			names = append(names, last(o.arn))
+			names = append(names, roll.LastPart(o.arn))
 		}
 	}
 	switch n := len(names); {

@@ -183,7 +183,7 @@ func (d *door) notMapped(r evidence.Role, mode string) {
 	if wrong, ok := controllers(others); ok {
 		d.RuledOut(cause.NodeRoleNotMapped)
 		d.Note(cause.ControllerRoleMapped, found.
-			Says("%s maps %s, %s, for nodes; the nodes have %s, which %s", d.ClusterID.Name, last(wrong.arn), wrong.whose(), r.Name, not).
+			Says("%s maps %s, %s, for nodes; the nodes have %s, which %s", d.ClusterID.Name, roll.LastPart(wrong.arn), wrong.whose(), r.Name, not).
 			Shows(wrong.mapping(r)).Shows(wrong.by...).Shows(d.notFound(r, mode)...))
 		return
 	}
@@ -194,7 +194,7 @@ func (d *door) notMapped(r evidence.Role, mode string) {
 	}
 	found.Says("the role %s of %s %s of %s, so the API server refuses its kubelet%s", r.Name, d.Finding.Instance, not, d.ClusterID.Name, inPlace(others)).
 		Shows(d.notFound(r, mode)...).Shows(mappings(others, r)...)
-	if own, now := d.launchedWith(), last(d.Config().Value.ProfileARN); own != "" && own != now {
+	if own, now := d.launchedWith(), roll.LastPart(d.Config().Value.ProfileARN); own != "" && own != now {
 		found.Also(fmt.Sprintf("; its launch template names the instance profile %s, and something gave it %s since", own, now)).
 			Saw(d.LaunchTemplate(), "IamInstanceProfile", own, now).Fix(d.giveBack(own), "# and find what replaced it, such as Quick Setup of Systems Manager, or it does so again")
 	}
@@ -236,7 +236,7 @@ func withoutPath(arn string) string {
 	if !ok {
 		return arn
 	}
-	return head + ":role/" + last("/"+rest)
+	return head + ":role/" + roll.LastPart("/"+rest)
 }
 
 // entryAge compares the age of the role's own entry with that of the role.

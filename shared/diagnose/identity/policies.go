@@ -37,7 +37,7 @@ func attach(r evidence.Role, missing []string) []string {
 // has reports whether one of AWS's own policies of these names is attached.
 func has(p evidence.Policies, wanted []string) bool {
 	return slices.ContainsFunc(p.Attached, func(arn string) bool {
-		return strings.Contains(arn, ":iam::aws:policy/") && slices.Contains(wanted, last(arn))
+		return strings.Contains(arn, ":iam::aws:policy/") && slices.Contains(wanted, roll.LastPart(arn))
 	})
 }
 
@@ -49,7 +49,7 @@ func own(p evidence.Policies) bool {
 func names(arns []string) []string {
 	out := make([]string, len(arns))
 	for i, a := range arns {
-		out[i] = last(a)
+		out[i] = roll.LastPart(a)
 	}
 	return out
 }

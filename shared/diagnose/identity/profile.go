@@ -14,9 +14,9 @@ import (
 func (d *door) noProfile() cause.Verdict {
 	if arn := d.Config().Value.ProfileARN; arn != "" {
 		return cause.Decisive().In("instance-profile/"+arn).
-			Says("the instance profile %s of %s does not exist, %s", last(arn), d.Finding.Instance, noCredentials).
-			Saw("instance profile", "InstanceProfileName", last(arn)+" does not exist", "an instance profile with the node role").
-			Fix(paste.Command("aws", "iam", "create-instance-profile", "--instance-profile-name", last(arn)), addRole(last(arn)))
+			Says("the instance profile %s of %s does not exist, %s", roll.LastPart(arn), d.Finding.Instance, noCredentials).
+			Saw("instance profile", "InstanceProfileName", roll.LastPart(arn)+" does not exist", "an instance profile with the node role").
+			Fix(paste.Command("aws", "iam", "create-instance-profile", "--instance-profile-name", roll.LastPart(arn)), addRole(roll.LastPart(arn)))
 	}
 	return cause.Decisive().In(d.origin()).
 		Says("%s has no instance profile, %s", d.Finding.Instance, noCredentials).
@@ -31,7 +31,7 @@ func (d *door) noProfile() cause.Verdict {
 // https://github.com/eksctl-io/eksctl/issues/1907
 func (d *door) launchedWith() string {
 	i := d.Config().Value
-	return last(d.Templates[i.LaunchTemplate+":"+i.LaunchTemplateVersion].Value.ProfileARN)
+	return roll.LastPart(d.Templates[i.LaunchTemplate+":"+i.LaunchTemplateVersion].Value.ProfileARN)
 }
 
 // giveBack returns the commands that give the instance a profile in place of the one that it has.
@@ -67,9 +67,6 @@ func (d *door) origin() string {
 	}
 	return ""
 }
-
-// last returns the name at the end of an ARN.
-func last(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
 
 const noCredentials = "so its kubelet has no AWS credentials to authenticate with"
 

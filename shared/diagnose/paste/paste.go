@@ -100,6 +100,11 @@ func Lines(all ...string) string {
 // Kubectl returns a kubectl command.
 func Kubectl(words ...string) string { return Command(append([]string{"kubectl"}, words...)...) }
 
+// PodsOf returns the command that lists a node's pods.
+func PodsOf(node string) string {
+	return Kubectl("get", "pods", "-A", "--field-selector", "spec.nodeName="+node, "-o", "wide")
+}
+
 // JSON returns a value as JSON, for options that take it.
 func JSON(v any) string {
 	b, err := json.Marshal(v)

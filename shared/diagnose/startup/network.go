@@ -51,7 +51,7 @@ func (l *look) network() cause.Verdict {
 func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence, fix string) {
 	pods := l.Node().Pods
 	if !pods.Known() {
-		return "", nil, podsOf(n.Name)
+		return "", nil, paste.PodsOf(n.Name)
 	}
 	var found []evidence.Pod
 	var sets []evidence.DaemonSet
@@ -84,11 +84,11 @@ func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence,
 	}
 	for _, d := range sets {
 		if why, more, change := refusal(d, n); why != "" {
-			return ": " + why, append(seen, more...), paste.Lines(change, podsOf(n.Name))
+			return ": " + why, append(seen, more...), paste.Lines(change, paste.PodsOf(n.Name))
 		}
 	}
 	return ": there is no pod of a known one on the node", seen, paste.Lines(paste.Kubectl("-n", "kube-system", "describe", "daemonset", "aws-node")+
-		"   # or that of the plugin in use: does it select the node, and tolerate its taints ("+paste.Remark(all(n.Taints))+")?", podsOf(n.Name))
+		"   # or that of the plugin in use: does it select the node, and tolerate its taints ("+paste.Remark(all(n.Taints))+")?", paste.PodsOf(n.Name))
 }
 
 // isWindows reports whether the node runs Windows.

@@ -58,7 +58,7 @@ func resourceReason(initialized evidence.Condition) bool {
 
 // device says what Karpenter waits for, and checks the pod that should provide it.
 func (l *look) device(reason, name string) (text, subject string, seen []roll.Evidence, fix string) {
-	pods, node := podsOf(l.Finding.Node), l.Node()
+	pods, node := paste.PodsOf(l.Finding.Node), l.Node()
 	if reason == driverMissing {
 		return fmt.Sprintf("the DRA driver %s, which has not published its resources", name), "dra-driver/" + name, nil, paste.Lines(paste.Kubectl("get", "resourceslices"), pods)
 	}

@@ -91,11 +91,6 @@ func (l *look) node() (n evidence.NodeObject, known bool) {
 	return fact.Value, fact.Known()
 }
 
-// podsOf returns the command that lists a node's pods.
-func podsOf(node string) string {
-	return paste.Kubectl("get", "pods", "-A", "--field-selector", "spec.nodeName="+node, "-o", "wide")
-}
-
 // inspect returns the commands that show a pod's state and its logs.
 func inspect(p evidence.Pod) string {
 	return paste.Lines(paste.Kubectl("-n", p.Namespace, "describe", "pod", p.Name), logs(p))

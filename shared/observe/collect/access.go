@@ -175,7 +175,7 @@ func (l *look) likeness(principal string) int {
 	if !strings.Contains(principal, ":role/") || strings.Contains(principal, ":role/aws-") {
 		return 0
 	}
-	name := lastPart(principal)
+	name := roll.LastPart(principal)
 	lower := strings.ToLower(name)
 	switch {
 	case l.isNodeClassRole(name):
@@ -191,7 +191,7 @@ func (l *look) likeness(principal string) int {
 func (l *look) isNodeClassRole(name string) bool {
 	return slices.ContainsFunc(l.groupsInOrder(), func(g roll.Group) bool {
 		of := l.groupOf(g)
-		return of.NodeClass.Value.Role == name || lastPart(of.NodeGroup.Value.RoleARN) == name
+		return of.NodeClass.Value.Role == name || roll.LastPart(of.NodeGroup.Value.RoleARN) == name
 	})
 }
 
@@ -237,7 +237,7 @@ func (l *look) readControllerRoles() {
 	}
 	var names []string
 	for _, arn := range l.mappedRoles() {
-		name := lastPart(arn)
+		name := roll.LastPart(arn)
 		_, known := l.ev.Roles[name]
 		if !known && !slices.Contains(own, canonical(arn)) && !l.isNodeClassRole(name) && strings.Contains(arn, ":"+l.in.Snapshot.Cluster.ID.Account+":") {
 			names = append(names, name)

@@ -60,14 +60,11 @@ func (l *look) readSoundProfiles(a *action, read int) {
 }
 
 func (l *look) profile(a *action, arn string) evidence.Fact[evidence.InstanceProfile] {
-	in := &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(lastPart(arn))}
+	in := &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(roll.LastPart(arn))}
 	return part(a, arn, l.iam.GetInstanceProfile, in, func(out *iam.GetInstanceProfileOutput) *types.InstanceProfile { return out.InstanceProfile }, func(p *types.InstanceProfile) evidence.InstanceProfile {
 		return evidence.InstanceProfile{ARN: aws.ToString(p.Arn), Name: aws.ToString(p.InstanceProfileName), Roles: roll.Map(p.Roles, func(r types.Role) string { return aws.ToString(r.RoleName) })}
 	})
 }
-
-// lastPart returns the name at the end of an ARN, which may have a path before it.
-func lastPart(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
 
 func (l *look) role(a *action, name string) evidence.Fact[evidence.Role] {
 	return part(a, name, l.iam.GetRole, &iam.GetRoleInput{RoleName: aws.String(name)}, func(out *iam.GetRoleOutput) *types.Role { return out.Role }, func(r *types.Role) evidence.Role {

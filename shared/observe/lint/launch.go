@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -106,14 +105,14 @@ func (o *overlay) intercept(ctx context.Context, in any, next apistats.Call) (an
 		})
 	case *iam.GetInstanceProfileInput:
 		for _, l := range o.launches {
-			if !l.ownProfile || lastPart(aws.ToString(l.instance.IamInstanceProfile.Arn)) != aws.ToString(in.InstanceProfileName) {
+			if !l.ownProfile || roll.LastPart(aws.ToString(l.instance.IamInstanceProfile.Arn)) != aws.ToString(in.InstanceProfileName) {
 				continue
 			}
 			if l.role == "" {
 				return nil, &awserr.NotCaptured{What: "the role", Why: "that EKS gives the instances is that of a node group, of which none was found"}
 			}
 			return &iam.GetInstanceProfileOutput{InstanceProfile: &iamtypes.InstanceProfile{
-				Arn: l.instance.IamInstanceProfile.Arn, InstanceProfileName: in.InstanceProfileName, Roles: []iamtypes.Role{{RoleName: aws.String(lastPart(l.role))}},
+				Arn: l.instance.IamInstanceProfile.Arn, InstanceProfileName: in.InstanceProfileName, Roles: []iamtypes.Role{{RoleName: aws.String(roll.LastPart(l.role))}},
 			}}, nil
 		}
 	case *eks.ListAccessEntriesInput, *eks.DescribeAccessEntryInput, *eks.ListAssociatedAccessPoliciesInput:
@@ -147,9 +146,6 @@ func besides[O, T any](ctx context.Context, next apistats.Call, asked any, ids *
 	}
 	return answer, err
 }
-
-// lastPart returns the name at the end of an ARN or a path.
-func lastPart(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
 
 // tree is an object as kubectl prints it.
 type tree = map[string]any

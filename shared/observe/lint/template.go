@@ -65,7 +65,7 @@ func (p *site) fromTemplate(ctx context.Context, v *types.LaunchTemplateVersion,
 	}
 	if i.IamInstanceProfile == nil && (group != nil || d.ImageId == nil) { // EKS makes one
 		base.ownProfile = true
-		base.profile(p.arn("instance-profile/eks-of-" + lastPart(base.role)))
+		base.profile(p.arn("instance-profile/eks-of-" + roll.LastPart(base.role)))
 	}
 	i.SecurityGroups = grouped(groups)
 	return base.into(p.in(ctx, subnets), public)
