@@ -100,7 +100,11 @@ func (u *auditor) cooled(inv *invocation, c *cluster, o order) {
 		return // it is still down, with fewer nodes
 	}
 	since := inv.begun.Sub(last.inv.begun)
-	u.forbids(RuleZone, since < u.policy(inv, c, "").duration("limits.stormCooldown")-writtenLate, "%s: ordered to %s %s %s after %s read %s as down", inv.name, o.Action, o.Instance, since.Round(time.Second), last.inv.name, last.zone)
+	cooldown := u.policy(inv, c, "").duration("limits.stormCooldown")
+	if !last.inv.v.policy.read { // by the built-in one, which may have been in force, the outage is forgotten sooner
+		cooldown = min(cooldown, defaults.duration("limits.stormCooldown"))
+	}
+	u.forbids(RuleZone, since < cooldown-writtenLate, "%s: ordered to %s %s %s after %s read %s as down", inv.name, o.Action, o.Instance, since.Round(time.Second), last.inv.name, last.zone)
 }
 
 // spares has the reasons that say that the fault lies elsewhere than in the machine.
