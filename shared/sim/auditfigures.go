@@ -67,8 +67,8 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 	switch kind {
 	case roll.Unregistered:
 		from = latest(m.launched, m.started, m.leftRest, m.drawn)
-		if to = latest(from, m.omitted); u.a.weather.stormySince(from, u.a.Now()) {
-			to = u.a.Now() // whether its group keeps it in a warm pool may have been unreadable until now
+		if to = latest(from, m.omitted); from.Equal(latest(m.leftRest, m.drawn)) || u.a.weather.stormySince(from, u.a.Now()) {
+			to = u.a.Now() // it counts from when a check could see that its group does not keep it in a warm pool
 		}
 		_, vanished := u.truths.last[[2]string{"vanished", m.id}]
 		return from, to, n == nil && m.elsewhere == "" && m.settledAt.IsZero() && m.vanished.IsZero() && !vanished && !m.since.After(from)
