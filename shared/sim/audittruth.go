@@ -547,7 +547,11 @@ var ofMachine = map[string]func(excuse) bool{
 		return leaving || e.inv.missed || e.u.a.Now().Sub(began) < its || its > 0 && e.acted(its)
 	},
 	"OwnerDidNotAct": func(e excuse) bool {
-		return e.g.owner != nobody && e.u.a.Now().Sub(e.troubled()) >= registrationTTL-lag
+		since := e.troubled()
+		if e.kind == string(roll.Scheduled) && e.m.event != nil {
+			since = e.m.event.announced
+		}
+		return e.g.owner != nobody && e.u.a.Now().Sub(since) >= registrationTTL-lag
 	},
 	"ReplacementUnavailable": func(e excuse) bool {
 		return e.lately("fails", e.g.groupName()) || e.u.a.Now().Sub(e.g.refused) < turn || !e.g.refused.Before(e.g.launched) || // at any age: nothing shows that the next launch would work
