@@ -187,7 +187,7 @@ func (n NodeObject) AwaitsNetwork() bool {
 // https://kubernetes.io/docs/concepts/cluster-administration/addons/#networking-and-network-policy
 var plugins = []string{"aws-node", "cilium", "calico", "canal", "antrea", "weave", "kube-router", "flannel", "ovn", "kindnet", "terway", "contiv", "romana", "nsx"}
 
-// besidePlugins are words in the names of DaemonSets that are no network plugin, although they are named after one:
+// besidePlugins are words in the names of DaemonSets that are not network plugins, although they are named after one:
 // AWS Node Termination Handler, Cilium's proxy, Weave Scope's agent.
 var besidePlugins = []string{"termination-handler", "envoy", "scope"}
 

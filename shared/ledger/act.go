@@ -57,7 +57,7 @@ const (
 )
 
 // NotYet is the prefix of the detail of a temporary failure: EC2's permission check did not
-// see the order's tag yet.
+// see the order's tag yet, a reboot was throttled, or calls took too long.
 const NotYet = "not yet: "
 
 // Unfinished is the prefix of the detail of a failure that did something: a drain that timed

@@ -134,7 +134,7 @@ type State struct {
 	Groups map[roll.Group]GroupMemory
 	// Trouble is what recently kept Rollcall from acting in the whole cluster, or nil.
 	Trouble *Trouble
-	// Refusals are the refusals of orders that a notice reported. Every check gives the same
+	// Refusals are the refusals of orders that a notice reported, or will report if they last. Every check gives the same
 	// order for a finding, and it may be refused each time for the same reason.
 	Refusals map[RefusalKey]Refusal
 	// Questions are the questions that notices asked, and Approvals their answers, by the id of the

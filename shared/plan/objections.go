@@ -98,15 +98,14 @@ func (p *planner) unmarkedObjects(f roll.Finding, _ Action, _ policy.Policy) *Re
 	if !p.onlyUnmarked(f) {
 		return nil
 	}
-	return refuse(NodeReady, "node %s is Ready, and only a mark of Karpenter's is missing: no startup taint keeps pods away from it", f.Node)
+	return refuse(NodeReady, "node %s is Ready, and only a mark of Karpenter's is missing: no startup taint that the policy knows (initialization.taints) keeps pods away from it", f.Node)
 }
 
-// onlyUnmarked reports whether only a label of Karpenter's is missing on a Ready node. A NodePool may declare startup
-// taints of its own, which only the diagnosis knows.
+// onlyUnmarked reports whether only a label of Karpenter's is missing on a Ready node, as far as the policy's startup
+// taints show.
 func (p *planner) onlyUnmarked(f roll.Finding) bool {
 	n := p.nodes[f.Instance]
-	return f.Kind == roll.Uninitialized && n != nil && n.Ready.Status == roll.ConditionTrue && n.StartupTaint == "" &&
-		!slices.ContainsFunc(p.Diagnoses[f.Key()].Causes, func(c roll.Cause) bool { return c.Code == cause.StartupTaintNotRemoved && c.Proven() })
+	return f.Kind == roll.Uninitialized && n != nil && n.Ready.Status == roll.ConditionTrue && n.StartupTaint == ""
 }
 
 // repaired reports whether the policy repairs the failed accelerator of a Ready node: its kubelet

@@ -118,8 +118,8 @@ func Make(in Input) Plan {
 
 // inTurn returns the findings in the order in which they use up the limits: by the end of their
 // tolerance, or, if an act failed or could not be tried, by that time. Otherwise a drain that never finishes, or an
-// instance that cannot be tagged, could use up the limits of its group forever. Since a failed one keeps its new place, later findings do not
-// overtake it.
+// instance that cannot be tagged, could use up the limits of its group forever. Since a failed one keeps its new place,
+// later findings do not overtake it; a refused one gets another place each half hour.
 func (p *planner) inTurn() []roll.Finding {
 	tried := map[roll.FindingKey]time.Time{}
 	for _, a := range p.State.Actions {
@@ -129,7 +129,8 @@ func (p *planner) inTurn() []roll.Finding {
 		}
 	}
 	for k, r := range p.State.Refusals {
-		if key := (roll.FindingKey{Instance: r.Instance, Kind: r.Kind}); Reason(k.Reason).Blocked() {
+		_, begun := p.State.Action(k.Order)
+		if key := (roll.FindingKey{Instance: r.Instance, Kind: r.Kind}); Reason(k.Reason).Blocked() && !begun && p.Now.Sub(r.At) >= RetryAfter {
 			tried[key] = roll.Later(tried[key], r.Latest())
 		}
 	}

@@ -29,7 +29,7 @@ func (p *planner) notReadyForWork(act ledger.Action) bool {
 			_, ok := p.Policy(f.Selector).Repairs(f)
 			return ok || act.Kind == roll.ConditionFailed && f.Condition == roll.AcceleratedHardware
 		case roll.Uninitialized:
-			return !p.onlyUnmarked(f)
+			return act.Kind == roll.Uninitialized || !p.onlyUnmarked(f)
 		case roll.Flapping, roll.Impaired:
 			return false
 		case roll.Scheduled:

@@ -135,7 +135,7 @@ func TestWhatCannotBeTriedGoesToTheBackOfTheQueue(t *testing.T) {
 		w.snapshot.Nodes[1].Ready = roll.Condition{Status: roll.ConditionUnknown, Since: now.Add(-90 * time.Minute)}
 		w.seen(2, 10*time.Minute)
 		w.state.Refusals = map[ledger.RefusalKey]ledger.Refusal{
-			{Order: "o-1", Reason: string(reason)}: {Instance: instanceID(1), Kind: roll.Unknown, Do: "terminate", At: now.Add(-5 * time.Minute), Untold: true},
+			{Order: "o-1", Reason: string(reason)}: {Instance: instanceID(1), Kind: roll.Unknown, Do: "terminate", At: now.Add(-RetryAfter), Untold: true},
 		}
 		_, p := w.make(now)
 		expect.That(t, len(p.Orders) == 1 && p.Orders[0].Instance == want, "%s: orders %v, held for %v, want one on %s", reason, p.Orders, reasons(p), want)

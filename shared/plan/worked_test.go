@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/ledger"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
@@ -51,24 +50,6 @@ func TestAReadyNodeThatKarpenterDoesNotMarkIsNotInterrupted(t *testing.T) {
 		w.state.RemediateSince[i.Group] = now.Add(-24 * time.Hour)
 		_, p := w.make(now)
 		expect.That(t, ordered1(p) == tt.want, "%s: ordered %s, want %s: %+v", name, ordered1(p), tt.want, p.Held)
-	}
-}
-
-// A NodePool may declare startup taints that neither Rollcall nor the policy knows.
-func TestAReadyNodeWithATaintOfItsNodePoolMayBeInterrupted(t *testing.T) {
-	for confidence, want := range map[roll.Confidence]bool{roll.Decisive: true, roll.Suggestive: false} {
-		w := healthy(10)
-		i, n := &w.snapshot.Instances[0], &w.snapshot.Nodes[0]
-		i.Owner, i.Group, i.ASG = roll.OwnerKarpenter, "nodepool/p", ""
-		n.Registered = true
-		w.snapshot.Details[i.ID] = roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "x"}, LeaseRead: roll.No, LifecycleRead: roll.No, TerminationProtected: roll.No, ScaleInProtected: roll.No, Bootstraps: roll.Yes, Pods: nothingRuns}
-		w.remembered(1, roll.Uninitialized, n.Created)
-		w.state.RemediateSince[i.Group] = now.Add(-24 * time.Hour)
-		w.causes = map[roll.FindingKey][]roll.Cause{
-			{Instance: i.ID, Kind: roll.Uninitialized}: {{Code: cause.StartupTaintNotRemoved, Confidence: confidence, Summary: "example.com/agent is still there"}},
-		}
-		_, p := w.make(now)
-		expect.That(t, (ordered1(p) == string(Cordon)) == want, "%s: ordered %s: %+v", confidence, ordered1(p), p.Held)
 	}
 }
 

@@ -32,11 +32,7 @@ func (r *Remediator) reboot(ctx context.Context, v verified, now time.Time) Outc
 	if err == nil {
 		return Outcome{Result: Acted, Detail: fmt.Sprintf("rebooted %s", v.order.Instance)}
 	}
-	out := r.ec2Refused(ctx, v, err, "ec2:RebootInstances", now)
-	if awserr.IsThrottled(err) { // it was sent once only, so it did not take effect
-		out.Result, out.Detail = Failed, ledger.NotYet+awserr.Describe(err, "ec2:RebootInstances", r.Principal(ctx))
-	}
-	return out
+	return r.ec2Refused(ctx, v, err, "ec2:RebootInstances", now)
 }
 
 // ec2Refused returns the outcome of an error of EC2: nothing happened, or the effect is
@@ -49,6 +45,8 @@ func (r *Remediator) ec2Refused(ctx context.Context, v verified, err error, call
 	case awserr.IsDenied(err) && newTag:
 		out.Result = Failed
 		out.Detail = ledger.NotYet + out.Detail + " (EC2 may not show the order's tag to its permission check yet)"
+	case awserr.IsThrottled(err) && v.order.Action == plan.Reboot: // it was sent once only, so it had no effect
+		out.Result, out.Detail = Failed, ledger.NotYet+unadvised(out.Detail)
 	// Not for throttling: it may have met the retry of a call that took effect.
 	case awserr.IsTerminationProtected(err), awserr.IsIncorrectState(err), awserr.IsDenied(err), awserr.IsNotFound(err),
 		awserr.IsNoCredentials(err), awserr.IsBadCredentials(err), awserr.IsExpiredCredentials(err):

@@ -212,7 +212,8 @@ func (r *Remediator) Act(ctx context.Context, o plan.Order, now time.Time) Outco
 const lasting = 30 * time.Minute
 
 // news reports whether a refusal of the order is to be reported. A repeated order may be refused each
-// time. If the ledger is unreadable, the refusal is reported once too often rather than never.
+// time. If the ledger is unreadable, the refusal is reported once too often rather than never, but for one that is
+// news only if it lasts.
 func (r *Remediator) news(ctx context.Context, out Outcome, now time.Time) bool {
 	if !out.Reason.Told() {
 		return true
@@ -227,7 +228,7 @@ func (r *Remediator) news(ctx context.Context, out Outcome, now time.Time) bool 
 	case ok || !out.Reason.Blocked():
 		return !ok
 	}
-	// Without this record it takes longer until it is news. Nothing else depends on it.
+	// Without this record it never becomes news: that the ledger cannot be written shows in the log and the metrics.
 	_ = r.Ledger.Record(ctx, out.Order.ClusterID, out.refused(now, true))
 	return false
 }
@@ -287,6 +288,9 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 	if v.resumed {
 		return nil
 	}
+	if no := r.stale(v); no != nil {
+		return no
+	}
 	intent := o.Intent(v.at, v.seen.Snapshot)
 	intent.Cause, intent.Evidence = v.cause(), v.evidence
 	err := r.Ledger.Begin(ctx, o.ClusterID, intent, ledger.Budget{Max: v.limit, Since: v.at.Add(-plan.Hour), Ordered: v.ordered})
@@ -303,16 +307,25 @@ func (r *Remediator) begin(ctx context.Context, v *verified, now time.Time) *Out
 		return refusal(o, plan.NotRecorded, "the intent could not be recorded, so nothing was done: %v", err)
 	}
 	v.begun = v.at
-	if age := r.later(v.at).Sub(v.looked); age > looksFor {
-		out := r.finish(ctx, *refusal(o, plan.OrderExpired, "%s%s was read %.0f s ago, since the calls after it took long", ledger.NotYet, o.Instance, age.Seconds()), v.at)
+	if no := r.stale(v); no != nil {
+		no.Detail = ledger.NotYet + no.Detail
+		out := r.finish(ctx, *no, v.at)
 		return &out
 	}
 	return nil
 }
 
-// looksFor is how old may be what an act depends on. A store that hangs can take longer to keep the evidence and the
-// intent.
+// looksFor is the maximum age of what an act depends on. A store that hangs can take longer to keep the evidence and
+// the intent.
 const looksFor = 45 * time.Second
+
+func (r *Remediator) stale(v *verified) *Outcome {
+	age := r.later(time.Time{}).Sub(v.looked)
+	if age <= looksFor {
+		return nil
+	}
+	return refusal(v.order, plan.OrderExpired, "%s was read %.0f s ago, because the calls after it took long", v.order.Instance, age.Seconds())
+}
 
 // later returns the current time, but at least the given one.
 func (r *Remediator) later(now time.Time) time.Time {

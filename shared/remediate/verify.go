@@ -131,7 +131,7 @@ func (r *Remediator) lookAgain(ctx context.Context, o plan.Order, now time.Time)
 
 // look reads and judges the target.
 func (r *Remediator) look(ctx context.Context, l *recheck, doc *policy.Document, o plan.Order, now time.Time) (no *Outcome) {
-	l.looked = r.later(now)
+	l.looked = r.later(time.Time{})
 	l.Snapshot = r.Targets.Target(ctx, o.Name, o.Instance, now, doc.Watch())
 	if !l.Snapshot.Whole() {
 		return refusal(o, plan.TargetUnreadable, "%s", firstGap(l.Snapshot))

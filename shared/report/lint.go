@@ -68,7 +68,7 @@ func (d LintDocument) Write(w io.Writer, layout Layout) error {
 	if d.Cluster != "" {
 		where = " in " + d.Cluster
 	}
-	if len(d.Launches) > 0 || n > 0 {
+	if len(d.Launches) > 0 {
 		t.head(fmt.Sprintf("%d %s would keep nodes from joining%s: judged %s", n, roll.Plural(n, "cause", "causes"), where, roll.Few(d.Launches, 5)))
 	} else {
 		t.head("nothing was judged" + where)

@@ -721,7 +721,15 @@ const patience = 100 * time.Minute
 
 // cured checks one machine; ill is how many of the cluster were ill at once.
 func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last looked) {
-	if m.stays || m.muted || m.disowned || m.full || m.aside != "" || m.state != running || !m.ail.replaceable() {
+	if m.stays || m.muted || m.disowned || m.aside != "" || m.state != running || !m.ail.replaceable() {
+		return
+	}
+	if m.full { // no act on it is possible, and somebody has to know that
+		for key, r := range u.a.dep.state(c.name).Refusals {
+			if untold := u.a.Now().Sub(r.At); string(r.Instance) == m.id && r.Untold && slices.Contains(last.ordered, m.id) && untold > time.Hour+2*u.a.sc.Sweep {
+				u.broken(RuleReport, "%s: order %s is refused for %s since %s, and no notice says so", m.id, key.Order, key.Reason, r.At.Format(time.TimeOnly))
+			}
+		}
 		return
 	}
 	from, now, pol := latest(m.since, began, m.unignored), u.a.Now(), u.policyNow(c, m.g)

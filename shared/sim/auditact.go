@@ -63,6 +63,8 @@ const slackOfClocks = 5 * time.Second // more than the difference between the cl
 type down struct {
 	inv  *invocation
 	zone string
+	// cooldown is the shortest by the policies of the complete checks since then. After it, the outage is forgotten.
+	cooldown time.Duration
 }
 
 // zonesDown records whether a complete check read a zone as down.
@@ -73,8 +75,12 @@ func (u *auditor) zonesDown(inv *invocation, cluster string) {
 	}
 	zone := u.zoneDown(inv, c, inv.begun)
 	left := func(m *machine) bool { return m.zone == zone && m.ended.After(inv.begun.Add(-time.Minute)) } // the check may have read that, too
+	wait := u.policy(inv, c, "").duration("limits.stormCooldown")
 	if zone != "" && !slices.ContainsFunc(c.machines, left) {
-		u.sense.down[cluster] = down{inv, zone}
+		u.sense.down[cluster] = down{inv, zone, wait}
+	} else if d, ok := u.sense.down[cluster]; ok {
+		d.cooldown = min(d.cooldown, wait)
+		u.sense.down[cluster] = d
 	}
 }
 
@@ -100,10 +106,7 @@ func (u *auditor) cooled(inv *invocation, c *cluster, o order) {
 		return // it is still down, with fewer nodes
 	}
 	since := inv.begun.Sub(last.inv.begun)
-	cooldown := u.policy(inv, c, "").duration("limits.stormCooldown")
-	if !last.inv.v.policy.read { // by the built-in one, which may have been in force, the outage is forgotten sooner
-		cooldown = min(cooldown, defaults.duration("limits.stormCooldown"))
-	}
+	cooldown := min(last.cooldown, u.policy(inv, c, "").duration("limits.stormCooldown"))
 	u.forbids(RuleZone, since < cooldown-writtenLate, "%s: ordered to %s %s %s after %s read %s as down", inv.name, o.Action, o.Instance, since.Round(time.Second), last.inv.name, last.zone)
 }
 

@@ -67,8 +67,11 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 	switch kind {
 	case roll.Unregistered:
 		from = latest(m.launched, m.started, m.leftRest, m.drawn)
-		if to = latest(from, m.omitted); from.Equal(latest(m.leftRest, m.drawn)) || u.a.weather.stormySince(from, u.a.Now()) {
-			to = u.a.Now() // it counts from when a check could see that its group does not keep it in a warm pool
+		switch to = latest(from, m.omitted); {
+		case u.a.weather.stormySince(from, u.a.Now()):
+			to = u.a.Now() // whether its group keeps it in a warm pool may have been unreadable until now
+		case from.Equal(latest(m.leftRest, m.drawn)):
+			to = latest(to, u.recorded(m.c.name, from.Add(lag)))
 		}
 		_, vanished := u.truths.last[[2]string{"vanished", m.id}]
 		return from, to, n == nil && m.elsewhere == "" && m.settledAt.IsZero() && m.vanished.IsZero() && !vanished && !m.since.After(from)

@@ -414,6 +414,7 @@ func (m *machine) meddle(f Fault, p dice) {
 		a.traps = append(a.traps, t)
 	case peopleFill:
 		m.full = true
+		a.in(p.of("room").between(3*time.Hour, 6*time.Hour), func() { m.full = false })
 		m.fall(oneOf(p.of("ail"), silent, notReady), false, p.of("reboots").chance(0.5))
 	case peopleSpare:
 		m.node.spare(true)

@@ -107,7 +107,7 @@ func climbed() []Mutation {
 		},
 		{
 			Name: "an instance that cannot be tagged keeps its turn", File: "shared/plan/plan.go",
-			Old: "Reason(k.Reason).Blocked() {", New: "Reason(k.Reason).Blocked() && p.gone {",
+			Old: "Reason(k.Reason).Blocked() && !begun &&", New: "Reason(k.Reason).Blocked() && !begun && p.gone &&",
 			Harm: "nothing else of its cluster is acted on", Faults: faults(sim.FaultPeople+"=fill the tags of what is ill", sim.FaultPeople+"=fill the tags of what is ill", sim.FaultNotReady+"=6", sim.FaultSilence+"=4"),
 			Survives: "what waits behind it may wait for hours by the rule of a queue, and its fault is mended before: a unit test of plan shows it",
 		},

@@ -17,7 +17,7 @@ func arguments(least, most int, name string) cobra.PositionalArgs {
 		case len(args) > most:
 			hint := ""
 			if most == 0 {
-				hint = meant(c, args[0])
+				hint = meant(c, args[most])
 			}
 			return fmt.Errorf("unexpected argument %q%s: see %s --help", args[most], hint, c.CommandPath())
 		}

@@ -89,7 +89,7 @@ func (l *look) consoleDoubt() string {
 
 // repeated returns what shows that the trouble goes on, or why that is unknown: an event of the condition since, or
 // a network plugin whose pod is not ready. It returns "" if nothing does. The events of the agent have the
-// type of the condition as their reason, and it sends none about what it sets a condition for.
+// type of the condition as their reason, so a later one may be about another trouble of that part.
 func (l *look) repeated(c evidence.Condition) string {
 	events := l.Node().Events
 	if !events.Settled() {
@@ -97,11 +97,18 @@ func (l *look) repeated(c evidence.Condition) string {
 	}
 	for _, e := range events.Value {
 		if (e.Reason == c.Type || c.Reason != "" && e.Reason == c.Reason) && e.Last.After(c.Since.Add(slack)) {
-			return "it was reported again at " + roll.Clock(e.Last)
+			return fmt.Sprintf("an event about %s came at %s", c.Type, roll.Clock(e.Last))
 		}
 	}
-	for _, p := range l.Node().Pods.Value {
-		if c.Type == "NetworkingReady" && p.OfNetworkPlugin() && !p.Ready {
+	if c.Type != "NetworkingReady" {
+		return ""
+	}
+	pods := l.Node().Pods
+	if !pods.Settled() {
+		return "whether the network plugin works was not read: " + pods.Missing("the pods of node "+l.Finding.Node)
+	}
+	for _, p := range pods.Value {
+		if p.OfNetworkPlugin() && !p.Ready {
 			return "pod " + p.Name + " of the network plugin is not ready"
 		}
 	}

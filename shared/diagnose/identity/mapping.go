@@ -125,7 +125,7 @@ func (d *door) entryType(r evidence.Role, e evidence.AccessEntry, also string) c
 			Fix(d.associate(r.ARN))
 	case gap != "":
 		return cause.NotChecked(gap)
-	case name == "" && is == byInstanceID:
+	case name == "" && is == byInstanceID && !auto:
 		return cause.NotChecked("what the node is named after does not show in its user data, and an access entry of the type EC2 lets in only nodes that are named after their instance id")
 	case name == byInstanceID && is != name, name == byDNSName && is == byInstanceID:
 		found = found.
@@ -257,7 +257,7 @@ func (d *door) entryAge(r evidence.Role, e evidence.AccessEntry, also string) ca
 // neededType returns the type of entry that the case's instance needs.
 func (d *door) neededType() string {
 	switch {
-	case d.namedByID():
+	case d.namedByID(), d.Finding.Owner == roll.OwnerAutoMode:
 		return "EC2"
 	case d.ofWindows():
 		return "EC2_WINDOWS"

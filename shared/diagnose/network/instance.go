@@ -188,6 +188,7 @@ func (l *look) addresses() cause.Verdict {
 	// A node that says why it is not ready, and does not name its network, lacks something else.
 	explains := l.Finding.Kind != roll.NotReady || l.noCNI()
 	gap := l.unsaid()
+	subnets := l.AWS("ec2", "describe-subnets", "--filters", "Name=vpc-id,Values="+l.i.VPC, "--query", "Subnets[].[SubnetId,AvailabilityZone,CidrBlock,AvailableIpAddressCount]", "--output", "table")
 	full, none := l.podSays("InsufficientFreeAddressesInSubnet", "IPAMDNoIPs")
 	switch {
 	case n >= fewAddresses && scattered:
@@ -197,7 +198,7 @@ func (l *look) addresses() cause.Verdict {
 			Says("the CNI found no free address, and the instance's subnet %s has %d: the CNI takes those of pods from other subnets (an ENIConfig, or subnets tagged kubernetes.io/role/cni), which were not read", l.i.Subnet, n).
 			Shows(full).
 			Fix("kubectl get eniconfigs.crd.k8s.amazonaws.com   # which subnets, if any; then their free addresses:",
-				l.AWS("ec2", "describe-subnets", "--filters", "Name=vpc-id,Values="+l.i.VPC, "--query", "Subnets[].[SubnetId,AvailabilityZone,CidrBlock,AvailableIpAddressCount]", "--output", "table"))
+				subnets)
 	case n >= fewAddresses && gap != "":
 		return cause.NotChecked(gap)
 	case n >= fewAddresses:
@@ -216,7 +217,7 @@ func (l *look) addresses() cause.Verdict {
 		Says("the subnet %s (%s) has %d free addresses, too few for the CNI to give some to pods", l.i.Subnet, f.Value.CIDR, n).
 		Saw("subnet "+l.i.Subnet, "AvailableIpAddressCount", fmt.Sprint(n), fmt.Sprintf("%d or more", fewAddresses)).
 		Fix("# where there is room:",
-			l.AWS("ec2", "describe-subnets", "--filters", "Name=vpc-id,Values="+l.i.VPC, "--query", "Subnets[].[SubnetId,AvailabilityZone,CidrBlock,AvailableIpAddressCount]", "--output", "table"),
+			subnets,
 			"# let the Amazon VPC CNI keep fewer addresses in advance:",
 			setCNI("WARM_IP_TARGET=1", "MINIMUM_IP_TARGET=2"))
 	if refused {

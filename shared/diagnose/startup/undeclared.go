@@ -114,10 +114,9 @@ func (l *look) undeclared() cause.Verdict {
 	if len(found) == 0 {
 		return cause.RuledOut
 	}
-	r, _ := n.Condition("Ready")
 	// A taint does not make a node unready: one that says why else it is not Ready lacks something else.
-	starts := l.Finding.Kind == roll.Flapping || l.Finding.Kind == roll.Uninitialized && r.Status == string(roll.ConditionTrue) ||
-		(l.Finding.Kind == roll.Uninitialized || l.Finding.Kind == roll.NotReady) && n.AwaitsNetwork()
+	starts := l.Finding.Kind == roll.Flapping || n.AwaitsNetwork() || strings.Contains(ready(n).Message, "may not have completed yet") ||
+		l.Finding.Kind == roll.Uninitialized && ready(n).Status == string(roll.ConditionTrue)
 	return l.surprised(n, d, found).
 		DecisiveIf(starts && l.age(n) < young && found[0].sure() && counted(n) && l.Group().NodePool.Settled())
 }
