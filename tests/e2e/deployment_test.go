@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,11 +17,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"rollcall/functions/local/command"
+	"rollcall/shared/evidence/archive"
 	"rollcall/shared/ledger"
+	"rollcall/shared/plan/replay"
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
@@ -282,6 +289,32 @@ func TestADeploymentIsAskedForAnInstanceThatNobodyKnows(t *testing.T) {
 	// cluster.
 	e := a.ask(command.ExitError, "i-0fedcba9876543210", "--cluster", testbed.ClusterName)
 	same(t, "with its cluster", answers(e), []string{"unknown"})
+}
+
+// The bucket of a deployment has the checks of its functions, here those of a simulated one.
+func TestTheChecksOfADeploymentAreReplayed(t *testing.T) {
+	a := newAccount(t)
+	a.fleet(3)
+	d := deploy(t, "notify")
+	file := filepath.Join(t.TempDir(), "day.rollcall")
+	if code, _, stderr := a.run(testbed.Viewer, "simulate", "--seed", "7", "--hours", "6", "--clusters", "1", "--nodes", "10", "--record", file); code != command.ExitOK {
+		t.Fatalf("simulate: exit %d\n%s", code, stderr)
+	}
+	data, err := os.ReadFile(file)
+	must.Succeed(t, err)
+	checks, err := replay.Read(bytes.NewReader(data))
+	must.That(t, err == nil && len(checks) > 2, "%d checks, %v", len(checks), err)
+	bucket := archive.NewS3(s3.NewFromConfig(bed.AWSConfig()), d.bucket)
+	for _, c := range checks {
+		c.Snapshot.Cluster.ID = clusterID
+		must.Succeed(t, bucket.Record(t.Context(), c))
+	}
+	code, out, stderr := a.run(testbed.Viewer, "replay", "--stack", "rollcall", "--days", "3650")
+	expect.That(t, code == command.ExitOK && strings.Contains(out, fmt.Sprintf("%d checks", len(checks))), "exit %d\n%s%s", code, out, stderr)
+	a.nothingWritten("replay --stack")
+	must.Succeed(t, bed.Inject(t.Context(), testbed.Fault{Service: "s3", Action: "ListObjectsV2", AccessKeyID: testbed.Viewer.AccessKeyID, Kind: testbed.Deny}))
+	code, _, stderr = a.run(testbed.Viewer, "replay", "--stack", "rollcall", "--days", "3650")
+	expect.That(t, code == command.ExitError && strings.Contains(stderr, "s3:ListBucket"), "denied: exit %d\n%s", code, stderr)
 }
 
 // A healthy instance has no findings, also when a deployment answers.
