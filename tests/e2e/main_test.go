@@ -70,6 +70,11 @@ func leastPrivilege(paths ...string) error {
 		}
 	}
 	var faults []string
+	// https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html: the operation needs s3:ListBucket.
+	if called["s3:ListObjectsV2"] {
+		delete(called, "s3:ListObjectsV2")
+		called["s3:ListBucket"] = true
+	}
 	for a := range called {
 		// sts:GetCallerIdentity needs no permission.
 		if !granted[a] && a != "sts:GetCallerIdentity" {
