@@ -51,7 +51,7 @@ var causesHold = map[string]func(e excuse) bool{
 
 	// the machine
 	"KubeletSilent": func(e excuse) bool {
-		return e.lately("deaf", e.m.id) || e.m.state != running && e.g.beside == besideAuto // EC2 hides that it ended
+		return e.lately("deaf", e.m.id) || e.m.state != running // EC2 may hide that it ended, or show it late
 	},
 	"MemoryPressurePreceded":  excuse.starved,
 	"OutOfMemory":             excuse.starved,

@@ -581,6 +581,9 @@ var ofMachine = map[string]func(excuse) bool{
 			if k := roll.Kind(e.kind); (k == roll.ConditionFailed || k == roll.Ghost) && e.turned().Add(skewed+time.Second).After(s.begun) {
 				continue // a condition may be from before a silence, and a Ready Ghost is contradicted
 			}
+			if roll.Kind(e.kind) == roll.ConditionFailed && e.lately("starved", e.m.id) {
+				continue // a check between may have found its other condition
+			}
 			if s.clean() && !s.overtaken && !s.ended.IsZero() && e.inv.begun.Sub(s.ended) > time.Minute+2*skewed && e.troubled().Before(s.begun) {
 				return false
 			}
