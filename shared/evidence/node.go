@@ -193,7 +193,8 @@ var besidePlugins = []string{"termination-handler", "envoy", "scope"}
 
 // IsNetworkPlugin reports whether a DaemonSet of that name is a network plugin.
 func IsNetworkPlugin(daemonSet string) bool {
-	return !slices.ContainsFunc(besidePlugins, func(word string) bool { return strings.Contains(daemonSet, word) }) && slices.ContainsFunc(plugins, func(word string) bool { return strings.Contains(daemonSet, word) })
+	named := func(word string) bool { return strings.Contains(daemonSet, word) }
+	return slices.ContainsFunc(plugins, named) && !slices.ContainsFunc(besidePlugins, named)
 }
 
 // OfNetworkPlugin reports whether the pod is that of a network plugin.

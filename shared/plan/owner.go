@@ -186,9 +186,6 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *R
 			return refuse(OwnerUnknown, "no NodeClaim has %s, so there is none to delete", f.Instance)
 		}
 	}
-	if p.Snapshot.Groups[f.Group].Removed {
-		return p.launchesFail(f, act)
-	}
 	if f.Kind == roll.Scheduled {
 		if no := p.ownerTime(until, what); no != nil {
 			return no
@@ -270,6 +267,8 @@ func (p *planner) karpenterActs(f roll.Finding, act Action) (time.Time, string) 
 	n := p.nodes[f.Instance]
 	unregistered := f.Kind == roll.Unregistered || f.Kind == roll.Uninitialized && n != nil && !n.Registered
 	switch {
+	case p.Snapshot.Groups[f.Group].Removed:
+		return time.Time{}, ""
 	case act == DeleteNode:
 		return f.Due.Add(karpenterCollects), "Karpenter removes nodes whose instance is gone"
 	case unregistered && act == DeleteNodeClaim:

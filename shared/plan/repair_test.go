@@ -177,7 +177,7 @@ func TestKarpenterHasItsTimeForARepair(t *testing.T) {
 		"NvidiaXID79Error": karpenterRepairsAccelerated, "NvidiaXID142Error": karpenterRepairs, "NvidiaXID7Error": karpenterRepairs, "DCGMError": karpenterRepairs,
 	} {
 		f := roll.Finding{Kind: roll.ConditionFailed, Condition: roll.AcceleratedHardware, Reason: reason, Began: now}
-		if until, _ := new(planner).karpenterActs(f, Reboot); !until.Equal(now.Add(want + karpenterRepairGrace)) {
+		if until, _ := (&planner{Input: Input{Snapshot: &roll.Snapshot{}}}).karpenterActs(f, Reboot); !until.Equal(now.Add(want + karpenterRepairGrace)) {
 			t.Errorf("%s is left to Karpenter for %s, want %s and %s", reason, until.Sub(now), want, karpenterRepairGrace)
 		}
 	}
