@@ -136,7 +136,7 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	if no := cmp.Or(intentObjects(p.Snapshot, p.Assessment.Inherited, f, d), Protection(p.Snapshot, *i), p.leaseObjects(f, d)); no != nil {
 		return no
 	}
-	if i.CapacityBlock && act != Reboot {
+	if i.CapacityBlock && p.takes(f, act) {
 		return refuse(ReplacementUnavailable, "%s runs in a Capacity Block, where a terminated instance may not be replaceable", i.ID)
 	}
 	return nil
@@ -230,7 +230,7 @@ func (p *planner) ownerTime(until time.Time, what string) *Refusal {
 // show it.
 // https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/nodeclaim/lifecycle/launch.go
 func (p *planner) launchesFail(f roll.Finding, act Action) *Refusal {
-	if act == Reboot || act == DeleteNode || f.Kind == roll.Orphaned || p.lossAccepted(f) {
+	if !p.takes(f, act) || f.Kind == roll.Orphaned || p.lossAccepted(f) {
 		return nil
 	}
 	g, l := p.Snapshot.Groups[f.Group], p.Snapshot.Launches[f.Group]
@@ -248,6 +248,22 @@ func (p *planner) launchesFail(f roll.Finding, act Action) *Refusal {
 		return nil
 	}
 	return refuse(ReplacementUnavailable, "the latest launch of %s failed at %s: %s", f.Group, roll.Clock(g.LaunchFailed), g.LaunchMessage)
+}
+
+// takes reports whether an act, or the one that a cordon or drain prepares, takes an instance that the owner must
+// replace. A reboot takes none.
+func (p *planner) takes(f roll.Finding, act Action) bool {
+	if !act.cordons() {
+		return act != Reboot && act != DeleteNode
+	}
+	pol := p.Policy(f.Selector)
+	for _, step := range p.ladder(f, pol) {
+		next := p.actionOf(step.Do, f, pol)
+		if (next == Reboot || next.replaced()) && p.impossible(f, next) == "" {
+			return next != Reboot
+		}
+	}
+	return true
 }
 
 // lossAccepted reports whether a person accepts, by tag or by policy, that the instance may not be
@@ -315,8 +331,8 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) *Refusal {
 		}
 	}
 	g := p.Snapshot.Groups[f.Group]
-	if act == Reboot || act == DeleteNode {
-		return nil // the owner replaces nothing after it
+	if !p.takes(f, act) {
+		return nil
 	}
 	if g.LaunchesRead != roll.Yes {
 		return unread(p.Snapshot, OwnerUnknown, roll.CallScalingActivities, fmt.Sprintf("whether the latest launch of %s failed could not be read (%s)", f.Group, roll.CallScalingActivities))

@@ -90,6 +90,29 @@ func TestAnAcceleratorIsRebootedOnce(t *testing.T) {
 	expect.That(t, got == want, "%s, want %s", got, want)
 }
 
+// A reboot needs no replacement, so neither do the cordon and the drain before it: only the termination after it is
+// held.
+func TestAnAcceleratorIsRebootedWithoutCapacity(t *testing.T) {
+	for name, lacks := range map[string]func(*world){
+		"the latest launch failed": func(w *world) {
+			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes, LaunchFailed: now.Add(-time.Hour)}
+		},
+		"launches could not be read": func(w *world) {
+			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Unreadable}
+		},
+		"a Capacity Block": func(w *world) { w.snapshot.Instances[0].CapacityBlock = true },
+	} {
+		w := accelerated("repair: {accelerators: true}", "NvidiaXID48Error")
+		lacks(w)
+		expect.Equal(t, strings.Join(w.acts(t), ", "), "cordon 0s, drain 1m0s, reboot 2m0s", "%s", name)
+		_, p := w.make(now.Add(time.Hour))
+		expect.That(t, len(p.Held) == 1 && p.Held[0].Action == Terminate, "%s: held %+v", name, p.Held)
+		w = accelerated("repair: {accelerators: true}", "NvidiaXID79Error")
+		lacks(w)
+		expect.That(t, len(w.acts(t)) == 0, "%s: a replacement is begun", name)
+	}
+}
+
 // During the repair the node stays cordoned, whatever the latest reason is. Once the condition is
 // over the cordon is lifted.
 func TestACordonLastsWhileTheAcceleratorFails(t *testing.T) {
