@@ -115,7 +115,12 @@ func TestBuiltInPresets(t *testing.T) {
 		expect.Same(t, p.Registration, Registration{10 * time.Minute, 30 * time.Minute}, "%s", name)
 		expect.That(t, p.Initialization.Deadline == 30*time.Minute, "%s: initialization %s", name, p.Initialization.Deadline)
 		expect.That(t, p.Reboot.Wait == reboots, "%s: %s after a reboot", name, p.Reboot.Wait)
-		p.Registration, p.Initialization, p.Reboot = defaultPolicy().Registration, defaultPolicy().Initialization, defaultPolicy().Reboot
+		impaired := 5 * time.Minute
+		if name != roll.PresetGPU {
+			impaired = reboots // its status check fails while it boots
+		}
+		expect.Equal(t, p.Tolerances[roll.Impaired], impaired, "%s: impaired", name)
+		p.Registration, p.Initialization, p.Reboot, p.Tolerances = defaultPolicy().Registration, defaultPolicy().Initialization, defaultPolicy().Reboot, defaultPolicy().Tolerances
 		expect.Same(t, p, defaultPolicy(), "%s changes more than times", name)
 	}
 	got := mustParse(t, "presets: {slow: {registration: {deadline: 1h}}}").Presets()

@@ -19,6 +19,7 @@ const (
 	keyDrainTimeout   = "drain.timeout"
 	keyBudgetTimeout  = "drain.budgetTimeout"
 	keyRebootWait     = "reboot.wait"
+	keyImpaired       = "impaired.tolerate"
 )
 
 // key is a key of a section that is a plain mapping.
@@ -37,7 +38,7 @@ var keys = []key{
 	duration(keyInitWarnAfter, 5*time.Minute, func(p *Policy) *time.Duration { return &p.Initialization.WarnAfter }),
 	duration(keyInitialization, 15*time.Minute, func(p *Policy) *time.Duration { return &p.Initialization.Deadline }),
 	keyOf("initialization.taints", nil, (*reader).taints, func(p *Policy, keys []string) { p.Initialization.Taints = slices.Clone(keys) }),
-	tolerance("impaired.tolerate", 5*time.Minute, roll.Impaired),
+	tolerance(keyImpaired, 5*time.Minute, roll.Impaired),
 	duration("scheduled.lead", 24*time.Hour, func(p *Policy) *time.Duration { return &p.Scheduled.Lead }),
 	duration("launch.tolerance", 5*time.Minute, func(p *Policy) *time.Duration { return &p.Launch.Tolerance }),
 	duration("launch.pending", 10*time.Minute, func(p *Policy) *time.Duration { return &p.Launch.Pending }),

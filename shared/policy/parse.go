@@ -25,7 +25,7 @@ var (
 	}
 	documentKeys = slices.Concat([]string{"apiVersion", "mode", keyStop}, sections[1:], []string{"presets", "overrides"})
 	overrideKeys = slices.Concat([]string{"match", "preset"}, sections)
-	presetKeys   = []string{"registration", "initialization", "reboot"}
+	presetKeys   = []string{"registration", "initialization", "reboot", "impaired"}
 	startup      = []string{"registration.", "initialization."} // the prefixes of keys about both
 )
 

@@ -15,7 +15,9 @@ import (
 //
 // A GPU node pulls drivers and images of many gigabytes, and a Windows node boots and joins in two
 // stages, after a reboot too. 15 minutes are often not enough for either. Bare metal checks its
-// hardware and memory at each boot, which takes 20 minutes and more.
+// hardware and memory at each boot, which takes 20 minutes and more. EC2's status check fails until
+// a reboot is over, whoever ordered it, so that it may last as long.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-system-instance-status-check.html
 func builtIn() map[string][]setting {
 	slow := func() []setting {
 		return []setting{
@@ -25,9 +27,10 @@ func builtIn() map[string][]setting {
 			durationSetting(keyInitialization, 30*time.Minute),
 		}
 	}
-	windows := append(slow(), durationSetting(keyRebootWait, 30*time.Minute))
-	metal := append(slow(), durationSetting(keyRebootWait, 40*time.Minute))
-	all := map[string][]setting{roll.PresetGPU: slow(), roll.PresetWindows: windows, roll.PresetMetal: metal}
+	boots := func(d time.Duration) []setting {
+		return append(slow(), durationSetting(keyRebootWait, d), durationSetting(keyImpaired, d))
+	}
+	all := map[string][]setting{roll.PresetGPU: slow(), roll.PresetWindows: boots(30 * time.Minute), roll.PresetMetal: boots(40 * time.Minute)}
 	for name, settings := range all {
 		sourced("preset "+name, settings...)
 	}

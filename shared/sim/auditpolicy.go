@@ -95,10 +95,12 @@ presets:
     registration: {warnAfter: 10m, deadline: 30m}
     initialization: {warnAfter: 10m, deadline: 30m}
     reboot: {wait: 30m}
+    impaired: {tolerate: 30m}
   metal:
     registration: {warnAfter: 10m, deadline: 30m}
     initialization: {warnAfter: 10m, deadline: 30m}
     reboot: {wait: 40m}
+    impaired: {tolerate: 40m}
 `
 
 // words has the allowed words of the settings whose values are words.
