@@ -454,6 +454,7 @@ func TestIntentIsShownBy(t *testing.T) {
 		{name: "a managed node group owns it", instance: managed, want: true},
 		{name: "a managed node group owns it, and it joins another cluster", instance: managed, detail: elsewhere, want: true}, // a finding that package plan holds
 		{name: "its launch template version bootstraps a node", instance: template, detail: roll.Detail{TemplateBootstraps: true}, want: true},
+		{name: "its user data bootstraps a node of a cluster that it does not name", instance: bare, detail: roll.Detail{Bootstraps: roll.Unreadable, BootstrapsUnnamed: true}, want: true}, // a finding that package plan holds
 		{name: "Cluster API created it as a node", instance: capi, want: true},
 		{name: "Karpenter owns it", instance: poolWorker(id, time.Hour), want: true},
 	}

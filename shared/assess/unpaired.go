@@ -149,7 +149,7 @@ type intent uint8
 
 const (
 	noIntent    intent = iota
-	bySiblings         // others of its Auto Scaling group or launch template version are nodes or should be, or the template makes nodes
+	bySiblings         // others of its Auto Scaling group or launch template version are nodes or should be, or the template makes nodes, or its user data those of a cluster that it does not name
 	byTemplate         // its launch template version has, or had, nodes; its own user data may differ
 	intentShown        // its owner, its Auto Scaling group or its own user data shows it
 )
@@ -187,7 +187,7 @@ func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why st
 	case a.hadNodes(roll.Origin(i.LaunchTemplate)):
 		return byTemplate, ""
 	}
-	if d.TemplateBootstraps {
+	if d.TemplateBootstraps || d.BootstrapsUnnamed {
 		return bySiblings, ""
 	}
 	for _, o := range i.Origins() {

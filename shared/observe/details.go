@@ -149,9 +149,10 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 				unread := true
 				read(q.Instance, types.InstanceAttributeNameUserData, func(out *ec2.DescribeInstanceAttributeOutput) {
 					unread = false
-					d.Bootstraps, d.OtherCluster = bootstraps(out.UserData, s.Cluster)
+					boots := bootstraps(out.UserData, s.Cluster)
+					boots.keep(&d)
 					if of, ok := data[q.Instance]; ok {
-						o.userData.Put(of, whatBoots{d.Bootstraps, d.OtherCluster})
+						o.userData.Put(of, boots)
 					}
 				})
 				if unread {
@@ -184,8 +185,13 @@ type userDataOf struct {
 
 // whatBoots is what the user data of an instance bootstraps: see roll.Detail.
 type whatBoots struct {
-	ours  roll.Answer
-	other string
+	ours    roll.Answer
+	other   string
+	unnamed bool
+}
+
+func (w whatBoots) keep(d *roll.Detail) {
+	d.Bootstraps, d.OtherCluster, d.BootstrapsUnnamed = w.ours, w.other, w.unnamed
 }
 
 // userDataRead answers the questions about user data that an earlier check read, and returns the others:
@@ -205,7 +211,7 @@ func (o *Observer) userDataRead(s *roll.Snapshot, questions []roll.Question) (re
 	}
 	for _, q := range questions {
 		if known, ok := o.userData.Find(data[q.Instance]); ok && q.UserData {
-			setDetail(s, q.Instance, func(d *roll.Detail) { d.Bootstraps, d.OtherCluster = known.ours, known.other })
+			setDetail(s, q.Instance, known.keep)
 			q.UserData = false
 		}
 		rest = append(rest, q)
@@ -230,8 +236,8 @@ func (o *Observer) ofTemplate(ctx context.Context, s *roll.Snapshot, id roll.Ins
 	out, err := direct(o, o.ec2.DescribeLaunchTemplateVersions)(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(name), Versions: []string{version}, IncludeManagedResources: aws.Bool(true)})
 	known[template] = err == nil && len(out.LaunchTemplateVersions) == 1 && out.LaunchTemplateVersions[0].LaunchTemplateData != nil
 	if known[template] {
-		ours, _ := bootstraps(&types.AttributeValue{Value: out.LaunchTemplateVersions[0].LaunchTemplateData.UserData}, s.Cluster)
-		known[template] = ours == roll.Yes
+		boots := bootstraps(&types.AttributeValue{Value: out.LaunchTemplateVersions[0].LaunchTemplateData.UserData}, s.Cluster)
+		known[template] = boots.ours == roll.Yes
 	}
 	return known[template]
 }
@@ -239,24 +245,24 @@ func (o *Observer) ofTemplate(ctx context.Context, s *roll.Snapshot, id roll.Ins
 // bootstraps reads user data in memory, since it may hold secrets. It keeps only the name of the
 // cluster that the user data bootstraps a node of, if that is another one. A text that does not
 // parse bootstraps none, but may still show that it was meant to.
-func bootstraps(given *types.AttributeValue, cluster roll.Cluster) (ours roll.Answer, other string) {
+func bootstraps(given *types.AttributeValue, cluster roll.Cluster) whatBoots {
 	if given == nil || aws.ToString(given.Value) == "" {
-		return roll.No, ""
+		return whatBoots{ours: roll.No}
 	}
 	data, err := userdata.Decode(aws.ToString(given.Value))
 	if err != nil {
-		return roll.Unreadable, ""
+		return whatBoots{ours: roll.Unreadable}
 	}
 	found := userdata.Read(data)
 	switch {
 	case found.For(cluster.ID.Name), found.Reaches(cluster.Endpoint), userdata.MeantFor(data, found, cluster.ID.Name, cluster.Endpoint):
-		return roll.Yes, ""
+		return whatBoots{ours: roll.Yes}
 	case found.Unclear:
-		return roll.Unreadable, ""
+		return whatBoots{ours: roll.Unreadable, unnamed: len(found.Joins) > 0 && len(found.Clusters) == 0}
 	case len(found.Clusters) > 0:
-		return roll.No, found.Clusters[0]
+		return whatBoots{ours: roll.No, other: found.Clusters[0]}
 	}
-	return roll.No, ""
+	return whatBoots{ours: roll.No}
 }
 
 func terminationProtected(out *ec2.DescribeInstanceAttributeOutput) roll.Answer {

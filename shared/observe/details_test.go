@@ -249,6 +249,18 @@ func TestUserDataAnswersWhetherItBootstrapsTheCluster(t *testing.T) {
 			t.Errorf("%s: got %d and %q, want %d and %q; gaps %+v", name, got.Bootstraps, got.OtherCluster, tt.want, tt.other, s.Gaps)
 		}
 	}
+	for text, unnamed := range map[string]bool{
+		"#!/bin/bash\n/etc/eks/bootstrap.sh $(cat /name)\n":                              true,
+		"#!/bin/bash\n/etc/eks/bootstrap.sh other\n/etc/eks/bootstrap.sh $(cat /name)\n": false,
+		"#!/bin/bash\n/etc/eks/bootstrap.sh demo\n":                                      false,
+		"#include\nhttps://example.com/bootstrap.sh\n":                                   false,
+		"#!/bin/bash\ncurl -s https://example.com/join.sh | bash -s -- $(cat /name)\n":   false,
+	} {
+		a := newAccount(t)
+		a.userData[instanceID(1)] = encode(text)
+		got := look(t, a, suspects(1, 1, roll.Question{UserData: true})).Details[roll.InstanceID(instanceID(1))]
+		expect.Equal(t, got.BootstrapsUnnamed, unnamed, "%s: a node of a cluster that it does not name", text)
+	}
 	if terminationProtected(&ec2.DescribeInstanceAttributeOutput{DisableApiTermination: &types.AttributeBooleanValue{}}) != roll.Unreadable {
 		t.Error("an attribute without a value is an answer")
 	}

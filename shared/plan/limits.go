@@ -288,6 +288,9 @@ func intentObjects(s *roll.Snapshot, inherited map[roll.InstanceID]bool, f roll.
 	if d.Bootstraps == roll.No {
 		return refuse(NoNodeIntent, "other instances of its Auto Scaling group or launch template version are meant to be nodes, but the user data of %s bootstraps none", f.Instance)
 	}
+	if d.BootstrapsUnnamed {
+		return refuse(NoNodeIntent, "the user data of %s bootstraps a node of a cluster whose name it computes: only tags show that it is this one, until a node came from its Auto Scaling group or launch template version", f.Instance)
+	}
 	return unread(s, NoNodeIntent, roll.CallInstanceAttribute, fmt.Sprintf("only its launch template version, or other instances of it or of its Auto Scaling group, show that %s is meant to be a node: its own user data could not be read (%s)", f.Instance, roll.CallInstanceAttribute))
 }
 

@@ -190,21 +190,23 @@ func TestASiblingThatCouldNotBeJudgedHolds(t *testing.T) {
 // no act is allowed: nothing about the instance itself could confirm it before the act.
 func TestWhatOnlySiblingsShowIsHeld(t *testing.T) {
 	for name, tt := range map[string]struct {
-		bootstraps roll.Answer
-		gap        roll.GapKind
-		want       Reason
+		detail roll.Detail
+		gap    roll.GapKind
+		want   Reason
+		says   string
 	}{
-		"its user data cannot be read": {roll.Unreadable, "", NoNodeIntent},
-		"may not be read":              {roll.Unreadable, roll.GapDenied, NoNodeIntent},
-		"was not read in this check":   {roll.Unreadable, roll.GapThrottled, NotReadYet},
-		"bootstraps nothing":           {roll.No, "", NoNodeIntent},
+		"its user data cannot be read":   {roll.Detail{Bootstraps: roll.Unreadable}, "", NoNodeIntent, "could not be read"},
+		"may not be read":                {roll.Detail{Bootstraps: roll.Unreadable}, roll.GapDenied, NoNodeIntent, "could not be read"},
+		"was not read in this check":     {roll.Detail{Bootstraps: roll.Unreadable}, roll.GapThrottled, NotReadYet, "could not be read"},
+		"computes the name of a cluster": {roll.Detail{Bootstraps: roll.Unreadable, BootstrapsUnnamed: true}, "", NoNodeIntent, "computes"},
+		"bootstraps nothing":             {roll.Detail{Bootstraps: roll.No}, "", NoNodeIntent, "bootstraps none"},
 	} {
 		w := newWorld()
 		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unregistered: [{do: terminate}]}\nlimits: {actionsPerCheck: 5}\n")
 		w.unregistered(1, 40*time.Minute).Ignore = true
 		w.unregistered(2, 40*time.Minute)
 		d := w.snapshot.Details[instanceID(2)]
-		d.Bootstraps = tt.bootstraps
+		d.Bootstraps, d.BootstrapsUnnamed = tt.detail.Bootstraps, tt.detail.BootstrapsUnnamed
 		w.snapshot.Details[instanceID(2)] = d
 		if tt.gap != "" {
 			w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeDetail, Kind: tt.gap, Call: roll.CallInstanceAttribute}}
@@ -212,6 +214,7 @@ func TestWhatOnlySiblingsShowIsHeld(t *testing.T) {
 		_, p := w.make(now)
 		got := reasons(p)
 		expect.That(t, len(p.Orders) == 0 && slices.Equal(got, []Reason{InstanceIgnored, tt.want}), "%s: orders %+v, held for %v, want %s", name, p.Orders, got, tt.want)
+		expect.That(t, strings.Contains(p.Held[1].Detail, tt.says), "%s: %s", name, p.Held[1].Detail)
 	}
 }
 

@@ -215,6 +215,9 @@ type Detail struct {
 	// TemplateBootstraps: its own user data is unreadable, and that of the launch template version
 	// with which its Auto Scaling group launched it bootstraps a node of this cluster.
 	TemplateBootstraps bool
+	// BootstrapsUnnamed: its user data bootstraps a node of a cluster whose name it computes, so that Bootstraps is
+	// Unreadable.
+	BootstrapsUnnamed bool
 	// OtherCluster is the cluster that its user data joins if Bootstraps is No, "" if it joins
 	// none.
 	OtherCluster string
