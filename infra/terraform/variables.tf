@@ -186,11 +186,11 @@ variable "security_group_ids" {
 variable "permissions_boundary_arn" {
   type        = string
   default     = ""
-  description = "Permissions boundary of every role that the stack creates; empty for none."
+  description = "Permissions boundary of every role that the stack creates; empty for none. A name instead of an ARN, such as platform/boundary, means the policy of that name in the account of the stack."
 
   validation {
-    condition     = can(regex("^(arn:[a-z-]+:iam::([0-9]{12}|aws):policy/.+)?$", var.permissions_boundary_arn))
-    error_message = "permissions_boundary_arn must be empty or the ARN of a managed policy."
+    condition     = can(regex("^(arn:[a-z-]+:iam::([0-9]{12}|aws):policy/.+|[A-Za-z0-9+=,.@_/-]+)?$", var.permissions_boundary_arn))
+    error_message = "permissions_boundary_arn must be empty, the ARN of a managed policy, or its path and name without a leading slash."
   }
 }
 

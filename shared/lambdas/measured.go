@@ -101,7 +101,7 @@ func oldest(findings []roll.Finding, s *roll.Snapshot) float64 {
 		}
 	}
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.DoNotRepair {
+		if n := &s.Nodes[i]; n.DoNotRepair && n.Instance != "" {
 			kept[n.Instance] = true
 		}
 	}

@@ -38,6 +38,10 @@ func TestTheOldestFindingIsOneThatNobodyKeeps(t *testing.T) {
 	if got := oldest(findings, claimed); got != (48 * time.Hour).Seconds() {
 		t.Errorf("a NodeClaim that is kept from repairs: %v s", got)
 	}
+	hybrid := &roll.Snapshot{At: at, Nodes: []roll.Node{{Name: "mi-1", DoNotRepair: true}}}
+	if got := oldest([]roll.Finding{{Kind: roll.Unlaunched, Since: at.Add(-time.Hour)}}, hybrid); got != time.Hour.Seconds() {
+		t.Errorf("a finding of no instance, and a node of none that is kept from repairs: %v s", got)
+	}
 	got := oldest(nil, &roll.Snapshot{At: at})
 	expect.That(t, got == 0, "without findings: %v s", got)
 }

@@ -511,6 +511,8 @@ func TestHalfOfAPairIsRefused(t *testing.T) {
 		{[]string{"SubnetIds", "subnet-0a1b"}, "SubnetIds needs SecurityGroupIds"},
 		{[]string{"SecurityGroupIds", "sg-0a1b"}, "SecurityGroupIds needs SubnetIds"},
 		{[]string{"SubnetIds", "subnet-0a1b", "SecurityGroupIds", "sg-0a1b"}, ""},
+		{[]string{"HostLogs", "true"}, ""},
+		{[]string{"HostLogs", "true", "ReadConsoleAndUserData", "false"}, "HostLogs needs ReadConsoleAndUserData, since the logs may hold secrets too"},
 	} {
 		expect.Equal(t, strings.Join(read(t, c.pairs...).Refused, "; "), c.want, "%v: refused", c.pairs)
 	}

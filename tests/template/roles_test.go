@@ -405,6 +405,7 @@ func TestConditionsOfGrants(t *testing.T) {
 	ofClusters := map[string]map[string][]string{"ForAllValues:StringLike": {"dynamodb:LeadingKeys": {"cluster#123456789012/" + Region + "/*"}}}
 	want := map[string]map[string]map[string][]string{
 		"statechange iam:PassRole":                             passed,
+		"statechange dynamodb:PutItem":                         ofClusters,
 		"inspect iam:PassRole":                                 passed,
 		"sweep dynamodb:Query":                                 sizes,
 		"approve dynamodb:PutItem":                             ofClusters,
@@ -454,7 +455,24 @@ func TestAnOrderIsTaggedInModeRemediateOnly(t *testing.T) {
 
 // Settings that an organization requires for every role, table and function.
 func TestWhatAnOrganizationPrescribesReachesEveryResource(t *testing.T) {
-	const boundary = "arn:aws:iam::123456789012:policy/boundary"
+	const boundary = "arn:aws:iam::123456789012:policy/platform/boundary"
+	for file, pairs := range stacks {
+		if file == "infra/stackset.yaml" {
+			continue // its role, that of the service, exists already
+		}
+		named := boundary
+		if file == "template.yaml" {
+			named = "platform/boundary"
+		}
+		tmpl := other(t, file, append([]string{"PermissionsBoundaryArn", named, "RolePath", "/platform/"}, pairs...)...)
+		roles := tmpl.ofType("AWS::IAM::Role")
+		expect.That(t, len(roles) > 0, "%s has no role", file)
+		for _, id := range append(roles, tmpl.ofType("AWS::IAM::ManagedPolicy")...) {
+			p := tmpl.Resources[id].Properties
+			isRole := tmpl.Resources[id].Type == "AWS::IAM::Role"
+			expect.That(t, p["Path"] == "/platform/" && (!isRole || p["PermissionsBoundary"] == boundary), "%s: %s has the path %v and the boundary %v", file, id, p["Path"], p["PermissionsBoundary"])
+		}
+	}
 	tmpl := read(t, "Mode", "remediate", "ChatApproval", "true", "PermissionsBoundaryArn", boundary, "RolePath", "/platform/", "TableDeletionProtection", "true", "TablePointInTimeRecovery", "false", "Tracing", "true")
 	for _, id := range tmpl.ofType("AWS::IAM::Role") {
 		if p := tmpl.Resources[id].Properties; p["PermissionsBoundary"] != boundary || p["Path"] != "/platform/" {

@@ -48,7 +48,7 @@ func (h *Approver) Handle(ctx context.Context, r Request) (string, error) {
 		log.Info("approved", "by", member)
 		return fmt.Sprintf("Approved: %s of %s%s in %s, order %s. Rollcall looks again, and acts with the next check if nothing changed.", strings.Join(q.Acts, ", "), q.Instance, roll.Behind(", node ", q.Node), c.Name, q.Order), nil
 	case !refused(err):
-		log.Error("not approved", "error", err.Error())
+		log.Error("approval failed", "error", err.Error())
 		return "", fmt.Errorf("nothing was approved: %w", err)
 	}
 	log.Warn("not approved", "detail", err.Error())
