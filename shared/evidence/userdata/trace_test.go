@@ -1,13 +1,9 @@
 package userdata
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/base64"
 	"testing"
 
 	"rollcall/tests/harness/expect"
-	"rollcall/tests/harness/must"
 )
 
 const apiHost = "EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com"
@@ -15,22 +11,13 @@ const apiHost = "EXAMPLE0123456789ABCDEF01234567.gr7.eu-west-1.eks.amazonaws.com
 // The words of text that does not parse show what it was meant for: a tool, and the cluster.
 func TestMeantForThoughItDoesNotParse(t *testing.T) {
 	const open = "#!/bin/bash\necho \"joining\n"
-	zipped := func(text string) string {
-		var out bytes.Buffer
-		w := gzip.NewWriter(&out)
-		if _, err := w.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		must.Succeed(t, w.Close())
-		return out.String()
-	}
 	for _, c := range []struct {
 		name, text string
 		meant      bool
 	}{
 		{"a script behind an open quote", open + "/etc/eks/bootstrap.sh demo --use-max-pods true\n", true},
-		{"the same, compressed", zipped(open + "/etc/eks/bootstrap.sh demo\n"), true},
-		{"the same, in base64 again", base64.StdEncoding.EncodeToString([]byte(open + "/etc/eks/bootstrap.sh demo\n")), true},
+		{"the same, compressed", zip(t, open+"/etc/eks/bootstrap.sh demo\n"), true},
+		{"the same, in base64 again", b64(open + "/etc/eks/bootstrap.sh demo\n"), true},
 		{"the name on a line of its own", open + "/etc/eks/bootstrap.sh \\\n  demo\n", true},
 		{"the name in a variable", open + "CLUSTER_NAME=demo\n/etc/eks/bootstrap.sh $CLUSTER_NAME\n", true},
 		{"the endpoint alone", open + "/etc/eks/bootstrap.sh $NAME --apiserver-endpoint https://" + apiHost + "\n", true},
