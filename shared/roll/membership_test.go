@@ -76,7 +76,10 @@ func TestWhichClusterTheTagsProve(t *testing.T) {
 		// Keys alone.
 		{"no tag", nil, no, "", nil},
 		{"this key", [][2]string{claim("demo")}, yes, "", []string{"demo"}},
+		{"this key, shared", [][2]string{named(claims+"demo", "shared")}, yes, "", []string{"demo"}},
 		{"another key", [][2]string{claim("other")}, no, "", []string{"other"}},
+		{"another key, whose name begins alike", [][2]string{claim("demo2")}, no, "", []string{"demo2"}},
+		{"names are case-sensitive", [][2]string{claim("Demo")}, no, "", []string{"Demo"}},
 		{"both keys", [][2]string{claim("demo"), claim("other")}, unclear, "", []string{"demo", "other"}},
 		// AWS's own tag decides, whatever other tags there are.
 		{"AWS names this one", [][2]string{named(byAWS, "demo")}, yes, "", []string{"demo"}},

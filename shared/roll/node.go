@@ -38,7 +38,7 @@ func ParseProviderID(providerID string) (Compute, InstanceID) {
 	if strings.HasPrefix(providerID, "eks-hybrid://") {
 		return ComputeHybrid, ""
 	}
-	last := providerID[strings.LastIndexByte(providerID, '/')+1:]
+	last := LastPart(providerID)
 	rest, ok := strings.CutPrefix(providerID, "aws://")
 	if !ok {
 		if _, named := ParseInstanceID(last); !named && strings.Index(providerID, "://") > 0 {

@@ -49,29 +49,24 @@ func (id ClusterID) InstanceARN(i InstanceID) string {
 // InstancePage returns the URL of an instance in the EC2 console, "" if the console's URL is not
 // known.
 func InstancePage(region string, i InstanceID) string {
-	console := Console(region)
-	if console == "" {
-		return ""
-	}
-	return console + "/ec2/home?region=" + region + "#InstanceDetails:instanceId=" + string(i)
+	return page(region, "/ec2/home?region="+region+"#InstanceDetails:instanceId="+string(i))
 }
 
 // ClusterPage returns the URL of a cluster in the EKS console, "" if the console's URL is not
 // known.
 func ClusterPage(region, name string) string {
-	console := Console(region)
-	if console == "" {
-		return ""
-	}
-	return console + "/eks/clusters/" + url.PathEscape(name) + "?region=" + region
+	return page(region, "/eks/clusters/"+url.PathEscape(name)+"?region="+region)
 }
 
 // BucketPage returns the URL of the S3 console that lists the objects under a prefix, "" if the
 // console's URL is not known.
 func BucketPage(region, bucket, prefix string) string {
-	console := Console(region)
-	if console == "" {
-		return ""
+	return page(region, "/s3/buckets/"+bucket+"?region="+region+"&prefix="+prefix)
+}
+
+func page(region, path string) string {
+	if console := Console(region); console != "" {
+		return console + path
 	}
-	return console + "/s3/buckets/" + bucket + "?region=" + region + "&prefix=" + prefix
+	return ""
 }

@@ -87,27 +87,6 @@ func TestOwnerIsTheFirstThatTheTagsName(t *testing.T) {
 	}
 }
 
-func TestBelonging(t *testing.T) {
-	tests := []struct {
-		name string
-		tags *roll.TagSet
-		want roll.Belonging
-	}{
-		{"no tag", tagSet(), roll.BelongsNot},
-		{"owned", tagSet("kubernetes.io/cluster/demo", "owned"), roll.Belongs},
-		{"shared", tagSet("kubernetes.io/cluster/demo", "shared"), roll.Belongs},
-		{"another cluster whose name begins alike", tagSet("kubernetes.io/cluster/demo2", "owned"), roll.BelongsNot},
-		{"names are case-sensitive", tagSet("kubernetes.io/cluster/Demo", "owned"), roll.BelongsNot},
-		{"two claims", tagSet("kubernetes.io/cluster/demo", "owned", "kubernetes.io/cluster/other", "owned"), roll.BelongsAmbiguous},
-		{"two claims, EKS names this one", tagSet("kubernetes.io/cluster/demo", "owned", "kubernetes.io/cluster/other", "owned", "eks:cluster-name", "demo"), roll.Belongs},
-		{"claimed, but EKS names another", tagSet("kubernetes.io/cluster/demo", "shared", "aws:eks:cluster-name", "other"), roll.BelongsNot},
-		{"eksctl alone", tagSet("alpha.eksctl.io/cluster-name", "demo"), roll.Belongs},
-	}
-	for _, tt := range tests {
-		expect.Equal(t, tt.tags.Belonging("demo"), tt.want, "%s", tt.name)
-	}
-}
-
 func TestHoldActive(t *testing.T) {
 	now := time.Date(2026, 3, 10, 23, 59, 59, 0, time.UTC)
 	for value, want := range map[string]bool{

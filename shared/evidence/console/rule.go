@@ -17,8 +17,10 @@ type rule struct {
 	needle string
 	sign   Sign
 	by     func(segment) bool // reports whether the writer is the right one; nil: any writer
-	says   *pattern.Pattern   // must match the message; nil: the needle is enough
-	not    *pattern.Pattern   // must not match
+	// says must match the message; nil: the needle is enough. A pattern that begins with ^ does not
+	// match a program that quotes another one's message.
+	says *pattern.Pattern
+	not  *pattern.Pattern // must not match
 	// detail is the sign's detail, in which $1 is the first group of says and {tag} the program.
 	detail string
 	// read returns the sign and its detail, or "". It replaces the fields above.
@@ -49,10 +51,6 @@ func (r rule) apply(s segment) (Sign, string) {
 
 func kubelet(s segment) bool { return strings.HasPrefix(s.tag, "kubelet") }
 
-// words compiles the pattern of a message. A pattern that begins with ^ does not match a program
-// that quotes another one's message.
-func words(expression string) *pattern.Pattern { return pattern.New(expression) }
-
 // rules are all rules. Each is tried on each segment. The sources of the texts are documented at
 // the signs.
 var rules = []rule{
@@ -60,44 +58,44 @@ var rules = []rule{
 	// contain parentheses. A control group that runs out of memory is not counted: the machine did
 	// not.
 	{needle: "ut of memory", sign: OutOfMemory, by: kernel, detail: "$1$2",
-		says: words(`^Out of memory(?: \(oom_kill_allocating_task\))?: Kill(?:ed)? process (?:\d+ \((?:(.*?)\) (?:total-vm|score)|([^)]*)\)))?`)},
+		says: pattern.New(`^Out of memory(?: \(oom_kill_allocating_task\))?: Kill(?:ed)? process (?:\d+ \((?:(.*?)\) (?:total-vm|score)|([^)]*)\)))?`)},
 	{needle: "Kernel panic - not syncing", sign: KernelPanic, by: kernel, detail: "$1",
-		says: words(`^(?:---\[ end )?Kernel panic - not syncing:?(.*?)(?:\]---.*)?$`), not: words(`not syncing: (?:Out of memory: |System is deadlocked on memory)`)},
+		says: pattern.New(`^(?:---\[ end )?Kernel panic - not syncing:?(.*?)(?:\]---.*)?$`), not: pattern.New(`not syncing: (?:Out of memory: |System is deadlocked on memory)`)},
 	{needle: "Kernel panic - not syncing", sign: OutOfMemory, by: kernel, detail: "the whole system by a panic",
-		says: words(`^Kernel panic - not syncing: (?:Out of memory: |System is deadlocked on memory)`)},
+		says: pattern.New(`^Kernel panic - not syncing: (?:Out of memory: |System is deadlocked on memory)`)},
 	{needle: "soft lockup - CPU#", sign: CPUStuck, by: kernel, detail: "$1",
-		says: words(`^(?:NMI )?(?:watchdog: )?BUG: soft lockup - CPU#(?:.*?s! \[([^\]]*?)(?::[^:\]]*)?(?:\]|$))?`)},
-	{needle: "INFO: rcu_", sign: CPUStuck, by: kernel, says: words(`^(?:rcu: )?INFO: rcu_.*stall`)},
+		says: pattern.New(`^(?:NMI )?(?:watchdog: )?BUG: soft lockup - CPU#(?:.*?s! \[([^\]]*?)(?::[^:\]]*)?(?:\]|$))?`)},
+	{needle: "INFO: rcu_", sign: CPUStuck, by: kernel, says: pattern.New(`^(?:rcu: )?INFO: rcu_.*stall`)},
 	{needle: " blocked for more than ", sign: TaskHung, by: kernel, detail: "$1",
-		says: words(`^INFO: task (.*):[^:]* blocked for more than .*seconds`)},
+		says: pattern.New(`^INFO: task (.*):[^:]* blocked for more than .*seconds`)},
 	{needle: "EXT4-fs ", sign: FilesystemFailed, by: kernel, detail: "$1$2",
-		says: words(`^EXT4-fs (?:error \(device ([^)]*)|\((.*?)\): Remounting filesystem read-only)`)},
+		says: pattern.New(`^EXT4-fs (?:error \(device ([^)]*)|\((.*?)\): Remounting filesystem read-only)`)},
 	{needle: "XFS (", sign: FilesystemFailed, by: kernel, detail: "$1",
-		says: words(`^XFS \((.*?)\): (?:Corruption |Metadata (?:corruption|CRC error) detected|Filesystem has been shut down|(?i:log I/O error)|Internal error)`)},
-	{needle: "NVRM: Xid (", sign: Xid, by: kernel, detail: "$1", says: words(`^NVRM: Xid \(.*?\): (\d+)(?:,|$)`)},
+		says: pattern.New(`^XFS \((.*?)\): (?:Corruption |Metadata (?:corruption|CRC error) detected|Filesystem has been shut down|(?i:log I/O error)|Internal error)`)},
+	{needle: "NVRM: Xid (", sign: Xid, by: kernel, detail: "$1", says: pattern.New(`^NVRM: Xid \(.*?\): (\d+)(?:,|$)`)},
 
 	{needle: "NVRM: ", sign: DriverRefused, by: kernel, detail: "$1",
-		says: words(`^NVRM: (?:installed in this system )?(No NVIDIA GPU found|requires use of the NVIDIA open kernel modules)`)},
+		says: pattern.New(`^NVRM: (?:installed in this system )?(No NVIDIA GPU found|requires use of the NVIDIA open kernel modules)`)},
 
 	// An error follows what failed and is not in the middle of a sentence. Other limits use the
 	// same error number.
 	{needle: "o space left on device", sign: DiskFull, detail: "{tag}",
-		says: words(`(?:^|: |\] |\(|'|")[Nn]o space left on device`),
-		not:  words(`(?i)watch|notify|cgroup|control group|cpuset|/dev/shm|tmpfs|/run/`)},
+		says: pattern.New(`(?:^|: |\] |\(|'|")[Nn]o space left on device`),
+		not:  pattern.New(`(?i)watch|notify|cgroup|control group|cpuset|/dev/shm|tmpfs|/run/`)},
 	{needle: "xec format error", read: execFormat},
 	{needle: "dial tcp", read: unreachable(`dial tcp (\S+): (?:i/o timeout|connect: (?:connection refused|no route to host|network is unreachable|connection timed out))`)},
 	{needle: "Failed to connect to ", read: unreachable(`curl: \(.*Failed to connect to (\S+) port `)},
 	{needle: " endpoint URL: ", read: unreachable(`(?:[Cc]onnect timeout on|Could not connect to the|Read timeout on) endpoint URL: (.*)`)},
 
 	{needle: "An error occurred (", sign: AccessDenied, detail: "$2: $1",
-		says: words(`An error occurred \((` + denials + `)\)(?: when calling the (\S*))?`)},
+		says: pattern.New(`An error occurred \((` + denials + `)\)(?: when calling the (\S*))?`)},
 	{needle: "operation error ", read: sdkError},
 	// Bottlerocket's pluto from March 2026 on; before, it only reports that the time was up. Its calls of
 	// EKS are not counted: it does without them. sources/api/pluto/src/ec2.rs.
 	{needle: "EC2 DescribeInstances attempt failed", sign: AccessDenied, by: bottlerocket, detail: "EC2: DescribeInstances: $1",
-		says: words(`\[ERROR\] EC2 DescribeInstances attempt failed, will retry: code=(` + denials + `) `)},
+		says: pattern.New(`\[ERROR\] EC2 DescribeInstances attempt failed, will retry: code=(` + denials + `) `)},
 	// A healthy boot can need four attempts while the network comes up.
-	{needle: " retrying request ", sign: APIRetries, detail: "$1", says: words(`SDK .* retrying request (\S+), attempt (?:[5-9]|\d\d)`)},
+	{needle: " retrying request ", sign: APIRetries, detail: "$1", says: pattern.New(`SDK .* retrying request (\S+), attempt (?:[5-9]|\d\d)`)},
 	{needle: "Giving up on md from ", sign: IMDSFailed, detail: "cloud-init"},
 	{needle: "IMDS's HTTP endpoint is probably disabled", sign: IMDSFailed, detail: "cloud-init"},
 	{needle: "IMDS request failed", sign: IMDSFailed, by: bottlerocket, detail: "{tag}"},
@@ -110,31 +108,31 @@ var rules = []rule{
 	{needle: ": Failed at step ", read: failedAtStep},
 	{needle: "Started ", read: started},
 	{needle: "Multi-User System", read: multiUser},
-	{needle: "emergency mode", sign: EmergencyMode, says: words(`^(?:You are in emergency mode|Welcome to emergency mode!|Entering emergency mode\.)`)},
+	{needle: "emergency mode", sign: EmergencyMode, says: pattern.New(`^(?:You are in emergency mode|Welcome to emergency mode!|Entering emergency mode\.)`)},
 	{needle: "kubelet is configured to not run on a host using cgroup v1", sign: CgroupV1Refused},
 	{needle: "command failed", sign: KubeletRefused, by: kubelet, detail: "$1",
-		says: words(`"command failed" err="((?:failed to (?:parse kubelet flag|validate kubelet flags|load kubelet config file|validate kubelet configuration)|failed to run Kubelet: running with swap on is not supported).*?)"?$`), not: words(`cgroup v1`)},
+		says: pattern.New(`"command failed" err="((?:failed to (?:parse kubelet flag|validate kubelet flags|load kubelet config file|validate kubelet configuration)|failed to run Kubelet: running with swap on is not supported).*?)"?$`), not: pattern.New(`cgroup v1`)},
 	// An error of several lines, such as that about labels, begins on the line after "err=<"
 	// (https://github.com/kubernetes/klog, internal/serialize).
 	{needle: "failed to validate kubelet ", sign: KubeletRefused, by: kubelet, detail: "$1",
-		says: words(`^\s*(failed to validate kubelet (?:flags|configuration)[:,].*)$`), not: words(`cgroup v1`)},
+		says: pattern.New(`^\s*(failed to validate kubelet (?:flags|configuration)[:,].*)$`), not: pattern.New(`cgroup v1`)},
 
 	{needle: " module ", by: warned, read: moduleFailed},
 	{needle: "Failed running " + userScripts, sign: UserScriptFailed, by: warned, detail: "$1: $2",
-		says: words(`Failed running .*?([^/]*) \[([^\]]*)\]`)},
+		says: pattern.New(`Failed running .*?([^/]*) \[([^\]]*)\]`)},
 	// Only cloud-init's own code: scripts print tracebacks too.
-	{needle: "/cloudinit/", sign: CloudInitFailed, detail: "traceback", says: words(`^ *File "/usr/.*\.py", line `)},
+	{needle: "/cloudinit/", sign: CloudInitFailed, detail: "traceback", says: pattern.New(`^ *File "/usr/.*\.py", line `)},
 	// status_wrapper of cloudinit/cmd/main.py.
-	{needle: "failed ", sign: CloudInitFailed, detail: "stage $1", says: words(`^(?:.*\.py\[(?:WARNING|ERROR)\]: )?failed (?:run of )?stage (init-local|init|modules-config|modules-final)$`)},
+	{needle: "failed ", sign: CloudInitFailed, detail: "stage $1", says: pattern.New(`^(?:.*\.py\[(?:WARNING|ERROR)\]: )?failed (?:run of )?stage (init-local|init|modules-config|modules-final)$`)},
 	// cloudinit/user_data.py, _do_include. Newer versions raise an error instead, unless an image sets
 	// ERROR_ON_USER_DATA_FAILURE, as those for Cluster API do.
 	{needle: "user_data.py[WARNING]: ", sign: IncludeFailed, detail: "$1$2",
-		says: words(`user_data\.py\[WARNING\]: (?:.* for url: (\S+?)\.?$|Fetching from (\S+) resulted in )`)},
+		says: pattern.New(`user_data\.py\[WARNING\]: (?:.* for url: (\S+?)\.?$|Fetching from (\S+) resulted in )`)},
 	{needle: "Boothooks ", sign: UserScriptFailed, by: warned, detail: boothook + "$1", // cloudinit/handlers/boot_hook.py
-		says: words(`Boothooks (?:script|unknown error when running) \S*?([^/\s]+)(?: execution error)?$`)},
+		says: pattern.New(`Boothooks (?:script|unknown error when running) \S*?([^/\s]+)(?: execution error)?$`)},
 	{needle: "Failed loading yaml blob", sign: CloudInitFailed, detail: "cloud-config"},
 	{needle: "Unhandled ", sign: UserDataIgnored, by: warned, detail: "$1",
-		says: words(`Unhandled (?:non-multipart|unknown content-type) \((.*?)\)`)},
+		says: pattern.New(`Unhandled (?:non-multipart|unknown content-type) \((.*?)\)`)},
 
 	{needle: "nodeadm[", sign: NodeadmRan},
 	{needle: "EKS Nodeadm ", read: nodeadmUnit},
@@ -143,14 +141,14 @@ var rules = []rule{
 	{needle: "node config", read: nodeConfigUndecodable},
 	{needle: " is missing in cluster configuration", by: fatal, read: func(s segment) (Sign, string) { return NodeConfigInvalid, errorField(s.text) }},
 
-	{needle: bootstrapPath, sign: BootstrapRan, traced: true, says: words(`^[+ ]*(?:(?:sudo|bash|sh|/bin/bash|-x) )*` + bootstrapPath)},
-	{needle: "[eks-bootstrap] ", sign: BootstrapRan, not: words(`\[eks-bootstrap\] ERROR: `)},
-	{needle: "[eks-bootstrap] ", sign: BootstrapFailed, detail: "$1", says: words(`\[eks-bootstrap\] ERROR: (.*)`)},
+	{needle: bootstrapPath, sign: BootstrapRan, traced: true, says: pattern.New(`^[+ ]*(?:(?:sudo|bash|sh|/bin/bash|-x) )*` + bootstrapPath)},
+	{needle: "[eks-bootstrap] ", sign: BootstrapRan, not: pattern.New(`\[eks-bootstrap\] ERROR: `)},
+	{needle: "[eks-bootstrap] ", sign: BootstrapFailed, detail: "$1", says: pattern.New(`\[eks-bootstrap\] ERROR: (.*)`)},
 	// Cluster API's script that fetches the bootstrap data of a machine.
 	// https://github.com/kubernetes-sigs/cluster-api-provider-aws/tree/main/pkg/cloud/services/secretsmanager
-	{needle: "aws.cluster.x-k8s.io encrypted cloud-init script", sign: BootstrapFailed, detail: "Cluster API's script, status $1", says: words(`encrypted cloud-init script \S+ exiting with status ([1-9]\d*)`)},
-	{needle: "Exited with error on line ", sign: BootstrapFailed, detail: "line $1", says: words(`^Exited with error on line (\d+)$`)},
-	{needle: bootstrapPath + ": ", sign: BootstrapMissing, says: words(bootstrapPath + `: (?:No such file or directory|not found)`)},
+	{needle: "aws.cluster.x-k8s.io encrypted cloud-init script", sign: BootstrapFailed, detail: "Cluster API's script, status $1", says: pattern.New(`encrypted cloud-init script \S+ exiting with status ([1-9]\d*)`)},
+	{needle: "Exited with error on line ", sign: BootstrapFailed, detail: "line $1", says: pattern.New(`^Exited with error on line (\d+)$`)},
+	{needle: bootstrapPath + ": ", sign: BootstrapMissing, says: pattern.New(bootstrapPath + `: (?:No such file or directory|not found)`)},
 	{needle: "bootstrap.sh has been removed from AL2023-based EKS AMIs", sign: BootstrapRemoved},
 
 	{needle: "Welcome to Bottlerocket", read: func(s segment) (Sign, string) {
@@ -161,12 +159,12 @@ var rules = []rule{
 	}},
 	// How the messages of their error types begin (mod error in each main.rs). An empty commit
 	// alone is not a failed boot; the unit's state shows that.
-	{needle: "]: ", sign: BottlerocketFailed, by: bottlerocket, detail: "{tag}: $1", not: words(`Tried to commit with no pending changes`),
-		says: words(`^((?:Error |Failed to |Unable to |Timed[ -]out |Provider (?:error: |')|Setting generator '|IMDS request failed|Missing |Invalid |No IP address found|TOML data |Data is not a TOML table).*)`)},
+	{needle: "]: ", sign: BottlerocketFailed, by: bottlerocket, detail: "{tag}: $1", not: pattern.New(`Tried to commit with no pending changes`),
+		says: pattern.New(`^((?:Error |Failed to |Unable to |Timed[ -]out |Provider (?:error: |')|Setting generator '|IMDS request failed|Missing |Invalid |No IP address found|TOML data |Data is not a TOML table).*)`)},
 
-	{needle: " finished at ", sign: BootFinished, detail: "cloud-init", says: words(`^Cloud-init v\. `)},
-	{needle: " login:", sign: BootFinished, detail: "login prompt", says: words(`^[\w.-]{1,128} login: *$`)},
-	{needle: "Windows is Ready to use", sign: BootFinished, detail: "EC2Launch", says: words(`Message: Windows is Ready to use$`)},
+	{needle: " finished at ", sign: BootFinished, detail: "cloud-init", says: pattern.New(`^Cloud-init v\. `)},
+	{needle: " login:", sign: BootFinished, detail: "login prompt", says: pattern.New(`^[\w.-]{1,128} login: *$`)},
+	{needle: "Windows is Ready to use", sign: BootFinished, detail: "EC2Launch", says: pattern.New(`Message: Windows is Ready to use$`)},
 }
 
 const (
@@ -202,12 +200,12 @@ func fatal(s segment) bool {
 }
 
 var (
-	pyWarning  = words(`\.py\[(?:WARNING|ERROR|CRITICAL)\]: `)
-	execError  = words(`(?:^|: |\] |\(|'|")[Ee]xec format error(?:: b?['"(]*([^\s'",:)]+))?`)
-	lastPath   = words(`^.*(?:^|[\s'",:;(])(\.?/[^\s'",:;()]*)`)
-	moduleName = words(`Failed to run module (\S*)|Running module (\S*) \(.*\) failed$`)
-	denied     = words(`api error (` + denials + `):`)
-	hostForm   = words(`^[\w.:-]{1,253}$`)
+	pyWarning  = pattern.New(`\.py\[(?:WARNING|ERROR|CRITICAL)\]: `)
+	execError  = pattern.New(`(?:^|: |\] |\(|'|")[Ee]xec format error(?:: b?['"(]*([^\s'",:)]+))?`)
+	lastPath   = pattern.New(`^.*(?:^|[\s'",:;(])(\.?/[^\s'",:;()]*)`)
+	moduleName = pattern.New(`Failed to run module (\S*)|Running module (\S*) \(.*\) failed$`)
+	denied     = pattern.New(`api error (` + denials + `):`)
+	hostForm   = pattern.New(`^[\w.:-]{1,253}$`)
 )
 
 // execFormat recognizes "part-001: line 5: ./agent: cannot execute binary file: Exec format error"
@@ -233,8 +231,8 @@ func execFormat(s segment) (Sign, string) {
 
 // unreachable returns the host of the URL in a message, or else the address that the pattern finds.
 // Addresses of the machine itself are not endpoints, and the metadata service has its own sign.
-func unreachable(pattern string) func(segment) (Sign, string) {
-	re := words(pattern)
+func unreachable(expression string) func(segment) (Sign, string) {
+	re := pattern.New(expression)
 	return func(s segment) (Sign, string) {
 		m := re.FindStringSubmatch(s.message)
 		if m == nil {
@@ -277,7 +275,8 @@ func hostname(s string) string {
 
 // sdkError recognizes "operation error EC2: DescribeInstances, ... api error CODE: ...".
 func sdkError(s segment) (Sign, string) {
-	operation, _ := between(s.message, "operation error ", ",")
+	_, operation, _ := strings.Cut(s.message, "operation error ")
+	operation, _, _ = strings.Cut(operation, ",")
 	if asked, ok := strings.CutPrefix(operation, "ec2imds: "); ok {
 		if strings.Contains(s.message, "StatusCode: 404") { // the service answered: there is no such item
 			return "", ""
@@ -354,4 +353,4 @@ func bottlerocketVariant(message string) string {
 	return variant
 }
 
-var word = words(`^[\w.-]{1,128}$`)
+var word = pattern.New(`^[\w.-]{1,128}$`)

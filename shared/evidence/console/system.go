@@ -57,39 +57,39 @@ func first(hints []hint, message string) string {
 	return ""
 }
 
-var ofKernel = words(`^(?:Welcome to )?(?:Linux version |Kernel )`)
+var ofKernel = pattern.New(`^(?:Welcome to )?(?:Linux version |Kernel )`)
 
 // systems are recognized by systemd's welcome, by the login prompt or the kernel's version, such as
 // "6.1.94-99.176.amzn2023.x86_64", or by EC2Launch.
 var systems = []hint{
-	{"Amazon Linux 2023", words(`^(?:Welcome to )?Amazon`), "al2023"},
+	{"Amazon Linux 2023", pattern.New(`^(?:Welcome to )?Amazon`), "al2023"},
 	{".amzn2023.", ofKernel, "al2023"},
-	{"Amazon Linux 2", words(`^(?:Welcome to )?Amazon Linux 2!?$`), "al2"},
+	{"Amazon Linux 2", pattern.New(`^(?:Welcome to )?Amazon Linux 2!?$`), "al2"},
 	{".amzn2.", ofKernel, "al2"},
-	{"Bottlerocket", words(`^(?:Welcome to )?(?:Bottlerocket OS |Bottlerocket \(EKS Auto|Booting .Bottlerocket)`), "bottlerocket"},
+	{"Bottlerocket", pattern.New(`^(?:Welcome to )?(?:Bottlerocket OS |Bottlerocket \(EKS Auto|Booting .Bottlerocket)`), "bottlerocket"},
 	{"-bottlerocket-linux-gnu", ofKernel, "bottlerocket"},
-	{"Ubuntu ", words(`^Welcome to Ubuntu |^Ubuntu .* ttyS`), "ubuntu"},
+	{"Ubuntu ", pattern.New(`^Welcome to Ubuntu |^Ubuntu .* ttyS`), "ubuntu"},
 	{"(Ubuntu ", ofKernel, "ubuntu"},
-	{"Windows ", words(`Z: OS: Microsoft Windows |Z: OsProductName: Windows `), "windows"},
+	{"Windows ", pattern.New(`Z: OS: Microsoft Windows |Z: OsProductName: Windows `), "windows"},
 }
 
-var ofKernelOrLogin = words(`^(?:Linux version |Kernel .* on an )`)
+var ofKernelOrLogin = pattern.New(`^(?:Linux version |Kernel .* on an )`)
 
 // architectures are recognized by systemd's message, the kernel's first line, or the login prompt.
 var architectures = []hint{
-	{"x86-64", words(`^Detected architecture x86-64`), "amd64"},
+	{"x86-64", pattern.New(`^Detected architecture x86-64`), "amd64"},
 	{"x86_64", ofKernelOrLogin, "amd64"},
-	{"arm64", words(`^Detected architecture arm64`), "arm64"},
+	{"arm64", pattern.New(`^Detected architecture arm64`), "arm64"},
 	{"aarch64", ofKernelOrLogin, "arm64"},
-	{"Booting Linux on physical CPU 0x", words(`^Booting`), "arm64"},
+	{"Booting Linux on physical CPU 0x", pattern.New(`^Booting`), "arm64"},
 }
 
 // version matches a version of two or three numbers.
-var version = words(`^\d{1,4}\.\d{1,4}(?:\.\d{1,4})?`)
+var version = pattern.New(`^\d{1,4}\.\d{1,4}(?:\.\d{1,4})?`)
 
 // kubeletSays matches `Fetched kubelet version {"version": "v1.33.4"}` of nodeadm and "Using
 // kubelet version 1.29.0" of bootstrap.sh.
-var kubeletSays = words(`Fetched kubelet version.*"version":[ "]*v?([\d.]+)|\[eks-bootstrap\] INFO: Using kubelet version v?([\d.]+)`)
+var kubeletSays = pattern.New(`Fetched kubelet version.*"version":[ "]*v?([\d.]+)|\[eks-bootstrap\] INFO: Using kubelet version v?([\d.]+)`)
 
 func kubeletVersion(s segment) string {
 	if !strings.Contains(s.text, "kubelet version") {

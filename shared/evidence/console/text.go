@@ -106,14 +106,3 @@ func traced(message string) bool {
 	rest := strings.TrimLeft(message, "+")
 	return len(rest) < len(message) && strings.HasPrefix(rest, " ")
 }
-
-// between returns the part of s after one text and before another, or to the end if the other is
-// missing.
-func between(s, after, before string) (string, bool) {
-	_, rest, ok := strings.Cut(s, after)
-	if !ok {
-		return "", false
-	}
-	inner, _, _ := strings.Cut(rest, before)
-	return inner, true
-}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/pattern"
 )
 
 // unit is a systemd unit that matters to a node.
@@ -48,19 +49,9 @@ var units = []unit{
 // (src/core/job.c, unit.c of https://github.com/systemd/systemd), or "systemd[1]: Failed to start
 // ..." if its journal goes there.
 
-// failed returns the sign of a failed unit, given the name that systemd prints, and the unit's full
-// name.
-func failed(printed string) (Sign, string) {
-	printed = strings.TrimSpace(strings.TrimSuffix(printed, "."))
-	if u, ok := identify(printed); ok {
-		return u.sign, u.name
-	}
-	return UnitFailed, printed
-}
-
 // runs matches "[ ***  ] (1 of 2) A start job is running for Execute cloud user/final scripts (12min 3s
 // / no limit)" and "Job cloud-final.service/start running (1h 2min 3s / no limit)".
-var runs = words(`^\[[ *]+\] (?:\(\d+ of \d+\) )?(?:A start job is running for (.*?)|Job (\S+)/start running) \((?:(\d+)h )?(?:(\d+)min )?`)
+var runs = pattern.New(`^\[[ *]+\] (?:\(\d+ of \d+\) )?(?:A start job is running for (.*?)|Job (\S+)/start running) \((?:(\d+)h )?(?:(\d+)min )?`)
 
 // waits is the number of minutes for which a job runs if it is to be a sign.
 const waits = 10
@@ -84,7 +75,7 @@ func jobRuns(s segment) (Sign, string) {
 // one before, and units such as early-boot-config.service and those of the drivers. All of them need
 // /var, the only place that can be written, on the data volume.
 // https://github.com/bottlerocket-os/bottlerocket-core-kit, packages/release/*.target, activate-*.service
-var gate = words(`^(?:Bottlerocket .*configuration complete|(?:Isolates|Activate) (?:preconfigured|configured|multi-user)\.target|Driver units|(?:Prepare )?Var Directory \(/var\))$`)
+var gate = pattern.New(`^(?:Bottlerocket .*configuration complete|(?:Isolates|Activate) (?:preconfigured|configured|multi-user)\.target|Driver units|(?:Prepare )?Var Directory \(/var\))$`)
 
 // dependencyFailed recognizes "[DEPEND] Dependency failed for kubelet.service - Kubernetes Kubelet.".
 func dependencyFailed(s segment) (Sign, string) {
@@ -185,7 +176,11 @@ func failedToStart(s segment) (Sign, string) {
 	if !ok || printed == "" {
 		return "", ""
 	}
-	return failed(printed)
+	printed = strings.TrimSpace(strings.TrimSuffix(printed, "."))
+	if u, known := identify(printed); known {
+		return u.sign, u.name
+	}
+	return UnitFailed, printed
 }
 
 func named(name string) (unit, bool) {
