@@ -130,11 +130,6 @@ const warmed = "Warmed:"
 // pool, in Standby, or leaving its Auto Scaling group.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-lifecycle.html
 func resting(lifecycle string) bool {
-	switch {
-	case strings.HasPrefix(lifecycle, warmed), lifecycle == "Standby", lifecycle == "EnteringStandby":
-		return true
-	case strings.HasPrefix(lifecycle, "Terminating"), strings.HasPrefix(lifecycle, "Detach"):
-		return true
-	}
-	return false
+	return strings.HasPrefix(lifecycle, warmed) || lifecycle == "Standby" || lifecycle == "EnteringStandby" ||
+		strings.HasPrefix(lifecycle, "Terminating") || strings.HasPrefix(lifecycle, "Detach")
 }

@@ -179,7 +179,7 @@ func newAssessor(in Input) *assessor {
 	a.nodesListed = !slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool {
 		return g.Scope == roll.ScopeNodes || g.Scope == roll.ScopeCluster && g.Kind != roll.GapClusterNotActive
 	})
-	a.gone = slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })
+	a.gone = s.ClusterGone()
 	a.whole = a.instancesRead && a.nodesRead && s.Target == ""
 	a.out = Assessment{
 		Kept:     map[roll.FindingKey]bool{},
@@ -349,10 +349,7 @@ func (a *assessor) tolerance(m roll.Member, kind roll.Kind) (time.Duration, bool
 func (a *assessor) finding(m roll.Member, kind roll.Kind, since, due time.Time) roll.Finding {
 	f := roll.Finding{
 		Instance: m.ID(), Node: m.NodeName(), Group: m.Group(), Selector: m.Selector(), Owner: m.Owner(), Zone: m.Zone(), ZoneID: m.ZoneID(),
-		Kind: kind, Stage: roll.Watching, Since: since, Began: since, Due: due,
-	}
-	if !a.Now.Before(due) {
-		f.Stage = roll.Overdue
+		Kind: kind, Stage: a.stage(due), Since: since, Began: since, Due: due,
 	}
 	if m.Instance == nil && f.Group == roll.GroupNone {
 		// EC2 no longer returns the instance and its group: use the group in the ledger.
@@ -361,6 +358,14 @@ func (a *assessor) finding(m roll.Member, kind roll.Kind, since, due time.Time) 
 		}
 	}
 	return f
+}
+
+// stage is that of a finding without a warning time.
+func (a *assessor) stage(due time.Time) roll.Stage {
+	if a.Now.Before(due) {
+		return roll.Watching
+	}
+	return roll.Overdue
 }
 
 // warn sets a finding's stage to Warned from its warning time on.

@@ -63,7 +63,13 @@ func (a *assessor) countNode(m roll.Member) *groupTally {
 	}
 	g := a.group(m.Group())
 	a.join(g)
-	g.addToPopulation(m, ready, a.Policy(m.Selector()).Registration.Deadline)
+	p := &g.population
+	p.Owner = m.Owner()
+	p.Nodes++
+	if ready {
+		p.Ready++
+	}
+	p.Deadline = max(p.Deadline, a.Policy(m.Selector()).Registration.Deadline)
 	return g
 }
 
@@ -92,16 +98,6 @@ func (a *assessor) takenOver(n *roll.Node) bool {
 	return slices.ContainsFunc(a.Snapshot.Instances, func(i roll.Instance) bool {
 		return i.PrivateDNS == n.Name && i.State == roll.StateRunning
 	})
-}
-
-func (g *groupTally) addToPopulation(m roll.Member, ready bool, deadline time.Duration) {
-	p := &g.population
-	p.Owner = m.Owner()
-	p.Nodes++
-	if ready {
-		p.Ready++
-	}
-	p.Deadline = max(p.Deadline, deadline)
 }
 
 // starting reports whether a node that is not Ready never was, and still has time. A zone in which many nodes

@@ -1,10 +1,6 @@
 package assess
 
-import (
-	"slices"
-
-	"rollcall/shared/roll"
-)
+import "rollcall/shared/roll"
 
 // keepOne keeps a finding in the ledger unchanged, and reports whether there is one.
 func (a *assessor) keepOne(k roll.FindingKey) bool {
@@ -23,12 +19,10 @@ func (a *assessor) keep(id roll.InstanceID) {
 
 // keepUnread keeps the findings that depend on something unreadable, unless they were found again.
 func (a *assessor) keepUnread() {
-	for _, f := range a.out.Findings {
-		delete(a.out.Kept, f.Key())
-	}
 	statuses := map[roll.FindingKey]bool{}
 	current := make(map[roll.FindingKey]bool, len(a.out.Findings))
 	for _, f := range a.out.Findings {
+		delete(a.out.Kept, f.Key())
 		current[f.Key()] = true
 	}
 	for k := range a.State.Findings {
@@ -80,8 +74,7 @@ func (a *assessor) unread(k roll.FindingKey) bool {
 // lookedUpInVain reports whether EC2 left an instance out of its listing, and whether it exists could not be
 // read.
 func (a *assessor) lookedUpInVain(id roll.InstanceID) bool {
-	listed := func(i roll.Instance) bool { return i.ID == id }
-	return a.Snapshot.Details[id].WholeRead == roll.Unreadable && !slices.ContainsFunc(a.Snapshot.Instances, listed)
+	return a.Snapshot.Details[id].WholeRead == roll.Unreadable && a.Snapshot.Instance(id) == nil
 }
 
 // carry repeats the ledger records of members that the snapshot does not show, so that they are not

@@ -132,7 +132,7 @@ func (a *assessor) leftover(subject roll.InstanceID, r remnant) {
 		f.Stage = roll.Overdue
 		f.Summary = fmt.Sprintf("%s outlived instance %s, which has been gone since %s, and is attached to nothing: %s", leftName(l), l.Instance, roll.Clock(l.Ended), leftCost(l))
 	}
-	a.addObject(f)
+	a.out.Findings = append(a.out.Findings, f)
 }
 
 // ownerOf returns the owner of a group by its name.

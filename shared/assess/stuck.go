@@ -118,11 +118,8 @@ func (a *assessor) removal(m roll.Member, c *roll.NodeClaim) {
 		f.Node = n.Name
 	}
 	f.Summary = removalSummary(f)
-	a.addObject(f)
+	a.out.Findings = append(a.out.Findings, f)
 }
-
-// addObject adds a finding that is not about an instance.
-func (a *assessor) addObject(f roll.Finding) { a.out.Findings = append(a.out.Findings, f) }
 
 // keepOfNode keeps a finding about a node's NodeClaim while the NodeClaim is unreadable, so that it
 // is not reported again as one about the Node.

@@ -33,10 +33,7 @@ func (a *assessor) unlaunched() {
 		}
 		f := roll.Finding{
 			Instance: id, Group: group, Selector: roll.GroupSelector(group), Owner: l.Owner, Kind: roll.Unlaunched,
-			Stage: roll.Watching, Since: since, Began: since, Due: due, Launch: l,
-		}
-		if !a.Now.Before(due) {
-			f.Stage = roll.Overdue
+			Stage: a.stage(due), Since: since, Began: since, Due: due, Launch: l,
 		}
 		f.Summary = fmt.Sprintf("launches of %s have not succeeded since %s: %s", group, roll.Clock(since), said(l.Message))
 		if l.Unready {

@@ -186,14 +186,8 @@ func (a *assessor) intent(i *roll.Instance, d roll.Detail) (shows intent, why st
 		return noIntent, fmt.Sprintf("its user data bootstraps a node of cluster %s, and none of this one", d.OtherCluster)
 	case a.hadNodes(roll.Origin(i.LaunchTemplate)):
 		return byTemplate, ""
-	}
-	if d.TemplateBootstraps || d.BootstrapsUnnamed {
+	case d.TemplateBootstraps, d.BootstrapsUnnamed, slices.ContainsFunc(i.Origins(), func(o roll.Origin) bool { return a.meant[o] }):
 		return bySiblings, ""
-	}
-	for _, o := range i.Origins() {
-		if a.meant[o] {
-			return bySiblings, ""
-		}
 	}
 	switch d.Bootstraps {
 	case roll.No:

@@ -150,7 +150,7 @@ func assessed() []Mutation {
 		},
 		{
 			Name: "what EKS does not know counts as active", File: assess,
-			Old: "a.gone = slices.ContainsFunc(s.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone })", New: "a.gone = false",
+			Old: "a.gone = s.ClusterGone()", New: "a.gone = false",
 			Harm: "machines of a deleted cluster are never told of", Faults: faults(sim.FaultSilence, sim.FaultDeleted),
 			Rules: rules(sim.RuleReport),
 		},
