@@ -82,9 +82,7 @@ func TestUnregisteredByAge(t *testing.T) {
 			f := a.Findings[0]
 			expect.That(t, f.Kind == roll.Unregistered && f.Instance == id && f.Owner == roll.OwnerKarpenter && f.Group == "nodepool/default", "age %s: got %+v", tt.age, f)
 		}
-		if stage != tt.stage || a.Waiting != tt.waiting || len(a.Rests) != 0 {
-			t.Errorf("age %s: stage %q, %d waiting, rests %v, want %q, %d, none", tt.age, stage, a.Waiting, a.Rests, tt.stage, tt.waiting)
-		}
+		expect.That(t, stage == tt.stage && a.Waiting == tt.waiting && len(a.Rests) == 0, "age %s: stage %q, %d waiting, rests %v, want %q, %d, none", tt.age, stage, a.Waiting, a.Rests, tt.stage, tt.waiting)
 		want := now.Add(tt.next)
 		expect.That(t, a.Next.Equal(want), "age %s: next check %s, want %s", tt.age, a.Next, want)
 	}
@@ -229,9 +227,7 @@ func TestTimeInWhichNoCheckSawTheNodeIsNotTolerance(t *testing.T) {
 			a := assess.Assess(assess.Input{Snapshot: s, Policy: defaults, State: state, Now: at})
 			f := a.Findings[0]
 			tolerance := map[roll.Kind]time.Duration{roll.NotReady: 15 * time.Minute, roll.Unknown: 30 * time.Minute}[f.Kind]
-			if !f.Since.Equal(now.Add(-before)) || !f.Due.Equal(now.Add(-tt.want).Add(tolerance)) {
-				t.Errorf("%s, look %d: %s since %s ago, due in %s", tt.name, look, f.Kind, now.Sub(f.Since), f.Due.Sub(now))
-			}
+			expect.That(t, f.Since.Equal(now.Add(-before)) && f.Due.Equal(now.Add(-tt.want).Add(tolerance)), "%s, look %d: %s since %s ago, due in %s", tt.name, look, f.Kind, now.Sub(f.Since), f.Due.Sub(now))
 			state.NotReady, state.Checked = a.NotReady, at
 		}
 	}
@@ -388,9 +384,7 @@ func TestOtherComputeIsNeverJudged(t *testing.T) {
 		nodes = append(nodes, n)
 	}
 	a := judge(snapshot(nil, nodes), ledger.State{})
-	if len(a.Findings) != 0 || len(a.Count) != 0 || a.Nodes != 5 || a.NoProviderID != 1 {
-		t.Errorf("got %d findings, %d nodes, %d without provider id, want 0, 5, 1", len(a.Findings), a.Nodes, a.NoProviderID)
-	}
+	expect.That(t, len(a.Findings) == 0 && len(a.Count) == 0 && a.Nodes == 5 && a.NoProviderID == 1, "got %d findings, %d nodes, %d without provider id, want 0, 5, 1", len(a.Findings), a.Nodes, a.NoProviderID)
 }
 
 func TestIntentIsShownBy(t *testing.T) {

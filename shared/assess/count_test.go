@@ -203,18 +203,14 @@ func TestALookAtOneInstanceIsAboutThatOneAlone(t *testing.T) {
 	s := snapshot([]roll.Instance{i, worker(other, 24*time.Hour)}, []roll.Node{n, silent, unknown, off})
 	s.Target = id
 	a := judge(s, state)
-	if len(a.Findings)+len(a.Notes)+len(a.Questions) != 0 || a.NoProviderID != 1 || a.Nodes != 4 {
-		t.Errorf("findings %+v, notes %q, questions %+v, %d without provider id, %d nodes", a.Findings, a.Notes, a.Questions, a.NoProviderID, a.Nodes)
-	}
+	expect.That(t, len(a.Findings)+len(a.Notes)+len(a.Questions) == 0 && a.NoProviderID == 1 && a.Nodes == 4, "findings %+v, notes %q, questions %+v, %d without provider id, %d nodes", a.Findings, a.Notes, a.Questions, a.NoProviderID, a.Nodes)
 	z := a.Zones["eu-west-1a"]
 	expect.That(t, z.Nodes == 2 && z.Silent == 1 && len(a.Silent) == 1 && a.Count[""].Overdue == 2, "counted beside it: %+v %v %+v", a.Zones, a.Silent, a.Count)
 	expect.That(t, a.Registration == nil && len(a.Groups) == 0 && a.NewRegistrations == nil, "counted: %+v %+v %v", a.Registration, a.Groups, a.NewRegistrations)
 	expect.That(t, !a.Kept[key(roll.NotReady)] && a.Kept[roll.FindingKey{Instance: other, Kind: roll.NotReady}], "kept %v", a.Kept)
 	_, ready := a.NotReady[id]
 	_, away := a.NotReady[other]
-	if ready || !away || len(a.Rests) != 1 || len(a.Missing) != 1 || len(a.Flips) != 1 || len(a.Pressures) != 1 {
-		t.Errorf("remembered %+v %+v %+v %+v %+v", a.NotReady, a.Rests, a.Missing, a.Flips, a.Pressures)
-	}
+	expect.That(t, !ready && away && len(a.Rests) == 1 && len(a.Missing) == 1 && len(a.Flips) == 1 && len(a.Pressures) == 1, "remembered %+v %+v %+v %+v %+v", a.NotReady, a.Rests, a.Missing, a.Flips, a.Pressures)
 	s.Target = other
 	f := one(t, "the other", judge(s, state))
 	expect.That(t, f.Instance == other && f.Kind == roll.Unknown, "the other: %+v", f)

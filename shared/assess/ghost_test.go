@@ -185,9 +185,7 @@ func TestAGhostBeginsWhenItsNodeIsNotReadyAnyMore(t *testing.T) {
 			n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: ago(away)}
 		}
 		f := one(t, away.String(), look(terminated, state))
-		if f.Kind != roll.Ghost || f.Contradiction != "" || f.Stage != want || !f.Since.Equal(ago(away)) || !f.Began.Equal(ago(away)) {
-			t.Errorf("not Ready for %s: %+v, want a Ghost, %s", away, f, want)
-		}
+		expect.That(t, f.Kind == roll.Ghost && f.Contradiction == "" && f.Stage == want && f.Since.Equal(ago(away)) && f.Began.Equal(ago(away)), "not Ready for %s: %+v, want a Ghost, %s", away, f, want)
 	}
 }
 

@@ -80,15 +80,11 @@ func TestWhatIsLeftIsAFinding(t *testing.T) {
 	out := leftOf(readLeft([]roll.InstanceID{vol, eni}, roll.Leftover{ID: "vol-1", Type: "gp3", Size: 100, Zone: "eu-west-1a"}, roll.Leftover{ID: "eni-1", Subnet: "subnet-1"}), endedBefore(4*time.Hour, ledger.Done))
 	must.That(t, len(out.Findings) == 2, "%+v", out.Findings)
 	i, v := out.Findings[0], out.Findings[1]
-	if v.Instance != vol || v.Kind != roll.Stuck || v.Stage != roll.Overdue || v.Group != "asg/w" || v.Selector != roll.GroupSelector("asg/w") || v.Left.Instance != "i-00000001" || !v.Since.Equal(now.Add(-4*time.Hour)) || v.Zone != "eu-west-1a" {
-		t.Errorf("%+v", v)
-	}
+	expect.That(t, v.Instance == vol && v.Kind == roll.Stuck && v.Stage == roll.Overdue && v.Group == "asg/w" && v.Selector == roll.GroupSelector("asg/w") && v.Left.Instance == "i-00000001" && v.Since.Equal(now.Add(-4*time.Hour)) && v.Zone == "eu-west-1a", "%+v", v)
 	for _, want := range []string{"vol-1 (gp3, 100 GiB) outlived instance i-00000001", "8.00 USD a month (an estimate by the prices of us-east-1, " + roll.PricesOf} {
 		expect.That(t, strings.Contains(v.Summary, want), "%q does not say %q", v.Summary, want)
 	}
-	if i.Instance != eni || !strings.Contains(i.Summary, "eni-1 in subnet subnet-1") || !strings.Contains(i.Summary, "it costs nothing, and holds an address of its subnet") {
-		t.Errorf("%+v", i)
-	}
+	expect.That(t, i.Instance == eni && strings.Contains(i.Summary, "eni-1 in subnet subnet-1") && strings.Contains(i.Summary, "it costs nothing, and holds an address of its subnet"), "%+v", i)
 	expect.That(t, out.Count["asg/w"].Overdue == 0, "what is no node counts for a limit")
 }
 
@@ -138,9 +134,7 @@ func TestWhatOutlivesAnOrphanIsWatchedOnceItIsGone(t *testing.T) {
 		out := leftOf(s, state())
 		expect.That(t, len(out.Findings) == tt.want, "%s: %+v", name, out.Findings)
 		for _, f := range out.Findings {
-			if f.Instance != vol || f.Stage != roll.Watching || !f.Since.Equal(now) || !f.Due.Equal(now.Add(assess.LeftAfter)) || f.Group != "nodepool/default" || f.Left.Instance != "i-00000001" {
-				t.Errorf("%s: %+v", name, f)
-			}
+			expect.That(t, f.Instance == vol && f.Stage == roll.Watching && f.Since.Equal(now) && f.Due.Equal(now.Add(assess.LeftAfter)) && f.Group == "nodepool/default" && f.Left.Instance == "i-00000001", "%s: %+v", name, f)
 		}
 	}
 	both := state()

@@ -103,9 +103,7 @@ func TestANodeThatWasNeverReadyIsUninitialized(t *testing.T) {
 		expect.That(t, len(a.Starting) == a.Waiting, "%s old: %d are told as starting", tt.age, len(a.Starting))
 		waiting := a.Waiting == 1
 		expect.That(t, waiting == (tt.kind == ""), "%s old: %d waiting", tt.age, a.Waiting)
-		if !a.Next.Equal(now.Add(tt.next)) {
-			t.Errorf("%s old: next in %s, want %s", tt.age, a.Next.Sub(now), tt.next)
-		}
+		expect.That(t, a.Next.Equal(now.Add(tt.next)), "%s old: next in %s, want %s", tt.age, a.Next.Sub(now), tt.next)
 		_, remembered := a.NotReady[id]
 		expect.That(t, remembered && a.Nodes == 1 && a.Ready == 0, "%s old: remembered %v, %d nodes, %d ready", tt.age, remembered, a.Nodes, a.Ready)
 	}
@@ -248,9 +246,7 @@ func TestTroubleThatTheWorldDoesNotDateBeginsAfterTheLastCheck(t *testing.T) {
 		}
 		for _, c := range tests {
 			f := one(t, c.name, look(tt.change, ledger.State{Checked: c.checked}))
-			if f.Kind != kind || f.Stage != c.stage || !f.Since.Equal(c.since) || !f.Began.Equal(c.since) || !f.Due.Equal(c.since.Add(15*time.Minute)) {
-				t.Errorf("%s, %s: %+v", kind, c.name, f)
-			}
+			expect.That(t, f.Kind == kind && f.Stage == c.stage && f.Since.Equal(c.since) && f.Began.Equal(c.since) && f.Due.Equal(c.since.Add(15*time.Minute)), "%s, %s: %+v", kind, c.name, f)
 		}
 		// The last check in the ledger gets later with each check; the known time stays.
 		state := known(kind, ago(7*time.Minute), ago(7*time.Minute))

@@ -105,9 +105,7 @@ func TestInstancesOfAClusterThatIsGone(t *testing.T) {
 	for _, tt := range tests {
 		a := judge(gone(tt.instance), ledger.State{})
 		f := one(t, tt.name, a)
-		if tt.orphan != (f.Kind == roll.Orphaned && f.Stage == roll.Watching && f.Since.Equal(now) && f.Began.Equal(tt.instance.Launched)) {
-			t.Errorf("%s: %+v", tt.name, f)
-		}
+		expect.That(t, tt.orphan == (f.Kind == roll.Orphaned && f.Stage == roll.Watching && f.Since.Equal(now) && f.Began.Equal(tt.instance.Launched)), "%s: %+v", tt.name, f)
 		listed := len(a.NotNodes) == 1
 		expect.That(t, listed == tt.listed, "%s: listed as %+v", tt.name, a.NotNodes)
 	}
@@ -129,9 +127,7 @@ func TestOfAClusterThatIsGoneNothingIsForgotten(t *testing.T) {
 	state.Rests = map[roll.InstanceID]ledger.Rest{id: {Left: ago(time.Hour)}}
 
 	a := judge(gone(orphan), state)
-	if !a.Kept[key(roll.Unknown)] || len(a.NotReady) != 1 || len(a.Pressures) != 1 || len(a.Rests) != 1 || len(a.Groups) != 0 {
-		t.Errorf("kept %v, remembered %+v %+v %+v %+v", a.Kept, a.NotReady, a.Pressures, a.Rests, a.Groups)
-	}
+	expect.That(t, a.Kept[key(roll.Unknown)] && len(a.NotReady) == 1 && len(a.Pressures) == 1 && len(a.Rests) == 1 && len(a.Groups) == 0, "kept %v, remembered %+v %+v %+v %+v", a.Kept, a.NotReady, a.Pressures, a.Rests, a.Groups)
 	expect.That(t, !a.Kept[other], "an orphan that EC2 does not list any more is kept")
 	s := gone(orphan)
 	s.Gaps = append(s.Gaps, roll.Gap{Scope: roll.ScopeInstances, Kind: roll.GapThrottled})

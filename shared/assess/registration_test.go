@@ -113,14 +113,10 @@ func TestTheLatestRegistrationsAreKept(t *testing.T) {
 		}
 		want = want[max(0, len(want)-ledger.RegistrationSamples):]
 		expect.Same(t, got.Seconds, want, "%d new nodes: remembered", fresh)
-		if !got.Counted.Equal(now) || len(a.NewRegistrations) != fresh || !slices.IsSorted(a.NewRegistrations) {
-			t.Errorf("%d new nodes: counted to %s, %d new", fresh, got.Counted, len(a.NewRegistrations))
-		}
+		expect.That(t, got.Counted.Equal(now) && len(a.NewRegistrations) == fresh && slices.IsSorted(a.NewRegistrations), "%d new nodes: counted to %s, %d new", fresh, got.Counted, len(a.NewRegistrations))
 		_, changed := a.Groups["asg/idle"]
 		expect.That(t, !changed, "a group in which nothing happened is to be remembered anew")
-		if a.Registration["asg/w"].Count != len(want) || a.Registration["asg/idle"] != (assess.RegistrationTimes{Count: 1, P50: 7 * time.Second, P95: 7 * time.Second, P99: 7 * time.Second}) {
-			t.Errorf("%d new nodes: sums %+v", fresh, a.Registration)
-		}
+		expect.That(t, a.Registration["asg/w"].Count == len(want) && a.Registration["asg/idle"] == (assess.RegistrationTimes{Count: 1, P50: 7 * time.Second, P95: 7 * time.Second, P99: 7 * time.Second}), "%d new nodes: sums %+v", fresh, a.Registration)
 	}
 }
 
@@ -134,9 +130,7 @@ func TestRegistrationTimesByRank(t *testing.T) {
 	for n, want := range map[int][3]int{1: {1, 1, 1}, 2: {1, 2, 2}, 3: {2, 3, 3}, 20: {10, 19, 20}, 100: {50, 95, 99}, 101: {51, 96, 100}, 256: {128, 244, 254}} {
 		a := judge(snapshot(nil, nil), ledger.State{Groups: map[roll.Group]ledger.GroupMemory{"asg/w": {Seconds: upTo(n)}}})
 		got := a.Registration["asg/w"]
-		if got.Count != n || got.P50 != time.Duration(want[0])*time.Second || got.P95 != time.Duration(want[1])*time.Second || got.P99 != time.Duration(want[2])*time.Second {
-			t.Errorf("of %d: %+v, want %v", n, got, want)
-		}
+		expect.That(t, got.Count == n && got.P50 == time.Duration(want[0])*time.Second && got.P95 == time.Duration(want[1])*time.Second && got.P99 == time.Duration(want[2])*time.Second, "of %d: %+v, want %v", n, got, want)
 	}
 	a := judge(snapshot(nil, nil), ledger.State{Groups: map[roll.Group]ledger.GroupMemory{"asg/w": {Good: now}}})
 	expect.That(t, len(a.Registration) == 0, "of none: %+v", a.Registration)

@@ -48,9 +48,7 @@ func TestWhatIsDeletedAndStaysIsStuckAfterAnHour(t *testing.T) {
 			continue
 		}
 		f := found[0]
-		if f.Instance != "node/ip-1" || f.Node != "ip-1" || f.Stage != roll.Overdue || !f.Since.Equal(ago(away)) || f.Removal.Machine != id || f.Removal.State != roll.StateRunning {
-			t.Errorf("after %s: %+v", away, f)
-		}
+		expect.That(t, f.Instance == "node/ip-1" && f.Node == "ip-1" && f.Stage == roll.Overdue && f.Since.Equal(ago(away)) && f.Removal.Machine == id && f.Removal.State == roll.StateRunning, "after %s: %+v", away, f)
 		expect.That(t, strings.Contains(f.Summary, finalizer) && strings.Contains(f.Summary, "ip-1"), "%q names neither the node nor its finalizer", f.Summary)
 		expect.That(t, a.Count[""].Overdue == 0, "it counts against the limits: %+v", a.Count)
 	}
@@ -103,9 +101,7 @@ func TestAGapKeepsWhatIsStuck(t *testing.T) {
 	s := snapshot([]roll.Instance{poolWorker(id, 48*time.Hour)}, []roll.Node{deletedNode(2 * time.Hour)})
 	s.DeletingRead = roll.Unreadable
 	a := judge(s, state)
-	if len(stuck(a)) != 0 || !a.Kept[key] {
-		t.Errorf("the NodeClaims were not read: %+v, kept %v", stuck(a), a.Kept)
-	}
+	expect.That(t, len(stuck(a)) == 0 && a.Kept[key], "the NodeClaims were not read: %+v, kept %v", stuck(a), a.Kept)
 	s.DeletingRead = roll.Yes
 	if a = judge(s, state); a.Kept[key] || len(stuck(a)) != 1 || stuck(a)[0].Instance != "node/ip-1" {
 		t.Errorf("the NodeClaim is gone: %+v, kept %v", stuck(a), a.Kept)

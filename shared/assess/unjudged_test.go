@@ -131,9 +131,7 @@ func TestWhatCouldNotBeJudgedMayHaveBegunBefore(t *testing.T) {
 	expect.That(t, a.Doubts[id].Equal(launched), "it still cannot be judged: in doubt since %v", a.Doubts)
 	s.Details[id] = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "InService", Bootstraps: roll.Yes}
 	a = judge(s, state)
-	if len(a.Findings) != 1 || !a.Findings[0].Since.Equal(state.Checked) || !a.Findings[0].Perhaps.Equal(launched) || !a.Doubts[id].Equal(launched) {
-		t.Errorf("it is in service: %+v, in doubt since %v", a.Findings, a.Doubts)
-	}
+	expect.That(t, len(a.Findings) == 1 && a.Findings[0].Since.Equal(state.Checked) && a.Findings[0].Perhaps.Equal(launched) && a.Doubts[id].Equal(launched), "it is in service: %+v, in doubt since %v", a.Findings, a.Doubts)
 	state.Doubts = nil
 	a = judge(s, state)
 	expect.That(t, len(a.Findings) == 1 && a.Findings[0].Perhaps.IsZero() && len(a.Doubts) == 0, "the last check judged it: %+v, in doubt since %v", a.Findings, a.Doubts)

@@ -25,9 +25,7 @@ func TestLaunchesThatFailAreOneFindingOfTheGroup(t *testing.T) {
 		5*time.Minute + time.Second: roll.Overdue,
 	} {
 		a := judge(failing(since), ledger.State{})
-		if len(a.Findings) != 1 || a.Findings[0].Stage != want || a.Findings[0].Instance != roll.InstanceID(general) || a.Findings[0].Group != general || a.Findings[0].Instance.IsInstance() {
-			t.Errorf("%s: %+v", since, a.Findings)
-		}
+		expect.That(t, len(a.Findings) == 1 && a.Findings[0].Stage == want && a.Findings[0].Instance == roll.InstanceID(general) && a.Findings[0].Group == general && !a.Findings[0].Instance.IsInstance(), "%s: %+v", since, a.Findings)
 		expect.That(t, len(a.Count) == 0 && len(a.Questions) == 0, "%s: counted %+v, asked %+v", since, a.Count, a.Questions)
 	}
 }

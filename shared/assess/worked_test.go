@@ -166,9 +166,7 @@ func TestAContradictionGoesOnFromItsTime(t *testing.T) {
 			}
 		})
 		f := one(t, name, a)
-		if (f.Contradiction != "") != tt.contradicted || !f.Since.Equal(began) || !f.Began.Equal(ago(tt.since)) || !f.Due.Equal(ago(tt.since-15*time.Minute)) || f.Stage != tt.stage {
-			t.Errorf("%s: %+v, want it %s, contradicted %v, since %s, its deadline from %s on", name, f, tt.stage, tt.contradicted, began, ago(tt.since))
-		}
+		expect.That(t, (f.Contradiction != "") == tt.contradicted && f.Since.Equal(began) && f.Began.Equal(ago(tt.since)) && f.Due.Equal(ago(tt.since-15*time.Minute)) && f.Stage == tt.stage, "%s: %+v, want it %s, contradicted %v, since %s, its deadline from %s on", name, f, tt.stage, tt.contradicted, began, ago(tt.since))
 		expect.Equal(t, asked, state.Findings[key(roll.Unregistered)].Contradicted || tt.stage == roll.Overdue, "%s: asked for the lease", name)
 	}
 }

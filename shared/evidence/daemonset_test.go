@@ -1,6 +1,10 @@
 package evidence
 
-import "testing"
+import (
+	"testing"
+
+	"rollcall/tests/harness/expect"
+)
 
 func TestTolerates(t *testing.T) {
 	taint := Taint{Key: "team", Value: "a", Effect: "NoSchedule"}
@@ -65,8 +69,6 @@ func TestTaintsThatADaemonSetDoesNotTolerate(t *testing.T) {
 		{"team", "NoSchedule", true, true},
 	} {
 		got := DaemonSet{HostNetwork: tt.host}.Untolerated(NodeObject{Taints: []Taint{{Key: tt.key, Effect: tt.effect}}})
-		if (len(got) == 1) != tt.want {
-			t.Errorf("%+v: %v", tt, got)
-		}
+		expect.That(t, (len(got) == 1) == tt.want, "%+v: %v", tt, got)
 	}
 }

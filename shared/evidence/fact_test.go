@@ -6,6 +6,7 @@ import (
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 // The reason of a missing value names the thing, unless its reader gave another reason.
@@ -44,9 +45,7 @@ func TestAnInstanceThatEC2DoesNotListLacksNothing(t *testing.T) {
 		}
 	}
 	for what, state := range states(c(evidence.None[evidence.InstanceConfig]())) {
-		if state != evidence.Unreadable {
-			t.Errorf("the %s of an instance that is not listed is %s", what, state)
-		}
+		expect.That(t, state == evidence.Unreadable, "the %s of an instance that is not listed is %s", what, state)
 	}
 	ended := states(c(evidence.Read(evidence.InstanceConfig{State: "terminated"})))
 	listed := states(c(evidence.Read(evidence.InstanceConfig{State: "running"})))

@@ -107,9 +107,7 @@ func TestMarksKnowExactlyTheFiveKeys(t *testing.T) {
 	for _, k := range []string{roll.TagHold, roll.TagIgnore, "Name", ""} {
 		expect.That(t, !m.Set(k, "x") && m.Get(k) == "", "key %q must not be one of Rollcall's own", k)
 	}
-	if len(roll.MarkKeys()) != 5 {
-		t.Errorf("%d keys, the access policy grants 5", len(roll.MarkKeys()))
-	}
+	expect.That(t, len(roll.MarkKeys()) == 5, "%d keys, the access policy grants 5", len(roll.MarkKeys()))
 }
 
 func TestPairGoesByInstanceIDAndNeverByName(t *testing.T) {
@@ -193,9 +191,7 @@ func TestWholeToleratesGapsOnlyInDetails(t *testing.T) {
 }
 
 func TestStagesAreOrdered(t *testing.T) {
-	if !roll.Overdue.Past(roll.Warned) || !roll.Warned.Past(roll.Watching) || roll.Watching.Past(roll.Watching) || roll.Warned.Past(roll.Overdue) {
-		t.Error("the order is watching, warned, overdue")
-	}
+	expect.That(t, roll.Overdue.Past(roll.Warned) && roll.Warned.Past(roll.Watching) && !roll.Watching.Past(roll.Watching) && !roll.Warned.Past(roll.Overdue), "the order is watching, warned, overdue")
 }
 
 func TestWhatAFindingIsAbout(t *testing.T) {
@@ -207,8 +203,6 @@ func TestWhatAFindingIsAbout(t *testing.T) {
 		roll.SubjectID("volume", "vol-0123abcd0"): {"", "volume/vol-0123abcd0"},
 	} {
 		instance, subject := id.Named()
-		if instance != want[0] || subject != want[1] || id.IsInstance() != (want[0] != "") {
-			t.Errorf("%q: %q, %q, an instance: %v", id, instance, subject, id.IsInstance())
-		}
+		expect.That(t, instance == want[0] && subject == want[1] && id.IsInstance() == (want[0] != ""), "%q: %q, %q, an instance: %v", id, instance, subject, id.IsInstance())
 	}
 }

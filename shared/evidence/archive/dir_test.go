@@ -11,6 +11,7 @@ import (
 
 	"rollcall/shared/evidence/archive"
 	"rollcall/tests/harness/archivetest"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -53,9 +54,7 @@ func TestAFolderIsForItsOwnerOnly(t *testing.T) {
 	link, err := archive.NewDir(root).Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
 	must.Succeed(t, err)
 	u, err := url.Parse(link)
-	if err != nil || u.Scheme != "file" || u.Path != filepath.ToSlash(filepath.Join(root, archivetest.Place))+"/" {
-		t.Errorf("kept in %s: %v", link, err)
-	}
+	expect.That(t, err == nil && u.Scheme == "file" && u.Path == filepath.ToSlash(filepath.Join(root, archivetest.Place))+"/", "kept in %s: %v", link, err)
 	found := 0
 	err = filepath.WalkDir(filepath.Dir(root), func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -69,15 +68,11 @@ func TestAFolderIsForItsOwnerOnly(t *testing.T) {
 		if d.IsDir() {
 			want = 0o700
 		}
-		if info.Mode().Perm() != want {
-			t.Errorf("%s has the mode %o, want %o", name, info.Mode().Perm(), want)
-		}
+		expect.That(t, info.Mode().Perm() == want, "%s has the mode %o, want %o", name, info.Mode().Perm(), want)
 		found++
 		return nil
 	})
-	if err != nil || found < 10 {
-		t.Errorf("found %d files and folders: %v", found, err)
-	}
+	expect.That(t, err == nil && found >= 10, "found %d files and folders: %v", found, err)
 }
 
 func TestARelativeFolderIsSaidInFull(t *testing.T) {
@@ -85,9 +80,7 @@ func TestARelativeFolderIsSaidInFull(t *testing.T) {
 	link, err := archive.NewDir("evidence").Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
 	must.Succeed(t, err)
 	u, err := url.Parse(link)
-	if err != nil || !filepath.IsAbs(filepath.FromSlash(u.Path)) {
-		t.Errorf("link %s: %v", link, err)
-	}
+	expect.That(t, err == nil && filepath.IsAbs(filepath.FromSlash(u.Path)), "link %s: %v", link, err)
 	if _, err := os.Stat(filepath.FromSlash(u.Path)); err != nil {
 		t.Error(err)
 	}

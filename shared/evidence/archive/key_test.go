@@ -7,15 +7,15 @@ import (
 	"rollcall/shared/evidence/archive"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/archivetest"
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // A search for all evidence about an instance finds the evidence of each key.
 func TestAKeyLiesInTheFolderOfItsInstance(t *testing.T) {
 	key := archivetest.Key()
 	place, err := key.Path()
-	if err != nil || place != archivetest.Place {
-		t.Fatalf("%q, %v", place, err)
-	}
+	must.That(t, err == nil && place == archivetest.Place, "%q, %v", place, err)
 	if got := archive.Folder(key.Cluster, key.Instance); got != path.Dir(place) {
 		t.Errorf("the folder is %q, the key lies in %q", got, path.Dir(place))
 	}
@@ -32,8 +32,6 @@ func TestTheFolderOfWhatIsNoInstance(t *testing.T) {
 		key := archivetest.Key()
 		key.Instance = id
 		place, err := key.Path()
-		if err != nil || path.Base(path.Dir(place)) != want || archive.Folder(key.Cluster, id) != path.Dir(place) {
-			t.Errorf("%s: %q, %v", id, place, err)
-		}
+		expect.That(t, err == nil && path.Base(path.Dir(place)) == want && archive.Folder(key.Cluster, id) == path.Dir(place), "%s: %q, %v", id, place, err)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"rollcall/shared/plan/replay"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/archivetest"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -112,17 +113,11 @@ func TestEachObjectIsPutOnceCheckedAndIntoItsOwnersBucket(t *testing.T) {
 	if want := "s3://evidence/" + archivetest.Place + "/"; link != want {
 		t.Errorf("kept in %s, want %s", link, want)
 	}
-	if len(b.puts) != 2 {
-		t.Fatalf("%d puts", len(b.puts))
-	}
+	must.That(t, len(b.puts) == 2, "%d puts", len(b.puts))
 	for i, want := range []struct{ key, kind string }{{packed, "application/gzip"}, {findings, "application/json"}} {
 		in := b.puts[i]
-		if aws.ToString(in.Key) != want.key || aws.ToString(in.ContentType) != want.kind {
-			t.Errorf("put %d is of %s as %s", i, aws.ToString(in.Key), aws.ToString(in.ContentType))
-		}
-		if in.ChecksumAlgorithm != types.ChecksumAlgorithmSha256 || aws.ToString(in.IfNoneMatch) != "*" || aws.ToString(in.ExpectedBucketOwner) != "123456789012" {
-			t.Errorf("put %d: %+v", i, in)
-		}
+		expect.That(t, aws.ToString(in.Key) == want.key && aws.ToString(in.ContentType) == want.kind, "put %d is of %s as %s", i, aws.ToString(in.Key), aws.ToString(in.ContentType))
+		expect.That(t, in.ChecksumAlgorithm == types.ChecksumAlgorithmSha256 && aws.ToString(in.IfNoneMatch) == "*" && aws.ToString(in.ExpectedBucketOwner) == "123456789012", "put %d: %+v", i, in)
 	}
 }
 
@@ -138,9 +133,7 @@ func TestFindingsMeanThatTheBundleIsThere(t *testing.T) {
 		}
 		s := archive.NewS3(b, b.name)
 		link, err := s.Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
-		if err == nil || link != "" {
-			t.Errorf("put %d fails: %v, %v", n+1, link, err)
-		}
+		expect.That(t, err != nil && link == "", "put %d fails: %v, %v", n+1, link, err)
 		if got := b.keys(); !slices.Equal(got, left) {
 			t.Errorf("put %d fails: there are %v, want %v", n+1, got, left)
 		}
@@ -185,13 +178,9 @@ func TestAnErrorSaysWhatIsNeededAndWhere(t *testing.T) {
 		c.change(b)
 		_, err := archive.NewS3(b, "evidence").Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
 		for _, want := range c.want {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: the error lacks %q: %v", name, want, err)
-			}
+			expect.That(t, err != nil && strings.Contains(err.Error(), want), "%s: the error lacks %q: %v", name, want, err)
 		}
-		if len(b.objects) != 0 || len(b.puts) > 3 {
-			t.Errorf("%s: there are %v after %d puts", name, b.keys(), len(b.puts))
-		}
+		expect.That(t, len(b.objects) == 0 && len(b.puts) <= 3, "%s: there are %v after %d puts", name, b.keys(), len(b.puts))
 	}
 }
 
@@ -206,9 +195,7 @@ func TestAnotherWriterInTheWayIsWaitedOut(t *testing.T) {
 	if _, err := archive.NewS3(b, b.name).Put(t.Context(), archivetest.Key(), archivetest.Files("a")); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.puts) != 6 || len(b.objects) != 2 {
-		t.Errorf("there are %v after %d puts", b.keys(), len(b.puts))
-	}
+	expect.That(t, len(b.puts) == 6 && len(b.objects) == 2, "there are %v after %d puts", b.keys(), len(b.puts))
 	if kept := b.kept(t); kept[findings] != "findings a" { // each try has the whole body
 		t.Errorf("kept %v", kept)
 	}
@@ -224,9 +211,7 @@ func TestTheBundleIsTheSameEachTime(t *testing.T) {
 		if i == 0 {
 			first = b.objects[packed]
 		}
-		if !bytes.Equal(b.objects[packed], first) {
-			t.Error("the same files make another bundle")
-		}
+		expect.That(t, bytes.Equal(b.objects[packed], first), "the same files make another bundle")
 	}
 }
 
@@ -243,14 +228,10 @@ func TestTheBundleUnpacksIntoAFolderForItsOwner(t *testing.T) {
 		if want := archivetest.Key().At.Truncate(1e9); !e.ModTime.Equal(want) {
 			t.Errorf("%s is of %s, want %s", e.Name, e.ModTime, want)
 		}
-		if e.Uid != 0 || e.Gid != 0 || e.Uname != "" || e.Gname != "" {
-			t.Errorf("%s names its owner", e.Name)
-		}
+		expect.That(t, e.Uid == 0 && e.Gid == 0 && e.Uname == "" && e.Gname == "", "%s names its owner", e.Name)
 	}
 	want := []string{"700 bundle/", "600 bundle/at.txt", "600 bundle/cluster.json", "700 bundle/console/", "600 bundle/console/i-123.txt", "700 bundle/user-data/", "600 bundle/user-data/i-123.txt"}
-	if !slices.Equal(got, want) {
-		t.Errorf("the bundle holds %q, want %q", got, want)
-	}
+	expect.That(t, slices.Equal(got, want), "the bundle holds %q, want %q", got, want)
 }
 
 // noise is data that compression does not shrink.
@@ -299,9 +280,7 @@ func TestARecordedCheckIsAnObject(t *testing.T) {
 	}
 	const name = "checks/123456789012/eu-west-1/demo/20260302T123000Z.rollcall"
 	checks, err := replay.Read(bytes.NewReader(b.objects[name]))
-	if err != nil || len(b.objects) != 1 || len(checks) != 1 || !checks[0].Now.Equal(at) {
-		t.Errorf("%v: %d objects, %+v", err, len(b.objects), checks)
-	}
+	expect.That(t, err == nil && len(b.objects) == 1 && len(checks) == 1 && checks[0].Now.Equal(at), "%v: %d objects, %+v", err, len(b.objects), checks)
 	if got, ok := archive.RecordedAt(name); !ok || !got.Equal(at.Truncate(time.Second)) {
 		t.Errorf("recorded at %s", got)
 	}

@@ -39,9 +39,7 @@ func TestSignsNameTheirSection(t *testing.T) {
 		"containerd DiskFull containerd",
 		"kubelet KubeletFailed kubelet.service", "kubelet KubeletStarted kubelet.service",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	expect.That(t, slices.Equal(got, want), "got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	if f := log.Console.Found[0]; f.Where() != "kernel log" {
 		t.Errorf("the line is in the %s", f.Where())
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+
+	"rollcall/tests/harness/expect"
 )
 
 func TestWhatWasAskedForLastIsRemembered(t *testing.T) {
@@ -15,9 +17,7 @@ func TestWhatWasAskedForLastIsRemembered(t *testing.T) {
 			computed++
 			return "of " + text
 		})
-		if got != "of "+text {
-			t.Errorf("%s is %q", text, got)
-		}
+		expect.That(t, got == "of "+text, "%s is %q", text, got)
 	}
 	for i := range 20 {
 		get("often")
@@ -26,9 +26,7 @@ func TestWhatWasAskedForLastIsRemembered(t *testing.T) {
 			t.Fatalf("%d are remembered", n)
 		}
 	}
-	if computed != 21 {
-		t.Errorf("computed %d times, want each text once", computed)
-	}
+	expect.That(t, computed == 21, "computed %d times, want each text once", computed)
 	if get("0"); computed != 22 {
 		t.Error("what was not asked for in a long time is remembered")
 	}
@@ -43,9 +41,7 @@ func TestTextsAreToldApart(t *testing.T) {
 		}
 		seen[k] = true
 	}
-	if Of("ab") != Of([]byte("ab")) {
-		t.Error("bytes have another key than the same text")
-	}
+	expect.That(t, Of("ab") == Of([]byte("ab")), "bytes have another key than the same text")
 }
 
 func TestManyMayAskAtOnce(t *testing.T) {
