@@ -353,7 +353,7 @@ func (a *assessor) finding(m roll.Member, kind roll.Kind, since, due time.Time) 
 	}
 	if m.Instance == nil && f.Group == roll.GroupNone {
 		// EC2 no longer returns the instance and its group: use the group in the ledger.
-		if g, ok := a.rememberedGroup(f.Instance); ok {
+		if g, ok := a.knownGroup(f.Instance, func(_ roll.Kind, known ledger.Finding) bool { return known.Group != roll.GroupNone }); ok {
 			f.Group, f.Selector.Group = g, g
 		}
 	}
@@ -376,10 +376,11 @@ func (a *assessor) warn(f *roll.Finding, at time.Time) {
 	a.next(at)
 }
 
-// rememberedGroup returns the group of an instance in the ledger.
-func (a *assessor) rememberedGroup(id roll.InstanceID) (roll.Group, bool) {
+// knownGroup returns the group of the first finding in the ledger about the instance for which such
+// returns true.
+func (a *assessor) knownGroup(id roll.InstanceID, such func(roll.Kind, ledger.Finding) bool) (roll.Group, bool) {
 	for _, kind := range roll.Kinds() {
-		if known, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: kind}]; ok && known.Group != roll.GroupNone {
+		if known, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: kind}]; ok && such(kind, known) {
 			return known.Group, true
 		}
 	}

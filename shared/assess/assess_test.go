@@ -47,6 +47,8 @@ func judge(s *roll.Snapshot, state ledger.State) assess.Assessment {
 	return assess.Assess(assess.Input{Snapshot: s, Policy: defaults, State: state, Now: now})
 }
 
+func kindOf(f roll.Finding) roll.Kind { return f.Kind }
+
 func TestAnInstanceWithoutANodeIsReportedWhereTheNodesWereListed(t *testing.T) {
 	for kind, want := range map[roll.GapKind]int{roll.GapClusterNotActive: 1, roll.GapClusterUnreachable: 0, roll.GapFailed: 0} {
 		s := snapshot([]roll.Instance{poolWorker(id, time.Hour)}, nil, roll.Gap{Scope: roll.ScopeCluster, Kind: kind})
@@ -318,11 +320,7 @@ func TestWhatWasNotReadIsNotJudged(t *testing.T) {
 	}
 	for _, tt := range tests {
 		a := judge(snapshot(tt.instances, tt.nodes, roll.Gap{Scope: tt.scope}), ledger.State{})
-		var got []roll.Kind
-		for _, f := range a.Findings {
-			got = append(got, f.Kind)
-		}
-		expect.That(t, slices.Equal(got, tt.want), "%s: got %v, want %v", tt.name, got, tt.want)
+		expect.List(t, roll.Map(a.Findings, kindOf), tt.want, "%s", tt.name)
 	}
 }
 
@@ -566,10 +564,7 @@ func TestOnlySuspectsAreAskedAbout(t *testing.T) {
 
 func TestMostUrgentFirst(t *testing.T) {
 	s := snapshot([]roll.Instance{poolWorker("i-00000001", 6*time.Minute), poolWorker("i-00000002", time.Hour), poolWorker("i-00000003", 2*time.Hour)}, nil)
-	var got []roll.InstanceID
-	for _, f := range judge(s, ledger.State{}).Findings {
-		got = append(got, f.Instance)
-	}
+	got := roll.Map(judge(s, ledger.State{}).Findings, func(f roll.Finding) roll.InstanceID { return f.Instance })
 	expect.List(t, got, []roll.InstanceID{"i-00000003", "i-00000002", "i-00000001"}, "findings of")
 }
 

@@ -1,6 +1,9 @@
 package assess
 
-import "rollcall/shared/roll"
+import (
+	"rollcall/shared/ledger"
+	"rollcall/shared/roll"
+)
 
 // bystander counts a node other than the snapshot's target, so that an outage that began after the
 // order is detected before the act. Since only nodes are listed, those that the last check found
@@ -16,7 +19,7 @@ func (a *assessor) bystander(m roll.Member) {
 	if n.Ready.Status == roll.ConditionUnknown && !m.Off() {
 		a.out.Silent = append(a.out.Silent, a.firstKnown(n.Ready.Since, n.Created))
 	}
-	if f, ok := a.foundOverdue(n.Instance); ok && !ready || a.overdueAlone(m) {
+	if f, ok := a.knownGroup(n.Instance, wasOverdue); ok && !ready || a.overdueAlone(m) {
 		if f != "" {
 			g = a.group(f)
 		}
@@ -46,7 +49,7 @@ func (a *assessor) absentBystanders() {
 	}
 	counted := map[roll.InstanceID]bool{target: true}
 	for k, f := range a.State.Findings {
-		if counted[k.Instance] || a.beside[k.Instance] || f.Stage != roll.Overdue || !CountsAsOverdue(k.Kind, f.Contradicted) {
+		if counted[k.Instance] || a.beside[k.Instance] || !wasOverdue(k.Kind, f) {
 			continue
 		}
 		counted[k.Instance] = true
@@ -56,12 +59,7 @@ func (a *assessor) absentBystanders() {
 	}
 }
 
-// foundOverdue returns the group of an overdue finding about the instance in the last check.
-func (a *assessor) foundOverdue(id roll.InstanceID) (roll.Group, bool) {
-	for _, kind := range roll.Kinds() {
-		if f, ok := a.State.Findings[roll.FindingKey{Instance: id, Kind: kind}]; ok && f.Stage == roll.Overdue && CountsAsOverdue(kind, f.Contradicted) {
-			return f.Group, true
-		}
-	}
-	return "", false
+// wasOverdue reports whether a finding of the last check counts as overdue.
+func wasOverdue(kind roll.Kind, f ledger.Finding) bool {
+	return f.Stage == roll.Overdue && CountsAsOverdue(kind, f.Contradicted)
 }

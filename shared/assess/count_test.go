@@ -1,6 +1,7 @@
 package assess_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -166,12 +167,9 @@ func TestWhatCountsAsOverdue(t *testing.T) {
 	}
 	for _, tt := range tests {
 		a := look(tt.change, tt.state)
-		var kinds []string
-		for _, f := range a.Findings {
-			kinds = append(kinds, string(f.Kind))
-		}
+		kinds := roll.Map(a.Findings, kindOf)
 		slices.Sort(kinds)
-		expect.Equal(t, strings.Join(kinds, " "), tt.kinds, "%s: findings", tt.name)
+		expect.Equal(t, strings.Trim(fmt.Sprint(kinds), "[]"), tt.kinds, "%s: findings", tt.name)
 		if a.Count[""] != tt.want || a.Count["asg/w"] != tt.want {
 			t.Errorf("%s: counted as %+v in the cluster, %+v in its group, want %+v", tt.name, a.Count[""], a.Count["asg/w"], tt.want)
 		}

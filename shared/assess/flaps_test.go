@@ -13,10 +13,7 @@ import (
 
 // flips returns a ledger with returns of the instance's node, the given minutes ago.
 func flips(minutes ...int) ledger.State {
-	var times []time.Time
-	for _, m := range minutes {
-		times = append(times, ago(time.Duration(m)*time.Minute))
-	}
+	times := roll.Map(minutes, func(m int) time.Time { return ago(time.Duration(m) * time.Minute) })
 	return ledger.State{Flips: map[roll.InstanceID][]time.Time{id: times}}
 }
 
@@ -48,10 +45,7 @@ func TestWhatCountsAsAReturn(t *testing.T) {
 			n.Created, n.Ready.Since = ago(tt.created), ago(tt.ready)
 			i.Launched = n.Created.Add(-time.Minute)
 		}, tt.state)
-		var got []time.Duration
-		for _, at := range a.Flips[id] {
-			got = append(got, now.Sub(at))
-		}
+		got := roll.Map(a.Flips[id], now.Sub)
 		expect.That(t, slices.Equal(got, tt.want), "%s: remembered %v ago, want %v", tt.name, got, tt.want)
 	}
 }

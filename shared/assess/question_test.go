@@ -104,9 +104,6 @@ func TestWhatIsAskedOfOneInstanceIsOneQuestion(t *testing.T) {
 func TestTheMostUrgentIsAskedAboutFirst(t *testing.T) {
 	overdue, warned, bare := poolWorker("i-00000003", time.Hour), poolWorker("i-00000002", 6*time.Minute), worker("i-00000001", time.Hour)
 	a := judge(snapshot([]roll.Instance{bare, warned, overdue}, nil), ledger.State{})
-	var got []roll.InstanceID
-	for _, q := range a.Questions {
-		got = append(got, q.Instance)
-	}
+	got := roll.Map(a.Questions, func(q roll.Question) roll.InstanceID { return q.Instance })
 	expect.Same(t, got, []roll.InstanceID{overdue.ID, warned.ID, bare.ID}, "order")
 }

@@ -1,6 +1,7 @@
 package assess_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -75,10 +76,7 @@ func TestAScheduledEventIsOneOfANodeOnARunningInstance(t *testing.T) {
 			ahead(s, time.Hour)
 			tt.change(i, n, s)
 		}, ledger.State{})
-		found := false
-		for _, f := range a.Findings {
-			found = found || f.Kind == roll.Scheduled
-		}
+		found := slices.Contains(roll.Map(a.Findings, kindOf), roll.Scheduled)
 		expect.That(t, found == tt.want, "%s: %+v", name, a.Findings)
 	}
 }

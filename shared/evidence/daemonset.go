@@ -83,10 +83,7 @@ func (d DaemonSet) Untolerated(n NodeObject) (out []Taint) {
 
 // Asks returns the labels that a node must have, for display.
 func (d DaemonSet) Asks() string {
-	var out []string
-	for _, key := range slices.Sorted(maps.Keys(d.NodeSelector)) {
-		out = append(out, key+"="+d.NodeSelector[key])
-	}
+	out := roll.Map(slices.Sorted(maps.Keys(d.NodeSelector)), func(key string) string { return key + "=" + d.NodeSelector[key] })
 	terms := roll.Map(d.Affinity, func(term []Requirement) string {
 		return strings.Join(roll.Map(term, func(r Requirement) string { return r.Key + " " + r.String() }), " and ")
 	})

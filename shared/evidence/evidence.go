@@ -155,12 +155,8 @@ func (c *Case) Joined() roll.InstanceID {
 	if m, ok := c.Fellow(func(m Member) bool { return m.Joined.After(since) }); ok {
 		return m.Instance
 	}
-	for _, s := range c.Sound {
-		if s.Joined.After(since) {
-			return s.Latest
-		}
-	}
-	return ""
+	sound, _ := roll.Find(c.Sound, func(s Sound) bool { return s.Joined.After(since) })
+	return sound.Latest
 }
 
 // Group returns the finding's group.

@@ -121,14 +121,12 @@ func TestPairGoesByInstanceIDAndNeverByName(t *testing.T) {
 			{Name: "fargate", Compute: roll.ComputeFargate},
 		},
 	}
-	var got []string
-	for _, m := range roll.Pair(s) {
-		line := "-"
-		if m.Instance != nil {
-			line = string(m.Instance.ID)
+	got := roll.Map(roll.Pair(s), func(m roll.Member) string {
+		if m.Instance == nil {
+			return "- " + m.NodeName()
 		}
-		got = append(got, line+" "+m.NodeName())
-	}
+		return string(m.Instance.ID) + " " + m.NodeName()
+	})
 	want := []string{"i-00000001 new", "i-00000002 ", "- ip-10-0-0-9", "- fargate"}
 	expect.List(t, got, want, "pairs")
 }

@@ -29,13 +29,11 @@ func (d *Dir) Put(ctx context.Context, key Key, files map[string][]byte) (string
 		return "", fmt.Errorf("keep evidence in %s: %w", d.root, err)
 	}
 	place := filepath.Join(root, filepath.FromSlash(e.path))
-	if err := ctx.Err(); err != nil {
-		return "", fmt.Errorf("keep evidence in %s: %w", place, err)
+	if err = ctx.Err(); err == nil && !exists(place) {
+		err = e.write(place)
 	}
-	if !exists(place) {
-		if err := e.write(place); err != nil {
-			return "", fmt.Errorf("keep evidence in %s: %w", place, err)
-		}
+	if err != nil {
+		return "", fmt.Errorf("keep evidence in %s: %w", place, err)
 	}
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(place) + "/"}).String(), nil
 }

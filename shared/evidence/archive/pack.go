@@ -7,7 +7,6 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 )
@@ -62,9 +61,7 @@ func (e evidence) tar(w *tar.Writer, at time.Time) error {
 
 // tooLarge returns an error that names the largest file, which is the one to shorten or leave out.
 func (e evidence) tooLarge(most int) error {
-	heavy := slices.MaxFunc(slices.Collect(maps.Keys(e.bundle)), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(e.bundle[a]), len(e.bundle[b])), cmp.Compare(b, a))
-	})
+	heavy := slices.MaxFunc(e.names(), func(a, b string) int { return cmp.Compare(len(e.bundle[a]), len(e.bundle[b])) })
 	return fmt.Errorf("evidence %s is larger than %d bytes after compression and is not kept: its largest file is %s with %d bytes", e.path, most, heavy, len(e.bundle[heavy]))
 }
 

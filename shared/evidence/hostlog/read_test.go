@@ -14,6 +14,7 @@ import (
 
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/hostlog"
+	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
@@ -29,10 +30,9 @@ func TestSignsNameTheirSection(t *testing.T) {
 	if want := time.Date(2026, 3, 10, 11, 58, 2, 0, time.UTC); !ok || !log.At.Equal(want) {
 		t.Errorf("%v, of %s, want %s", ok, log.At, want)
 	}
-	var got []string
-	for _, f := range log.Console.Found {
-		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", f.From, f.Sign, f.Detail)))
-	}
+	got := roll.Map(log.Console.Found, func(f console.Found) string {
+		return strings.TrimSpace(fmt.Sprintf("%s %s %s", f.From, f.Sign, f.Detail))
+	})
 	want := []string{
 		"kernel OutOfMemory java",
 		"nodeadm NodeadmRan", "nodeadm NodeadmDone",

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"rollcall/shared/roll"
 	"rollcall/shared/roll/pattern"
 )
 
@@ -250,10 +251,8 @@ func (p *powershell) arguments(args []string) map[string]string {
 
 // parameter returns the first of the names that equals name or begins with it; "" if there is none.
 func parameter(name string, names []string, shortest int) string {
-	for _, full := range names {
-		if full == name || len(name) >= shortest && strings.HasPrefix(full, name) {
-			return full
-		}
-	}
-	return ""
+	full, _ := roll.Find(names, func(full string) bool {
+		return full == name || len(name) >= shortest && strings.HasPrefix(full, name)
+	})
+	return full
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
 )
 
@@ -67,9 +68,5 @@ func TestEnvironmentFileValue(t *testing.T) {
 }
 
 func joined(words []word) string {
-	var all []string
-	for _, w := range words {
-		all = append(all, w.text)
-	}
-	return strings.Join(all, "|")
+	return strings.Join(roll.Map(words, func(w word) string { return w.text }), "|")
 }

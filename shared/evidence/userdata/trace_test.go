@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"slices"
 	"testing"
 
 	"rollcall/tests/harness/expect"
@@ -74,10 +75,7 @@ func TestParametersOfTheWindowsScript(t *testing.T) {
 		"-EKSClusterName demo -KubeletArgs:'--max-pods=10'":        true,
 	} {
 		b := Read([]byte("<powershell>\n& \"C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1\" " + args + "\n</powershell>"))
-		got := false
-		for _, f := range b.Faults {
-			got = got || f.Reason == UnknownParam && f.By == ByWindowsScript && f.Effect == Fails
-		}
+		got := slices.ContainsFunc(b.Faults, func(f Fault) bool { return f.Reason == UnknownParam && f.By == ByWindowsScript && f.Effect == Fails })
 		expect.That(t, got == fault && b.For("demo"), "%s: refused is %v, want %v; clusters %v, faults %v", args, got, fault, b.Clusters, b.Faults)
 		if extra := b.Joins[0].Kubelet.Flags; fault && len(extra) > 0 {
 			t.Errorf("%s: the value of an unknown parameter is taken for the kubelet's %v", args, extra)

@@ -247,10 +247,7 @@ func TestHostileInputIsBounded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newReader().read([]byte(tt.data))
 			expect.That(t, len(r.Clusters) == 0, "clusters %q", r.Clusters)
-			found := tt.why == ""
-			for _, f := range r.Faults {
-				found = found || f.Reason == tt.why
-			}
+			found := tt.why == "" || slices.ContainsFunc(r.Faults, func(f Fault) bool { return f.Reason == tt.why })
 			expect.That(t, found, "want %q, got %v", tt.why, r.Faults)
 		})
 	}
