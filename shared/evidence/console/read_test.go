@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
@@ -17,13 +18,9 @@ func load(t testing.TB, name string) string {
 	return strings.NewReplacer("␛", "\x1b", "␍", "\r").Replace(string(b))
 }
 
-// brief formats a finding on one line: "12 KernelPanic: Fatal exception (2, boot 1)".
+// brief formats a finding: "KernelPanic: Fatal exception".
 func brief(f Found) string {
-	s := fmt.Sprintf("%d %s", f.Line, f.Sign)
-	if f.Detail != "" {
-		s += ": " + f.Detail
-	}
-	return s
+	return string(f.Sign) + roll.Behind(": ", f.Detail)
 }
 
 func TestRead(t *testing.T) {
@@ -185,7 +182,7 @@ func TestRead(t *testing.T) {
 			got := Read(text)
 			var found []string
 			for _, f := range got.Found {
-				found = append(found, brief(f))
+				found = append(found, fmt.Sprintf("%d %s", f.Line, brief(f)))
 				expect.That(t, f.Excerpt != "", "no excerpt: %+v", f)
 			}
 			expect.Same(t, found, tc.found, "found")

@@ -177,11 +177,7 @@ func TestSigns(t *testing.T) {
 		var got []string
 		for _, f := range Read("\n" + tc.line + "\n").Found {
 			expect.Equal(t, f.Line, 2, "%q: line", tc.line)
-			s := string(f.Sign)
-			if f.Detail != "" {
-				s += ": " + f.Detail
-			}
-			got = append(got, s)
+			got = append(got, brief(f))
 		}
 		var want []string
 		if tc.want != "" {

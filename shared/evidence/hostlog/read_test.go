@@ -19,14 +19,8 @@ import (
 	"rollcall/tests/harness/must"
 )
 
-func load(t *testing.T, name string) string {
-	t.Helper()
-	b := must.Read(t, "testdata/"+name+".txt")
-	return string(b)
-}
-
 func TestSignsNameTheirSection(t *testing.T) {
-	log, ok := hostlog.Read(load(t, "al2023-full-disk"))
+	log, ok := hostlog.Read(string(must.Read(t, "testdata/al2023-full-disk.txt")))
 	if want := time.Date(2026, 3, 10, 11, 58, 2, 0, time.UTC); !ok || !log.At.Equal(want) {
 		t.Errorf("%v, of %s, want %s", ok, log.At, want)
 	}
