@@ -22,9 +22,7 @@ func TestTolerates(t *testing.T) {
 		{Toleration{Key: "team", Operator: "Equal", Value: "a", Effect: "NoSchedule"}, true},
 		{Toleration{Key: "team", Operator: "Gt", Value: "5"}, true}, // not known here
 	} {
-		if got := tt.Tolerates(taint); got != tt.want {
-			t.Errorf("%+v: %t", tt.Toleration, got)
-		}
+		expect.Equal(t, tt.Tolerates(taint), tt.want, "%+v", tt.Toleration)
 	}
 }
 
@@ -47,9 +45,7 @@ func TestWhichNodesADaemonSetSelects(t *testing.T) {
 		"for what it lacks":            {DaemonSet{Affinity: [][]Requirement{{{Key: "gpu", Operator: "Exists"}}}}, false},
 		"by its name alone":            {DaemonSet{Affinity: [][]Requirement{nil}}, true},
 	} {
-		if got := tt.Selects(n); got != tt.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		expect.Equal(t, tt.Selects(n), tt.want, "%s", name)
 	}
 }
 

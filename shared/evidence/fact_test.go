@@ -22,11 +22,7 @@ func TestMissingSaysWhyAValueIsNotKnown(t *testing.T) {
 		{"not readable", evidence.Failed[int]("eks:DescribeCluster is denied"), "eks:DescribeCluster is denied"},
 		{"not readable, without a reason", evidence.Failed[int](""), "it could not be read"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := c.fact.Missing("lease of node a"); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
+		expect.Equal(t, c.fact.Missing("lease of node a"), c.want, "%s", c.name)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rollcall/shared/evidence"
+	"rollcall/tests/harness/expect"
 )
 
 func TestWhenALeaseIsFreshAndWhenStale(t *testing.T) {
@@ -24,8 +25,7 @@ func TestWhenALeaseIsFreshAndWhenStale(t *testing.T) {
 	}
 	for _, tt := range tests {
 		l := evidence.Lease{Renewed: at.Add(-tt.age), Duration: tt.duration}
-		if fresh, stale := l.Fresh(at), l.Stale(at); fresh != tt.fresh || stale != tt.stale {
-			t.Errorf("renewed %s ago, good for %s: fresh %v, stale %v", tt.age, tt.duration, fresh, stale)
-		}
+		expect.Equal(t, l.Fresh(at), tt.fresh, "renewed %s ago, good for %s: fresh", tt.age, tt.duration)
+		expect.Equal(t, l.Stale(at), tt.stale, "renewed %s ago, good for %s: stale", tt.age, tt.duration)
 	}
 }

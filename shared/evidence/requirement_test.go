@@ -1,6 +1,10 @@
 package evidence
 
-import "testing"
+import (
+	"testing"
+
+	"rollcall/tests/harness/expect"
+)
 
 func TestWhatARequirementAllows(t *testing.T) {
 	for _, tt := range []struct {
@@ -30,8 +34,6 @@ func TestWhatARequirementAllows(t *testing.T) {
 		{"Near", []string{"4"}, "9", true},
 	} {
 		r := Requirement{Key: "k", Operator: tt.operator, Values: tt.values}
-		if got := r.Allows(tt.value); got != tt.want {
-			t.Errorf("%s allows %q: %v", r, tt.value, got)
-		}
+		expect.Equal(t, r.Allows(tt.value), tt.want, "%s allows %q", r, tt.value)
 	}
 }

@@ -19,9 +19,7 @@ func TestPartitionsAndTheirConsoles(t *testing.T) {
 		"eu-isoe-west-1": {"aws-iso-e", ""},
 		"us-isof-east-1": {"aws-iso-f", ""},
 	} {
-		if got := roll.Partition(region); got != want.partition {
-			t.Errorf("%s is in %s, not in %s", region, got, want.partition)
-		}
+		expect.Equal(t, roll.Partition(region), want.partition, "the partition of %s", region)
 		expect.Equal(t, roll.Console(region), want.console, "the console of %s", region)
 		page := roll.InstancePage(region, "i-00000000000000001")
 		if wanted := want.console + "/ec2/home?region=" + region + "#InstanceDetails:instanceId=i-00000000000000001"; page != wanted && (page != "" || want.console != "") {

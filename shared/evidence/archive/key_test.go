@@ -16,9 +16,7 @@ func TestAKeyLiesInTheFolderOfItsInstance(t *testing.T) {
 	key := archivetest.Key()
 	place, err := key.Path()
 	must.That(t, err == nil && place == archivetest.Place, "%q, %v", place, err)
-	if got := archive.Folder(key.Cluster, key.Instance); got != path.Dir(place) {
-		t.Errorf("the folder is %q, the key lies in %q", got, path.Dir(place))
-	}
+	expect.Equal(t, archive.Folder(key.Cluster, key.Instance), path.Dir(place), "the folder")
 }
 
 // A finding about no instance has a folder too, whatever its name.

@@ -85,6 +85,14 @@ func (b *bucket) kept(t *testing.T) archivetest.Kept {
 	return kept
 }
 
+// put keeps evidence in the bucket and returns where.
+func (b *bucket) put(t *testing.T) string {
+	t.Helper()
+	link, err := archive.NewS3(b, b.name).Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
+	must.Succeed(t, err)
+	return link
+}
+
 // anyAccount lets the contract use keys of several accounts. Each has a bucket.
 type anyAccount struct{ *bucket }
 
@@ -108,11 +116,7 @@ const (
 
 func TestEachObjectIsPutOnceCheckedAndIntoItsOwnersBucket(t *testing.T) {
 	b := newBucket()
-	link, err := archive.NewS3(b, b.name).Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
-	must.Succeed(t, err)
-	if want := "s3://evidence/" + archivetest.Place + "/"; link != want {
-		t.Errorf("kept in %s, want %s", link, want)
-	}
+	expect.Equal(t, b.put(t), "s3://evidence/"+archivetest.Place+"/", "kept in")
 	must.That(t, len(b.puts) == 2, "%d puts", len(b.puts))
 	for i, want := range []struct{ key, kind string }{{packed, "application/gzip"}, {findings, "application/json"}} {
 		in := b.puts[i]
@@ -134,15 +138,10 @@ func TestFindingsMeanThatTheBundleIsThere(t *testing.T) {
 		s := archive.NewS3(b, b.name)
 		link, err := s.Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
 		expect.That(t, err != nil && link == "", "put %d fails: %v, %v", n+1, link, err)
-		if got := b.keys(); !slices.Equal(got, left) {
-			t.Errorf("put %d fails: there are %v, want %v", n+1, got, left)
-		}
-		if _, err := s.Put(t.Context(), archivetest.Key(), archivetest.Files("a")); err != nil {
-			t.Errorf("again: %v", err)
-		}
-		if got := b.keys(); !slices.Equal(got, []string{packed, findings}) {
-			t.Errorf("again: there are %v", got)
-		}
+		expect.List(t, b.keys(), left, "put %d fails: objects", n+1)
+		_, err = s.Put(t.Context(), archivetest.Key(), archivetest.Files("a"))
+		expect.Succeed(t, err)
+		expect.List(t, b.keys(), []string{packed, findings}, "again: objects")
 	}
 }
 
@@ -192,9 +191,7 @@ func TestAnotherWriterInTheWayIsWaitedOut(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := archive.NewS3(b, b.name).Put(t.Context(), archivetest.Key(), archivetest.Files("a")); err != nil {
-		t.Fatal(err)
-	}
+	b.put(t)
 	expect.That(t, len(b.puts) == 6 && len(b.objects) == 2, "there are %v after %d puts", b.keys(), len(b.puts))
 	if kept := b.kept(t); kept[findings] != "findings a" { // each try has the whole body
 		t.Errorf("kept %v", kept)
@@ -205,9 +202,7 @@ func TestTheBundleIsTheSameEachTime(t *testing.T) {
 	var first []byte
 	for i := range 5 {
 		b := newBucket()
-		if _, err := archive.NewS3(b, b.name).Put(t.Context(), archivetest.Key(), archivetest.Files("a")); err != nil {
-			t.Fatal(err)
-		}
+		b.put(t)
 		if i == 0 {
 			first = b.objects[packed]
 		}
@@ -217,9 +212,7 @@ func TestTheBundleIsTheSameEachTime(t *testing.T) {
 
 func TestTheBundleUnpacksIntoAFolderForItsOwner(t *testing.T) {
 	b := newBucket()
-	if _, err := archive.NewS3(b, b.name).Put(t.Context(), archivetest.Key(), archivetest.Files("a")); err != nil {
-		t.Fatal(err)
-	}
+	b.put(t)
 	entries, err := archivetest.Entries(b.objects[packed])
 	must.Succeed(t, err)
 	var got []string

@@ -237,26 +237,21 @@ func TestWhatAnOpenQuoteSwallowsIsNotKept(t *testing.T) {
 func TestJoinThatComesLast(t *testing.T) {
 	const call = "/etc/eks/bootstrap.sh demo"
 	script := func(lines ...string) string { return "#!/bin/bash\n" + strings.Join(lines, "\n") + "\n" }
-	part := func(text string) string {
-		return "--B\nContent-Type: text/x-shellscript\n\n" + text + "\n"
-	}
-	mime := func(parts ...string) string {
-		return "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n" + strings.Join(parts, "") + "--B--\n"
-	}
+	const mime = "text/x-shellscript"
 	for text, want := range map[string]bool{
-		script("yum install -y agent", call):            true,
-		script(call):                                    true,
-		mime(part(script(call))):                        true,
-		script(call, "systemctl start agent"):           false,
-		script(call + " &"):                             false,
-		script("! " + call):                             false,
-		script(call + " || true"):                       false,
-		script("if test -f /go; then " + call + "; fi"): false,
-		script("join() { "+call+"; }", "join"):          true,
-		script(call, "exit 0"):                          false,
-		script("exit 0", call):                          false,
-		script(call, "if"):                              false,
-		mime(part(script(call)), part(script("date"))):  false,
+		script("yum install -y agent", call):             true,
+		script(call):                                     true,
+		inMIME(mime, script(call)):                       true,
+		script(call, "systemctl start agent"):            false,
+		script(call + " &"):                              false,
+		script("! " + call):                              false,
+		script(call + " || true"):                        false,
+		script("if test -f /go; then " + call + "; fi"):  false,
+		script("join() { "+call+"; }", "join"):           true,
+		script(call, "exit 0"):                           false,
+		script("exit 0", call):                           false,
+		script(call, "if"):                               false,
+		inMIME(mime, script(call), mime, script("date")): false,
 	} {
 		b := Read([]byte(text))
 		last := slices.ContainsFunc(b.Joins, func(j Join) bool { return j.Last })
