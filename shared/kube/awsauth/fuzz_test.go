@@ -85,9 +85,7 @@ func FuzzParse(f *testing.F) {
 			if !m.Effective {
 				continue
 			}
-			if !ok || want.Username != m.Username || !cmp.Equal(want.Groups, m.Groups) {
-				t.Errorf("effective is %+v, the authenticator has %+v", m, want)
-			}
+			expect.That(t, ok && want.Username == m.Username && cmp.Equal(want.Groups, m.Groups), "effective is %+v, the authenticator has %+v", m, want)
 			delete(effective, m.Canonical)
 		}
 		expect.That(t, len(effective) == 0, "not effective: %v", effective)

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/sirupsen/logrus"
 
 	"rollcall/shared/evidence"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -29,204 +29,109 @@ const node = `- rolearn: arn:aws:iam::111122223333:role/node
 `
 
 func nodeMapping(index int) evidence.RoleMapping {
-	return evidence.RoleMapping{
-		Index: index, ARN: nodeARN, Username: nodeUser, Groups: []string{"system:bootstrappers", "system:nodes"},
-		Canonical: nodeARN, Effective: true,
-	}
+	m := mapping(index, nodeARN, "system:bootstrappers", "system:nodes")
+	m.Username = nodeUser
+	return m
+}
+
+// mapping returns the effective mapping of a role that is written in lower case.
+func mapping(index int, arn string, groups ...string) evidence.RoleMapping {
+	return evidence.RoleMapping{Index: index, ARN: arn, Groups: groups, Canonical: arn, Effective: true}
+}
+
+// changed returns a mapping with a change.
+func changed(m evidence.RoleMapping, change func(*evidence.RoleMapping)) evidence.RoleMapping {
+	change(&m)
+	return m
 }
 
 func TestParse(t *testing.T) {
+	const noARN, both = "one of rolearn or SSO must be supplied", "only one of rolearn or SSO can be supplied"
+	sso := func(m *evidence.RoleMapping) {
+		m.Username, m.Canonical = "x", "arn:aws:iam::111122223333:role/awsreservedsso_view_*"
+	}
+	inPath := func(m *evidence.RoleMapping) { m.Path, m.Canonical = true, strings.ToLower(m.ARN) }
+	profile := func(m *evidence.RoleMapping) { m.InstanceProfile, m.Canonical = true, strings.ToLower(m.ARN) }
+	type roles = []evidence.RoleMapping
+	type rejected = []evidence.RejectedMapping
 	for _, tc := range []struct {
-		name     string
-		mapRoles string
-		want     evidence.AwsAuth
+		name, mapRoles string
+		roles          roles
+		rejected       rejected
+		unparseable    string
 	}{
-		{name: "a node role", mapRoles: node, want: evidence.AwsAuth{Roles: []evidence.RoleMapping{nodeMapping(0)}}},
+		{name: "a node role", mapRoles: node, roles: roles{nodeMapping(0)}},
 		{name: "nothing", mapRoles: ""},
 		{name: "white space", mapRoles: " \n"},
 		{name: "empty quotes", mapRoles: `""`},
 		{name: "empty backquotes", mapRoles: "``"},
 		{name: "an empty list", mapRoles: "[]"},
 		{name: "only a comment", mapRoles: "# none yet\n"},
+		{name: "keys in any case", mapRoles: "- RoleARN: " + nodeARN + "\n  userName: " + nodeUser + "\n  GROUPS: [system:bootstrappers, system:nodes]\n", roles: roles{nodeMapping(0)}},
+		{name: "not YAML drops every role", mapRoles: node + "- rolearn: " + adminARN + "\n username: admin\n", unparseable: "yaml: line 6: did not find expected '-' indicator"},
+		{name: "a tab drops every role", mapRoles: node + "\t- rolearn: " + adminARN + "\n", unparseable: "yaml: line 6: found a tab character that violates indentation"},
+		{name: "one mapping instead of a list", mapRoles: "rolearn: " + nodeARN + "\nusername: x\n", unparseable: "it is not a list of mappings but a mapping"},
+		{name: "text instead of a list", mapRoles: nodeARN, unparseable: "it is not a list of mappings but text"},
+		{name: "a template that nobody filled in", mapRoles: "{{ roles }}", unparseable: "it begins with { and is not JSON: invalid character '{' looking for beginning of object key string"},
 		{
-			name: "keys in any case",
-			mapRoles: "- RoleARN: " + nodeARN + "\n  userName: " + nodeUser +
-				"\n  GROUPS: [system:bootstrappers, system:nodes]\n",
-			want: evidence.AwsAuth{Roles: []evidence.RoleMapping{nodeMapping(0)}},
+			name: "an entry without rolearn drops only itself", mapRoles: "- username: a\n" + node + "- userarn: arn:aws:iam::111122223333:user/x\n  username: b\n",
+			roles: roles{nodeMapping(1)}, rejected: rejected{{Index: 0, Why: noARN}, {Index: 2, Why: noARN}},
 		},
 		{
-			name:     "not YAML drops every role",
-			mapRoles: node + "- rolearn: " + adminARN + "\n username: admin\n",
-			want:     evidence.AwsAuth{Unparseable: "yaml: line 6: did not find expected '-' indicator"},
-		},
-		{
-			name:     "a tab drops every role",
-			mapRoles: node + "\t- rolearn: " + adminARN + "\n",
-			want:     evidence.AwsAuth{Unparseable: "yaml: line 6: found a tab character that violates indentation"},
-		},
-		{
-			name:     "one mapping instead of a list",
-			mapRoles: "rolearn: " + nodeARN + "\nusername: x\n",
-			want:     evidence.AwsAuth{Unparseable: "it is not a list of mappings but a mapping"},
-		},
-		{
-			name:     "text instead of a list",
-			mapRoles: nodeARN,
-			want:     evidence.AwsAuth{Unparseable: "it is not a list of mappings but text"},
-		},
-		{
-			name:     "a template that nobody filled in",
-			mapRoles: "{{ roles }}",
-			want: evidence.AwsAuth{Unparseable: "it begins with { and is not JSON: " +
-				"invalid character '{' looking for beginning of object key string"},
-		},
-		{
-			name:     "an entry without rolearn drops only itself",
-			mapRoles: "- username: a\n" + node + "- userarn: arn:aws:iam::111122223333:user/x\n  username: b\n",
-			want: evidence.AwsAuth{
-				Roles: []evidence.RoleMapping{nodeMapping(1)},
-				Rejected: []evidence.RejectedMapping{
-					{Index: 0, Why: "one of rolearn or SSO must be supplied"},
-					{Index: 2, Why: "one of rolearn or SSO must be supplied"},
-				},
+			name: "an entry that is text drops only itself", mapRoles: "- " + adminARN + "\n" + node + "- [a]\n-\n- 7\n- true\n",
+			roles: roles{nodeMapping(1)},
+			rejected: rejected{
+				{Index: 0, Why: "it is not a mapping but text"}, {Index: 2, Why: "it is not a mapping but a list"}, {Index: 3, Why: noARN},
+				{Index: 4, Why: "it is not a mapping but a number"}, {Index: 5, Why: "it is not a mapping but true or false"},
 			},
 		},
 		{
-			name:     "an entry that is text drops only itself",
-			mapRoles: "- " + adminARN + "\n" + node + "- [a]\n-\n- 7\n- true\n",
-			want: evidence.AwsAuth{
-				Roles: []evidence.RoleMapping{nodeMapping(1)},
-				Rejected: []evidence.RejectedMapping{
-					{Index: 0, Why: "it is not a mapping but text"},
-					{Index: 2, Why: "it is not a mapping but a list"},
-					{Index: 3, Why: "one of rolearn or SSO must be supplied"},
-					{Index: 4, Why: "it is not a mapping but a number"},
-					{Index: 5, Why: "it is not a mapping but true or false"},
-				},
+			name: "a rolearn of the wrong type", mapRoles: "- rolearn: [" + nodeARN + "]\n  username: x\n" + node,
+			roles: roles{nodeMapping(1)}, rejected: rejected{{Index: 0, Why: noARN + " (rolearn is a list)"}},
+		},
+		{
+			name: "rolearn and sso", mapRoles: "- rolearn: " + nodeARN + "\n  sso: {permissionSetName: View, accountID: '111122223333'}\n",
+			rejected: rejected{{Index: 0, ARN: nodeARN, Why: both}},
+		},
+		{name: "sso", mapRoles: "- sso: {permissionSetName: View, accountID: '111122223333'}\n  username: x\n", roles: roles{changed(mapping(0, ""), sso)}},
+		{
+			name: "groups of the wrong type leave a mapping without groups", mapRoles: "- rolearn: " + nodeARN + "\n  groups: system:bootstrappers\n- rolearn: " + adminARN + "\n  groups: [system:masters]\n",
+			roles: roles{mapping(0, nodeARN), mapping(1, adminARN, "system:masters")},
+		},
+		{
+			name: "a space too many makes one group of two", mapRoles: "- rolearn: " + nodeARN + "\n  groups:\n  - system:bootstrappers\n   - system:nodes\n",
+			roles: roles{mapping(0, nodeARN, "system:bootstrappers - system:nodes")},
+		},
+		{name: "what is no ARN is kept", mapRoles: "- rolearn: node\n", roles: roles{mapping(0, "node")}},
+		{name: "a path", mapRoles: "- rolearn: arn:aws:iam::111122223333:role/team/EU/node\n", roles: roles{changed(mapping(0, "arn:aws:iam::111122223333:role/team/EU/node"), inPath)}},
+		{name: "an instance profile", mapRoles: "- rolearn: arn:aws-cn:iam::111122223333:instance-profile/team/Node\n", roles: roles{changed(mapping(0, "arn:aws-cn:iam::111122223333:instance-profile/team/Node"), profile)}},
+		{name: "a role that is called like an instance profile", mapRoles: "- rolearn: arn:aws:iam::111122223333:role/instance-profile\n", roles: roles{mapping(0, "arn:aws:iam::111122223333:role/instance-profile")}},
+		{
+			name: "of the same role, in any case, the last one counts", mapRoles: node + "- rolearn: " + adminARN + "\n- rolearn: arn:aws:iam::111122223333:role/NODE\n",
+			roles: roles{
+				changed(nodeMapping(0), func(m *evidence.RoleMapping) { m.Effective = false }), mapping(1, adminARN),
+				changed(mapping(2, nodeARN), func(m *evidence.RoleMapping) { m.ARN = "arn:aws:iam::111122223333:role/NODE" }),
 			},
 		},
 		{
-			name:     "a rolearn of the wrong type",
-			mapRoles: "- rolearn: [" + nodeARN + "]\n  username: x\n" + node,
-			want: evidence.AwsAuth{
-				Roles: []evidence.RoleMapping{nodeMapping(1)},
-				Rejected: []evidence.RejectedMapping{
-					{Index: 0, Why: "one of rolearn or SSO must be supplied (rolearn is a list)"},
-				},
-			},
+			name: "a role with a path is not the one without", mapRoles: node + "- rolearn: arn:aws:iam::111122223333:role/team/node\n",
+			roles: roles{nodeMapping(0), changed(mapping(1, "arn:aws:iam::111122223333:role/team/node"), inPath)},
 		},
 		{
-			name:     "rolearn and sso",
-			mapRoles: "- rolearn: " + nodeARN + "\n  sso: {permissionSetName: View, accountID: '111122223333'}\n",
-			want: evidence.AwsAuth{Rejected: []evidence.RejectedMapping{
-				{Index: 0, ARN: nodeARN, Why: "only one of rolearn or SSO can be supplied"},
-			}},
-		},
-		{
-			name:     "sso",
-			mapRoles: "- sso: {permissionSetName: View, accountID: '111122223333'}\n  username: x\n",
-			want: evidence.AwsAuth{Roles: []evidence.RoleMapping{{
-				Username: "x", Effective: true, Canonical: "arn:aws:iam::111122223333:role/awsreservedsso_view_*",
-			}}},
-		},
-		{
-			name: "groups of the wrong type leave a mapping without groups",
-			mapRoles: "- rolearn: " + nodeARN + "\n  username: " + nodeUser +
-				"\n  groups: system:bootstrappers\n" + "- rolearn: " + adminARN + "\n  groups: [system:masters]\n",
-			want: evidence.AwsAuth{Roles: []evidence.RoleMapping{
-				{Index: 0, ARN: nodeARN, Username: nodeUser, Canonical: nodeARN, Effective: true},
-				{Index: 1, ARN: adminARN, Groups: []string{"system:masters"}, Canonical: adminARN, Effective: true},
-			}},
-		},
-		{
-			name: "a space too many makes one group of two",
-			mapRoles: "- rolearn: " + nodeARN + "\n  username: " + nodeUser +
-				"\n  groups:\n  - system:bootstrappers\n   - system:nodes\n",
-			want: evidence.AwsAuth{Roles: []evidence.RoleMapping{{
-				ARN: nodeARN, Username: nodeUser, Groups: []string{"system:bootstrappers - system:nodes"},
-				Canonical: nodeARN, Effective: true,
-			}}},
-		},
-		{
-			name:     "what is no ARN is kept",
-			mapRoles: "- rolearn: node\n",
-			want:     evidence.AwsAuth{Roles: []evidence.RoleMapping{{ARN: "node", Canonical: "node", Effective: true}}},
-		},
-		{
-			name:     "a path",
-			mapRoles: "- rolearn: arn:aws:iam::111122223333:role/team/EU/node\n",
-			want: evidence.AwsAuth{Roles: []evidence.RoleMapping{{
-				ARN:       "arn:aws:iam::111122223333:role/team/EU/node",
-				Canonical: "arn:aws:iam::111122223333:role/team/eu/node", Path: true, Effective: true,
-			}}},
-		},
-		{
-			name:     "an instance profile",
-			mapRoles: "- rolearn: arn:aws-cn:iam::111122223333:instance-profile/team/Node\n",
-			want: evidence.AwsAuth{Roles: []evidence.RoleMapping{{
-				ARN:       "arn:aws-cn:iam::111122223333:instance-profile/team/Node",
-				Canonical: "arn:aws-cn:iam::111122223333:instance-profile/team/node", InstanceProfile: true, Effective: true,
-			}}},
-		},
-		{
-			name:     "a role that is called like an instance profile",
-			mapRoles: "- rolearn: arn:aws:iam::111122223333:role/instance-profile\n",
-			want: evidence.AwsAuth{Roles: []evidence.RoleMapping{{
-				ARN:       "arn:aws:iam::111122223333:role/instance-profile",
-				Canonical: "arn:aws:iam::111122223333:role/instance-profile", Effective: true,
-			}}},
-		},
-		{
-			name: "of the same role, in any case, the last one counts",
-			mapRoles: node + "- rolearn: " + adminARN + "\n  username: admin\n" +
-				"- rolearn: arn:aws:iam::111122223333:role/NODE\n  username: build\n",
-			want: evidence.AwsAuth{Roles: []evidence.RoleMapping{
-				{
-					Index: 0, ARN: nodeARN, Username: nodeUser, Groups: []string{"system:bootstrappers", "system:nodes"},
-					Canonical: nodeARN,
-				},
-				{Index: 1, ARN: adminARN, Username: "admin", Canonical: adminARN, Effective: true},
-				{
-					Index: 2, ARN: "arn:aws:iam::111122223333:role/NODE", Username: "build",
-					Canonical: nodeARN, Effective: true,
-				},
-			}},
-		},
-		{
-			name:     "a role with a path is not the one without",
-			mapRoles: node + "- rolearn: arn:aws:iam::111122223333:role/team/node\n",
-			want: evidence.AwsAuth{Roles: []evidence.RoleMapping{
-				nodeMapping(0),
-				{
-					Index: 1, ARN: "arn:aws:iam::111122223333:role/team/node",
-					Canonical: "arn:aws:iam::111122223333:role/team/node", Path: true, Effective: true,
-				},
-			}},
-		},
-		{
-			name:     "a rejected entry replaces nothing",
-			mapRoles: node + "- rolearn: " + nodeARN + "\n  sso: {accountID: '1'}\n",
-			want: evidence.AwsAuth{
-				Roles: []evidence.RoleMapping{nodeMapping(0)},
-				Rejected: []evidence.RejectedMapping{
-					{Index: 1, ARN: nodeARN, Why: "only one of rolearn or SSO can be supplied"},
-				},
-			},
+			name: "a rejected entry replaces nothing", mapRoles: node + "- rolearn: " + nodeARN + "\n  sso: {accountID: '1'}\n",
+			roles: roles{nodeMapping(0)}, rejected: rejected{{Index: 1, ARN: nodeARN, Why: both}},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Parse(map[string]string{"mapRoles": tc.mapRoles})); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			want := evidence.AwsAuth{Roles: tc.roles, Rejected: tc.rejected, Unparseable: tc.unparseable}
+			expect.Same(t, Parse(map[string]string{"mapRoles": tc.mapRoles}), want, "parsed")
 		})
 	}
 }
 
 func TestOtherPartsOfTheConfigMapDoNotTouchRoles(t *testing.T) {
 	got := Parse(map[string]string{"mapRoles": node, "mapUsers": "- {", "mapAccounts": "{"})
-	if diff := cmp.Diff(evidence.AwsAuth{Roles: []evidence.RoleMapping{nodeMapping(0)}}, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Same(t, got, evidence.AwsAuth{Roles: []evidence.RoleMapping{nodeMapping(0)}}, "parsed")
 }
 
 func TestTheKeyOfTheConfigMapHasItsCase(t *testing.T) {
