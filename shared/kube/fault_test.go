@@ -151,9 +151,7 @@ func TestFaultOfAClusterThatCannotBeDialledReadsWell(t *testing.T) {
 	c := roll.Cluster{ID: roll.ClusterID{Name: "demo"}}
 	_, err := NewDialer(nil, "test").Dial(c)
 	kind, text := Fault(c, err, "")
-	if kind != roll.GapClusterUnreachable || !strings.Contains(text, "eks:DescribeCluster names no endpoint") || strings.Contains(text, "at  did") {
-		t.Errorf("%s: a person is told: %s", kind, text)
-	}
+	expect.That(t, kind == roll.GapClusterUnreachable && strings.Contains(text, "eks:DescribeCluster names no endpoint") && !strings.Contains(text, "at  did"), "%s: a person is told: %s", kind, text)
 }
 
 // Missing credentials, as from a metadata service that does not answer, are not the cluster's fault

@@ -66,9 +66,7 @@ func TestTokensNameTheRegionsOwnSTSWhateverTheEnvironmentSays(t *testing.T) {
 		u := presigned(t, token)
 		q := u.Query()
 		expect.That(t, u.Scheme == "https" && u.Host == tt.host, "%s: the token goes to %s://%s, want https://%s", tt.region, u.Scheme, u.Host, tt.host)
-		if q.Get("Action") != "GetCallerIdentity" || !strings.Contains(q.Get("X-Amz-Credential"), "/"+tt.region+"/sts/") || q.Get("X-Amz-Security-Token") != "session" {
-			t.Errorf("%s: %v", tt.region, q)
-		}
+		expect.That(t, q.Get("Action") == "GetCallerIdentity" && strings.Contains(q.Get("X-Amz-Credential"), "/"+tt.region+"/sts/") && q.Get("X-Amz-Security-Token") == "session", "%s: %v", tt.region, q)
 		signed := strings.Split(q.Get("X-Amz-SignedHeaders"), ";")
 		expect.That(t, slices.Contains(signed, "x-k8s-aws-id") && slices.Contains(signed, "host"), "%s: signed headers %v", tt.region, signed)
 	}
@@ -100,9 +98,7 @@ func TestATokenIsForOneCluster(t *testing.T) {
 	must.Succeed(t, err)
 	b, err := tokens.Token(t.Context(), "other")
 	must.Succeed(t, err)
-	if presigned(t, a).Query().Get("X-Amz-Signature") == presigned(t, b).Query().Get("X-Amz-Signature") {
-		t.Error("two clusters, one signature: a token for one would open the other")
-	}
+	expect.That(t, presigned(t, a).Query().Get("X-Amz-Signature") != presigned(t, b).Query().Get("X-Amz-Signature"), "two clusters, one signature: a token for one would open the other")
 }
 
 func TestATokenIsReusedUntilNearItsEnd(t *testing.T) {

@@ -123,9 +123,7 @@ func TestVolumesLeaveThePackageWithoutTheirSources(t *testing.T) {
 		"spec": {"claimRef": {"namespace": "shop", "name": "data"}, "hostPath": {"path": "/data"}, "nodeAffinity": {},
 			"csi": {"driver": "d", "volumeHandle": "h", "nodePublishSecretRef": {"name": "`+planted+`"}, "volumeAttributes": {"a": "`+planted+`"}}, "nfs": {"server": "`+planted+`"}, "mountOptions": ["`+planted+`"]}}]}`))
 	got, err := c.printed(t.Context(), AllVolumes())
-	if err != nil || strings.Contains(string(got), planted) || !strings.Contains(string(got), `"claimRef"`) || !strings.Contains(string(got), `"volumeHandle"`) || !strings.Contains(string(got), `"hostPath"`) {
-		t.Errorf("%s, %v", got, err)
-	}
+	expect.That(t, err == nil && !strings.Contains(string(got), planted) && strings.Contains(string(got), `"claimRef"`) && strings.Contains(string(got), `"volumeHandle"`) && strings.Contains(string(got), `"hostPath"`), "%s, %v", got, err)
 }
 
 // The secrets that a service account may use are confidential.
@@ -134,9 +132,7 @@ func TestServiceAccountsLeaveThePackageWithTheirRoleAlone(t *testing.T) {
 		"metadata": {"name": "karpenter", "namespace": "kube-system", "annotations": {"a": "`+planted+`", "eks.amazonaws.com/role-arn": "arn:aws:iam::111122223333:role/x"}},
 		"secrets": [{"name": "`+planted+`"}], "imagePullSecrets": [{"name": "`+planted+`"}]}]}`))
 	got, err := c.printed(t.Context(), ControllerAccounts())
-	if err != nil || strings.Contains(string(got), planted) || !strings.Contains(string(got), `"eks.amazonaws.com/role-arn":"arn:aws:iam::111122223333:role/x"`) {
-		t.Errorf("%s, %v", got, err)
-	}
+	expect.That(t, err == nil && !strings.Contains(string(got), planted) && strings.Contains(string(got), `"eks.amazonaws.com/role-arn":"arn:aws:iam::111122223333:role/x"`), "%s, %v", got, err)
 }
 
 // Any pod is either trimmed or an error.

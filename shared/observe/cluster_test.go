@@ -26,10 +26,8 @@ func TestReadsTheCluster(t *testing.T) {
 		t.Fatal(gap)
 	}
 	expect.Equal(t, c.LocalID, "8ee9f1a4-52d6-4d2e-a6a5-0a1b2c3d4e5f", "id of a local cluster")
-	if c.ID != (roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}) || c.Status != roll.ClusterActive || c.Version != "1.36" ||
-		c.Endpoint != a.server.URL || c.ModeTag != "notify" || !strings.HasPrefix(string(c.CA), "-----BEGIN CERTIFICATE-----") {
-		t.Errorf("got %+v", c)
-	}
+	expect.That(t, c.ID == (roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}) && c.Status == roll.ClusterActive && c.Version == "1.36" &&
+		c.Endpoint == a.server.URL && c.ModeTag == "notify" && strings.HasPrefix(string(c.CA), "-----BEGIN CERTIFICATE-----"), "got %+v", c)
 }
 
 func TestSaysWhyTheClusterCannotBeRead(t *testing.T) {
@@ -90,9 +88,7 @@ func TestSaysWhyTheClusterCannotBeRead(t *testing.T) {
 			if tt.kind == roll.GapClusterGone {
 				calls = append(calls, "ec2:DescribeInstances")
 			}
-			if s.Whole() || s.Cluster.ID.Name != "demo" || len(s.Instances) != 0 || len(s.Nodes) != 0 || !slices.Equal(a.log, calls) {
-				t.Errorf("a cluster that was not read is looked at further: %+v, calls %v", s, a.log)
-			}
+			expect.That(t, !s.Whole() && s.Cluster.ID.Name == "demo" && len(s.Instances) == 0 && len(s.Nodes) == 0 && slices.Equal(a.log, calls), "a cluster that was not read is looked at further: %+v, calls %v", s, a.log)
 		})
 	}
 }

@@ -16,7 +16,5 @@ func TestTheClustersOfAnInstance(t *testing.T) {
 	got, err := a.observer().ClustersOf(t.Context(), one)
 	expect.That(t, err == nil && slices.Equal(got, []string{"demo"}), "%q, %v; want demo", got, err)
 	got, err = a.observer().ClustersOf(t.Context(), "i-0fedcba9876543210")
-	if !errors.Is(err, ErrNoInstance) || len(got) != 0 || !strings.Contains(err.Error(), "EC2 knows no instance i-0fedcba9876543210 in ") {
-		t.Errorf("%q, %v; want ErrNoInstance", got, err)
-	}
+	expect.That(t, errors.Is(err, ErrNoInstance) && len(got) == 0 && strings.Contains(err.Error(), "EC2 knows no instance i-0fedcba9876543210 in "), "%q, %v; want ErrNoInstance", got, err)
 }

@@ -261,9 +261,7 @@ func TestUserDataAnswersWhetherItBootstrapsTheCluster(t *testing.T) {
 		got := look(t, a, suspects(1, 1, roll.Question{UserData: true})).Details[roll.InstanceID(instanceID(1))]
 		expect.Equal(t, got.BootstrapsUnnamed, unnamed, "%s: a node of a cluster that it does not name", text)
 	}
-	if terminationProtected(&ec2.DescribeInstanceAttributeOutput{DisableApiTermination: &types.AttributeBooleanValue{}}) != roll.Unreadable {
-		t.Error("an attribute without a value is an answer")
-	}
+	expect.That(t, terminationProtected(&ec2.DescribeInstanceAttributeOutput{DisableApiTermination: &types.AttributeBooleanValue{}}) == roll.Unreadable, "an attribute without a value is an answer")
 	a := newAccount(t) // without user data the API shows no value
 	s := look(t, a, suspects(1, 1, roll.Question{UserData: true, Protection: true}))
 	want := roll.Detail{Bootstraps: roll.No, TerminationProtected: roll.Unreadable}

@@ -42,9 +42,7 @@ func TestOfAClusterThatIsGoneOnlyWhatEKSOrEksctlNamedIsLeft(t *testing.T) {
 	for _, i := range s.Instances {
 		expect.That(t, i.Named, "%+v", i)
 	}
-	if len(s.Gaps) != 1 || s.Gaps[0].Kind != roll.GapClusterGone || s.Gaps[0].Scope != roll.ScopeCluster || s.Whole() || s.StatusRead != roll.NotAsked || s.ShiftsRead != roll.NotAsked {
-		t.Errorf("%+v", s)
-	}
+	expect.That(t, len(s.Gaps) == 1 && s.Gaps[0].Kind == roll.GapClusterGone && s.Gaps[0].Scope == roll.ScopeCluster && !s.Whole() && s.StatusRead == roll.NotAsked && s.ShiftsRead == roll.NotAsked, "%+v", s)
 	expect.List(t, a.log, []string{"eks:DescribeCluster", "ec2:DescribeInstances", "ec2:DescribeInstances", "ec2:DescribeInstances"}, "calls")
 }
 
@@ -86,9 +84,7 @@ func TestInstancesOfAnotherAccountAreNotTheClusters(t *testing.T) {
 	a.owners[instanceID(2)], a.owners[instanceID(3)] = "123456789012", "123456789012"
 	a.join(3)
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if !slices.Equal(ids(s), []string{instanceID(1)}) || len(s.NotFound) != 0 || len(s.Gaps) != 0 {
-		t.Errorf("instances %v, not found %v, gaps %+v", ids(s), s.NotFound, s.Gaps)
-	}
+	expect.That(t, slices.Equal(ids(s), []string{instanceID(1)}) && len(s.NotFound) == 0 && len(s.Gaps) == 0, "instances %v, not found %v, gaps %+v", ids(s), s.NotFound, s.Gaps)
 	if s := a.observer().Target(t.Context(), "demo", roll.InstanceID(instanceID(2)), at, roll.Watch{}); len(s.Instances) != 0 || len(s.NotFound) != 0 {
 		t.Errorf("%v", ids(s))
 	}

@@ -166,9 +166,7 @@ func TestWhatOfAGroupCannotBeReadIsUnreadable(t *testing.T) {
 		tt.spoil(a)
 		s := more(t, a, suspects(1, 1, roll.Question{Group: true}))
 		want := tt.want(roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes})
-		if !reflect.DeepEqual(s.Groups["nodegroup/blue"], want) || len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeDetail || s.Gaps[0].Call != tt.call || s.Gaps[0].Kind != tt.kind {
-			t.Errorf("%s: %+v, gaps %+v", name, s.Groups, s.Gaps)
-		}
+		expect.That(t, reflect.DeepEqual(s.Groups["nodegroup/blue"], want) && len(s.Gaps) == 1 && s.Gaps[0].Scope == roll.ScopeDetail && s.Gaps[0].Call == tt.call && s.Gaps[0].Kind == tt.kind, "%s: %+v, gaps %+v", name, s.Groups, s.Gaps)
 	}
 	// A missing permission is found once. A deleted node group does not affect the others.
 	for code, calls := range map[string]int{"AccessDeniedException": 1, "ServerException": 3} {
@@ -321,9 +319,7 @@ func TestNodeClaimsThatCannotBeReadAreUnreadable(t *testing.T) {
 		s := more(t, a, suspects(1, 1, roll.Question{NodeClaim: true}))
 		d := s.Details[one]
 		expect.That(t, d.HasNodeClaim == roll.Unreadable && d.NodeClaim == nil, "%s: %+v", name, d)
-		if len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeDetail || s.Gaps[0].Kind != tt.kind || s.Gaps[0].Call != "kubernetes: list nodeclaims" || !strings.Contains(s.Gaps[0].Detail, tt.detail) || !s.Whole() {
-			t.Errorf("%s: gaps %+v", name, s.Gaps)
-		}
+		expect.That(t, len(s.Gaps) == 1 && s.Gaps[0].Scope == roll.ScopeDetail && s.Gaps[0].Kind == tt.kind && s.Gaps[0].Call == "kubernetes: list nodeclaims" && strings.Contains(s.Gaps[0].Detail, tt.detail) && s.Whole(), "%s: gaps %+v", name, s.Gaps)
 		got := a.seen["kubernetes:ListNodeClaims"]
 		expect.That(t, got == tt.calls, "%s: %d listings", name, got)
 	}
@@ -332,7 +328,5 @@ func TestNodeClaimsThatCannotBeReadAreUnreadable(t *testing.T) {
 	a.launch(1, owned, "karpenter.sh/nodepool=a b")
 	a.launch(2, owned, "karpenter.sh/nodepool=default")
 	s := more(t, a, suspects(1, 2, roll.Question{NodeClaim: true}))
-	if s.Details[one].HasNodeClaim != roll.Unreadable || s.Details[roll.InstanceID(instanceID(2))].HasNodeClaim != roll.No || len(s.Gaps) != 1 {
-		t.Errorf("%+v, gaps %+v", s.Details, s.Gaps)
-	}
+	expect.That(t, s.Details[one].HasNodeClaim == roll.Unreadable && s.Details[roll.InstanceID(instanceID(2))].HasNodeClaim == roll.No && len(s.Gaps) == 1, "%+v, gaps %+v", s.Details, s.Gaps)
 }

@@ -71,9 +71,7 @@ func TestAutoScalingGroupsWhoseLaunchesFail(t *testing.T) {
 		a.ofCluster, a.scalings["w"] = []asgtypes.AutoScalingGroup{tt.group}, tt.activities
 		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 		l, found := s.Launches[tt.group2]
-		if len(s.Gaps) != 0 || s.ScalingRead != roll.Yes || found != (tt.group2 != "") || found != (len(s.Launches) == 1) || (len(s.Suspended) > 0) != tt.suspended {
-			t.Errorf("%s: %+v, suspended %v, gaps %+v", name, s.Launches, s.Suspended, s.Gaps)
-		}
+		expect.That(t, len(s.Gaps) == 0 && s.ScalingRead == roll.Yes && found == (tt.group2 != "") && found == (len(s.Launches) == 1) && (len(s.Suspended) > 0) == tt.suspended, "%s: %+v, suspended %v, gaps %+v", name, s.Launches, s.Suspended, s.Gaps)
 		if found && (!l.Since.Equal(at.Add(-tt.since)) || !l.Failed.Equal(at.Add(-time.Minute)) || l.Message == "" || l.Message == failedLaunchText+" token=hunter2hunter2hunter2") {
 			t.Errorf("%s: %+v", name, l)
 		}
@@ -90,17 +88,13 @@ func TestLaunchesThatCannotBeRead(t *testing.T) {
 		a.ofCluster = []asgtypes.AutoScalingGroup{{AutoScalingGroupName: aws.String("w"), DesiredCapacity: aws.Int32(1)}}
 		a.fail[call] = apiError("Auto Scaling", "x", "AccessDenied", "no")
 		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-		if s.ScalingRead != roll.Unreadable || s.ClaimsRead != roll.Yes || len(s.Launches) != 0 || len(s.Gaps) != 1 || s.Gaps[0].Kind != roll.GapDenied || s.Gaps[0].Call != call || !s.Whole() {
-			t.Errorf("%s: %+v, gaps %+v", call, s.Launches, s.Gaps)
-		}
+		expect.That(t, s.ScalingRead == roll.Unreadable && s.ClaimsRead == roll.Yes && len(s.Launches) == 0 && len(s.Gaps) == 1 && s.Gaps[0].Kind == roll.GapDenied && s.Gaps[0].Call == call && s.Whole(), "%s: %+v, gaps %+v", call, s.Launches, s.Gaps)
 	}
 	for _, what := range []string{"NodeClaims", "Events", "NodePools"} {
 		a := newAccount(t)
 		a.fail["kubernetes:List"+what] = errors.New("403 Forbidden no")
 		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-		if s.ClaimsRead != roll.Unreadable || s.ScalingRead != roll.Yes || len(s.Launches) != 0 || len(s.Gaps) != 1 || s.Gaps[0].Kind != roll.GapDenied || !s.Whole() {
-			t.Errorf("%s: %v, %+v, gaps %+v", what, s.ClaimsRead, s.Launches, s.Gaps)
-		}
+		expect.That(t, s.ClaimsRead == roll.Unreadable && s.ScalingRead == roll.Yes && len(s.Launches) == 0 && len(s.Gaps) == 1 && s.Gaps[0].Kind == roll.GapDenied && s.Whole(), "%s: %v, %+v, gaps %+v", what, s.ClaimsRead, s.Launches, s.Gaps)
 	}
 }
 
@@ -112,9 +106,7 @@ func TestLaunchesOfAutoMode(t *testing.T) {
 		a.events = append(a.events, map[string]any{"metadata": map[string]any{"name": pool}, "reason": "InsufficientCapacityError", "message": "insufficient capacity", "lastTimestamp": at.Add(-time.Minute), "involvedObject": map[string]any{"kind": "NodeClaim", "name": pool + "-abcde"}})
 	}
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if s.ClaimsRead != roll.Yes || s.Launches["nodepool/general"].Owner != roll.OwnerAutoMode || s.Launches["nodepool/own"].Owner != roll.OwnerKarpenter {
-		t.Errorf("%+v, gaps %+v", s.Launches, s.Gaps)
-	}
+	expect.That(t, s.ClaimsRead == roll.Yes && s.Launches["nodepool/general"].Owner == roll.OwnerAutoMode && s.Launches["nodepool/own"].Owner == roll.OwnerKarpenter, "%+v, gaps %+v", s.Launches, s.Gaps)
 }
 
 // An order may be minutes old. Of other owners, the details show the latest launch.

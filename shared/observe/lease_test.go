@@ -99,9 +99,7 @@ func TestReadsTheLeasesOfInstancesWithoutANode(t *testing.T) {
 			s.Details[s.Instances[0].ID] = roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Node: "claim-0"}}
 		})
 		d := s.Details[s.Instances[0].ID]
-		if d.LeaseRead != tt.want || !d.LeaseRenewed.Equal(tt.at) || (d.LeaseOf == "") != tt.at.IsZero() || len(tt.api.asked) != tt.asked || len(s.Gaps) != tt.gaps {
-			t.Errorf("%s: %+v, asked for %v, gaps %+v", name, d, tt.api.asked, s.Gaps)
-		}
+		expect.That(t, d.LeaseRead == tt.want && d.LeaseRenewed.Equal(tt.at) && (d.LeaseOf == "") == tt.at.IsZero() && len(tt.api.asked) == tt.asked && len(s.Gaps) == tt.gaps, "%s: %+v, asked for %v, gaps %+v", name, d, tt.api.asked, s.Gaps)
 	}
 }
 

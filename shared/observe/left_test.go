@@ -103,9 +103,7 @@ func TestWithoutTheClaimsNoVolumeIsLeft(t *testing.T) {
 		a := newAccount(t)
 		a.volumes = []types.Volume{aVolume("vol-1", types.VolumeStateAvailable), aVolume("vol-2", types.VolumeStateInUse)}
 		s := askLeft(t, a, p, "vol-1", "vol-2", "vol-3")
-		if len(s.Left) != 0 || s.LeftRead["volume/vol-1"] != roll.NotAsked || s.LeftRead["volume/vol-2"] != roll.Yes || s.LeftRead["volume/vol-3"] != roll.Yes {
-			t.Errorf("%s: left %v, read %v", name, s.Left, s.LeftRead)
-		}
+		expect.That(t, len(s.Left) == 0 && s.LeftRead["volume/vol-1"] == roll.NotAsked && s.LeftRead["volume/vol-2"] == roll.Yes && s.LeftRead["volume/vol-3"] == roll.Yes, "%s: left %v, read %v", name, s.Left, s.LeftRead)
 		expect.That(t, len(s.Gaps) == 1 && s.Gaps[0].Call == roll.CallVolumes && s.Gaps[0].Scope == roll.ScopeDetail && s.Whole(), "%s: %+v", name, s.Gaps)
 	}
 }

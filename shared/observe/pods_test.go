@@ -68,9 +68,7 @@ func TestReadsWhatSilentNodesRun(t *testing.T) {
 	s := p.ask(t, 2, at)
 	for i := range 2 {
 		has := s.Details[roll.InstanceID(instanceID(i))].Pods
-		if has == nil || has.Read != roll.Yes || has.BudgetsRead != roll.Yes || has.VolumesRead != roll.Yes || len(has.Pods) != 1 || has.Pods[0].Name != fmt.Sprint("shop/on-node-", i) {
-			t.Errorf("node %d: %+v", i, has)
-		}
+		expect.That(t, has != nil && has.Read == roll.Yes && has.BudgetsRead == roll.Yes && has.VolumesRead == roll.Yes && len(has.Pods) == 1 && has.Pods[0].Name == fmt.Sprint("shop/on-node-", i), "node %d: %+v", i, has)
 	}
 	if len(p.asked) != 6 || len(s.Gaps) != 0 { // budgets and volumes are read once
 		t.Errorf("asked for %v, gaps %+v", p.asked, s.Gaps)

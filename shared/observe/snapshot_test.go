@@ -57,13 +57,9 @@ func TestOneListingFindsTheInstancesOfEveryOwner(t *testing.T) {
 
 	must.That(t, len(a.listings) == 3, "%d pages were read, want 3", len(a.listings))
 	for n, in := range a.listings {
-		if len(in.Filters) != 1 || aws.ToString(in.Filters[0].Name) != "tag-key" || !slices.Equal(in.Filters[0].Values, []string{"kubernetes.io/cluster/demo"}) {
-			t.Errorf("page %d filters by %+v", n+1, in.Filters)
-		}
+		expect.That(t, len(in.Filters) == 1 && aws.ToString(in.Filters[0].Name) == "tag-key" && slices.Equal(in.Filters[0].Values, []string{"kubernetes.io/cluster/demo"}), "page %d filters by %+v", n+1, in.Filters)
 		expect.That(t, aws.ToBool(in.IncludeManagedResources), "page %d hides the instances of Auto Mode", n+1)
-		if aws.ToInt32(in.MaxResults) != 1000 || len(in.InstanceIds) != 0 {
-			t.Errorf("page %d asks for %d results and %d ids", n+1, aws.ToInt32(in.MaxResults), len(in.InstanceIds))
-		}
+		expect.That(t, aws.ToInt32(in.MaxResults) == 1000 && len(in.InstanceIds) == 0, "page %d asks for %d results and %d ids", n+1, aws.ToInt32(in.MaxResults), len(in.InstanceIds))
 		expect.Equal(t, aws.ToString(in.NextToken), []string{"", "from-2", "from-4"}[n], "page %d has the token", n+1)
 	}
 }
@@ -170,9 +166,7 @@ func TestAListingThatBreaksOffIsAGapAndKeepsWhatCame(t *testing.T) {
 			s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 			want := []roll.Gap{{Scope: roll.ScopeInstances, Kind: tt.kind, Call: "ec2:DescribeInstances", Detail: "page 2 of the instances of demo: " + tt.detail}}
 			expect.That(t, slices.Equal(s.Gaps, want), "gaps\n got %+v\nwant %+v", s.Gaps, want)
-			if !slices.Equal(ids(s), []string{instanceID(1), instanceID(2)}) || !slices.Equal(names(s), []string{"node-1"}) {
-				t.Errorf("kept %v and %v", ids(s), names(s))
-			}
+			expect.That(t, slices.Equal(ids(s), []string{instanceID(1), instanceID(2)}) && slices.Equal(names(s), []string{"node-1"}), "kept %v and %v", ids(s), names(s))
 
 			b := newAccount(t)
 			b.launch(1, owned)
@@ -180,9 +174,7 @@ func TestAListingThatBreaksOffIsAGapAndKeepsWhatCame(t *testing.T) {
 			b.fail["ec2:DescribeInstances"] = tt.err
 			s = b.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 			want[0].Detail = tt.detail
-			if !slices.Equal(s.Gaps, want) || len(s.Instances) != 0 || len(s.Nodes) != 1 || len(b.listings) != 1 {
-				t.Errorf("first page: gaps %+v, %d instances, %d nodes, %d calls", s.Gaps, len(s.Instances), len(s.Nodes), len(b.listings))
-			}
+			expect.That(t, slices.Equal(s.Gaps, want) && len(s.Instances) == 0 && len(s.Nodes) == 1 && len(b.listings) == 1, "first page: gaps %+v, %d instances, %d nodes, %d calls", s.Gaps, len(s.Instances), len(s.Nodes), len(b.listings))
 		})
 	}
 }
@@ -261,9 +253,7 @@ func TestIdsThatEC2DoesNotKnowAreDroppedAndTheRestIsAskedForAgain(t *testing.T) 
 			a.join(n)
 		}
 		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-		if len(s.Gaps) != 0 || !slices.Equal(ids(s), []string{instanceID(1), instanceID(5)}) {
-			t.Errorf("%d named at once: gaps %+v, instances %v", named, s.Gaps, ids(s))
-		}
+		expect.That(t, len(s.Gaps) == 0 && slices.Equal(ids(s), []string{instanceID(1), instanceID(5)}), "%d named at once: gaps %+v, instances %v", named, s.Gaps, ids(s))
 		want := map[roll.InstanceID]bool{roll.InstanceID(instanceID(2)): true, roll.InstanceID(instanceID(3)): true, roll.InstanceID(instanceID(4)): true}
 		expect.That(t, maps.Equal(s.NotFound, want), "%d named at once: not found %v, want %v", named, s.NotFound, want)
 		last := a.listings[len(a.listings)-1]
@@ -277,9 +267,7 @@ func TestALookUpOfNothingButUnknownIdsEnds(t *testing.T) {
 		a.join(n)
 	}
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if len(s.Gaps) != 0 || len(s.Instances) != 0 || len(s.Nodes) != 3 || len(a.listings) != 2 {
-		t.Errorf("gaps %+v, instances %v, %d calls", s.Gaps, ids(s), len(a.listings))
-	}
+	expect.That(t, len(s.Gaps) == 0 && len(s.Instances) == 0 && len(s.Nodes) == 3 && len(a.listings) == 2, "gaps %+v, instances %v, %d calls", s.Gaps, ids(s), len(a.listings))
 }
 
 func TestALookUpThatMakesNoHeadwayIsAGap(t *testing.T) {
@@ -310,9 +298,7 @@ func TestALookUpThatFailsIsAGapAndKeepsTheRest(t *testing.T) {
 	a.join(2)
 	a.fail["ec2:DescribeInstances 2"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "no")
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-	if len(s.Gaps) != 1 || s.Gaps[0].Kind != roll.GapThrottled || s.Gaps[0].Scope != roll.ScopeInstances || !slices.Equal(ids(s), []string{instanceID(1)}) {
-		t.Fatalf("gaps %+v, instances %v", s.Gaps, ids(s))
-	}
+	must.That(t, len(s.Gaps) == 1 && s.Gaps[0].Kind == roll.GapThrottled && s.Gaps[0].Scope == roll.ScopeInstances && slices.Equal(ids(s), []string{instanceID(1)}), "gaps %+v, instances %v", s.Gaps, ids(s))
 	if d := s.Gaps[0].Detail; strings.Contains(d, "1 nodes") || !strings.Contains(d, "ec2:DescribeInstances was throttled (RequestLimitExceeded): the next check tries again") {
 		t.Errorf("a person is told: %s", d)
 	}
@@ -338,12 +324,8 @@ func TestNodesThatCannotBeListedAreAGap(t *testing.T) {
 			a.join(1)
 			tt.spoil(a)
 			s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-			if len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeNodes || s.Gaps[0].Kind != tt.kind || s.Gaps[0].Call != "kubernetes: list nodes" || !strings.Contains(s.Gaps[0].Detail, tt.detail) {
-				t.Errorf("gaps %+v", s.Gaps)
-			}
-			if s.Has(roll.ScopeNodes) || !s.Has(roll.ScopeInstances) || len(s.Instances) != 1 {
-				t.Errorf("instances %v", ids(s))
-			}
+			expect.That(t, len(s.Gaps) == 1 && s.Gaps[0].Scope == roll.ScopeNodes && s.Gaps[0].Kind == tt.kind && s.Gaps[0].Call == "kubernetes: list nodes" && strings.Contains(s.Gaps[0].Detail, tt.detail), "gaps %+v", s.Gaps)
+			expect.That(t, !s.Has(roll.ScopeNodes) && s.Has(roll.ScopeInstances) && len(s.Instances) == 1, "instances %v", ids(s))
 		})
 	}
 }
@@ -483,9 +465,7 @@ func TestLabelsConditionsAndDeletionReachTheSnapshot(t *testing.T) {
 	s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
 	must.That(t, len(s.Nodes) == 1, "gaps %+v", s.Gaps)
 	got := s.Nodes[0]
-	if got.Instance != roll.InstanceID(instanceID(1)) || got.Group != "nodepool/default" || got.Zone != "eu-west-1b" || got.DeletedAt.IsZero() || got.Ready.Status != roll.ConditionTrue {
-		t.Errorf("got %+v", got)
-	}
+	expect.That(t, got.Instance == roll.InstanceID(instanceID(1)) && got.Group == "nodepool/default" && got.Zone == "eu-west-1b" && !got.DeletedAt.IsZero() && got.Ready.Status == roll.ConditionTrue, "got %+v", got)
 }
 
 // A repeated lookup must not lose the ids it requests.
@@ -515,15 +495,11 @@ func TestLooksUpWhatTheLedgerAsksAfter(t *testing.T) {
 	s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
 	a.listings = nil
 	o.LookUp(t.Context(), s, []roll.InstanceID{roll.InstanceID(instanceID(1)), roll.InstanceID(instanceID(2)), roll.InstanceID(instanceID(3))})
-	if len(s.Gaps) != 0 || !slices.Equal(ids(s), []string{instanceID(1), instanceID(2)}) || s.Instances[1].State != roll.StateTerminated {
-		t.Errorf("gaps %+v, instances %+v", s.Gaps, s.Instances)
-	}
+	expect.That(t, len(s.Gaps) == 0 && slices.Equal(ids(s), []string{instanceID(1), instanceID(2)}) && s.Instances[1].State == roll.StateTerminated, "gaps %+v, instances %+v", s.Gaps, s.Instances)
 	want := map[roll.InstanceID]bool{roll.InstanceID(instanceID(3)): true}
 	expect.That(t, maps.Equal(s.NotFound, want), "not found %v, want %v", s.NotFound, want)
 	for _, in := range a.listings {
-		if slices.Contains(in.InstanceIds, instanceID(1)) || !aws.ToBool(in.IncludeManagedResources) || in.MaxResults != nil {
-			t.Errorf("asks for %v, managed %v, MaxResults %v", in.InstanceIds, aws.ToBool(in.IncludeManagedResources), in.MaxResults)
-		}
+		expect.That(t, !slices.Contains(in.InstanceIds, instanceID(1)) && aws.ToBool(in.IncludeManagedResources) && in.MaxResults == nil, "asks for %v, managed %v, MaxResults %v", in.InstanceIds, aws.ToBool(in.IncludeManagedResources), in.MaxResults)
 	}
 
 	a.listings = nil
@@ -532,9 +508,7 @@ func TestLooksUpWhatTheLedgerAsksAfter(t *testing.T) {
 
 	a.fail["ec2:DescribeInstances"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "no")
 	o.LookUp(t.Context(), s, []roll.InstanceID{roll.InstanceID(instanceID(4))})
-	if len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeDetail || s.Gaps[0].Kind != roll.GapThrottled || s.NotFound[roll.InstanceID(instanceID(4))] {
-		t.Errorf("what could not be looked up is not gone: gaps %+v, not found %v", s.Gaps, s.NotFound)
-	}
+	expect.That(t, len(s.Gaps) == 1 && s.Gaps[0].Scope == roll.ScopeDetail && s.Gaps[0].Kind == roll.GapThrottled && !s.NotFound[roll.InstanceID(instanceID(4))], "what could not be looked up is not gone: gaps %+v, not found %v", s.Gaps, s.NotFound)
 	for n, want := range map[int]roll.Answer{1: roll.NotAsked, 4: roll.Unreadable} {
 		expect.Equal(t, s.Details[roll.InstanceID(instanceID(n))].WholeRead, want, "whether the instance was read")
 	}

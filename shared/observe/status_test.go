@@ -219,9 +219,7 @@ func TestStatusChecksThatCannotBeReadSayNothing(t *testing.T) {
 		a.fail[call] = apiError("EC2", "DescribeInstanceStatus", "UnauthorizedOperation", "You are not authorized to perform this operation.")
 		s := a.lister().Snapshot(t.Context(), "demo", at, roll.Watch{})
 		want := []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapDenied, Call: "ec2:DescribeInstanceStatus", Detail: "ec2:DescribeInstanceStatus was denied to " + principal + ": allow ec2:DescribeInstanceStatus for that role"}}
-		if s.StatusRead != roll.Unreadable || len(s.Impaired) != 0 || !slices.Equal(s.Gaps, want) || !s.Whole() {
-			t.Errorf("%s: read %v, %v, gaps %+v", call, s.StatusRead, s.Impaired, s.Gaps)
-		}
+		expect.That(t, s.StatusRead == roll.Unreadable && len(s.Impaired) == 0 && slices.Equal(s.Gaps, want) && s.Whole(), "%s: read %v, %v, gaps %+v", call, s.StatusRead, s.Impaired, s.Gaps)
 	}
 	a := newAccount(t)
 	a.fail["ec2:DescribeInstances"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "no")
@@ -290,9 +288,7 @@ func TestShiftsThatCannotBeReadAreAGap(t *testing.T) {
 		a.cluster.ZonalShiftConfig = &ekstypes.ZonalShiftConfigResponse{Enabled: aws.Bool(true)}
 		a.fail["arc-zonal-shift:GetManagedResource"] = apiError("ARC Zonal Shift", "GetManagedResource", code, "no")
 		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
-		if s.ShiftsRead != roll.Unreadable || len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeDetail || s.Gaps[0].Call != "arc-zonal-shift:GetManagedResource" || len(s.Instances) != 1 {
-			t.Errorf("%s: read %v, gaps %+v", code, s.ShiftsRead, s.Gaps)
-		}
+		expect.That(t, s.ShiftsRead == roll.Unreadable && len(s.Gaps) == 1 && s.Gaps[0].Scope == roll.ScopeDetail && s.Gaps[0].Call == "arc-zonal-shift:GetManagedResource" && len(s.Instances) == 1, "%s: read %v, gaps %+v", code, s.ShiftsRead, s.Gaps)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 const one = roll.InstanceID("i-00000000000000001")
@@ -27,15 +28,11 @@ func TestTargetReadsOneInstanceAndAllNodes(t *testing.T) {
 	a.join(1).Name = "node-1b"
 	s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
 	expect.That(t, len(s.Gaps) == 0 && s.At.Equal(at) && s.Cluster.ID.Name == "demo" && s.Details != nil, "got %+v", s)
-	if !slices.Equal(ids(s), []string{instanceID(1)}) || !slices.Equal(names(s), []string{"node-2", "node-1", "node-3", "node-4", "node-1b"}) {
-		t.Errorf("instances %v, nodes %v", ids(s), names(s))
-	}
+	expect.That(t, slices.Equal(ids(s), []string{instanceID(1)}) && slices.Equal(names(s), []string{"node-2", "node-1", "node-3", "node-4", "node-1b"}), "instances %v, nodes %v", ids(s), names(s))
 	want := []string{"eks:DescribeCluster", "kubernetes:ListNodes", "kubernetes:ListNodes", "kubernetes:ListNodes", "ec2:DescribeInstanceStatus", "ec2:DescribeInstances"}
 	expect.That(t, slices.Equal(a.log, want), "calls %v, want %v", a.log, want)
 	in := a.listings[0]
-	if !slices.Equal(in.InstanceIds, []string{instanceID(1)}) || !aws.ToBool(in.IncludeManagedResources) || in.MaxResults != nil || len(in.Filters) != 0 {
-		t.Errorf("the look-up asks for %+v", in)
-	}
+	expect.That(t, slices.Equal(in.InstanceIds, []string{instanceID(1)}) && aws.ToBool(in.IncludeManagedResources) && in.MaxResults == nil && len(in.Filters) == 0, "the look-up asks for %+v", in)
 }
 
 // A person who sees the notice may set a hold during the listing of the nodes.
@@ -56,9 +53,7 @@ func TestATargetThatIsGoneIsNoGap(t *testing.T) {
 	a := newAccount(t)
 	a.join(1)
 	s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
-	if len(s.Gaps) != 0 || len(s.Instances) != 0 || len(s.Nodes) != 1 || !s.NotFound[one] {
-		t.Errorf("gaps %+v, instances %v, nodes %v, not found %v", s.Gaps, ids(s), names(s), s.NotFound)
-	}
+	expect.That(t, len(s.Gaps) == 0 && len(s.Instances) == 0 && len(s.Nodes) == 1 && s.NotFound[one], "gaps %+v, instances %v, nodes %v, not found %v", s.Gaps, ids(s), names(s), s.NotFound)
 }
 
 func TestATargetShowsItsState(t *testing.T) {
@@ -79,9 +74,7 @@ func TestTargetOfAClusterThatCannotBeJudgedAsksNoFurther(t *testing.T) {
 		a.launch(1, owned)
 		spoil(a)
 		s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
-		if len(s.Gaps) != 1 || s.Gaps[0].Scope != roll.ScopeCluster || s.Whole() || !slices.Equal(a.log, []string{"eks:DescribeCluster"}) {
-			t.Errorf("%s: gaps %+v, calls %v", name, s.Gaps, a.log)
-		}
+		expect.That(t, len(s.Gaps) == 1 && s.Gaps[0].Scope == roll.ScopeCluster && !s.Whole() && slices.Equal(a.log, []string{"eks:DescribeCluster"}), "%s: gaps %+v, calls %v", name, s.Gaps, a.log)
 	}
 }
 
@@ -121,9 +114,7 @@ func TestATargetSaysWhoseItIs(t *testing.T) {
 				a.join(1)
 			}
 			s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
-			if len(s.Instances) != 1 {
-				t.Fatalf("%s: %v", name, ids(s))
-			}
+			must.That(t, len(s.Instances) == 1, "%s: %v", name, ids(s))
 			got := s.Instances[0]
 			if got.Unclaimed != tt.want.Unclaimed || got.OtherCluster != tt.want.OtherCluster || got.Ambiguous != tt.want.Ambiguous {
 				t.Errorf("%s, joined %v: unclaimed %v, other cluster %q, ambiguous %v", name, joined, got.Unclaimed, got.OtherCluster, got.Ambiguous)

@@ -25,7 +25,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
-	"github.com/google/go-cmp/cmp"
+
+	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 // answers are the answers of a service in order. The last one repeats.
@@ -80,12 +82,9 @@ func TestEveryTryCounts(t *testing.T) {
 	} {
 		c, a := &Counter{}, &answers{all: tt.answers}
 		_, _ = ec2.NewFromConfig(configure(c, a)).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
-		if diff := cmp.Diff(map[string]Count{"ec2": tt.want}, c.Take()); diff != "" || a.sent != tt.want.Sent {
-			t.Errorf("%s: %d were sent (-want +got):\n%s", name, a.sent, diff)
-		}
-		if again := c.Take(); len(again) != 0 {
-			t.Errorf("%s: counted twice: %v", name, again)
-		}
+		expect.Same(t, c.Take(), map[string]Count{"ec2": tt.want}, "%s: counts", name)
+		expect.Equal(t, a.sent, tt.want.Sent, "%s: requests sent", name)
+		expect.That(t, len(c.Take()) == 0, "%s: counted twice", name)
 	}
 }
 
@@ -112,18 +111,14 @@ func TestTheServicesAreTheOnesThatAreCalled(t *testing.T) {
 			want[s] = Count{Sent: 1}
 		}
 	}
-	if diff := cmp.Diff(want, c.Take()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, c.Take(), want, "counts")
 }
 
 // A token for a cluster is a request that is signed here and sent by others.
 func TestWhatIsOnlySignedDoesNotCount(t *testing.T) {
 	c, a := &Counter{}, &answers{all: []string{found}}
 	signed, err := sts.NewPresignClient(sts.NewFromConfig(configure(c, a))).PresignGetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{})
-	if err != nil || !strings.Contains(signed.URL, "X-Amz-Signature") {
-		t.Fatalf("%v: %+v", err, signed)
-	}
+	must.That(t, err == nil && strings.Contains(signed.URL, "X-Amz-Signature"), "%v: %+v", err, signed)
 	if n := c.Take(); len(n) != 0 || a.sent != 0 {
 		t.Errorf("counted %v, sent %d", n, a.sent)
 	}
@@ -150,9 +145,7 @@ func TestRequestsToClustersCount(t *testing.T) {
 			_ = res.Body.Close()
 		}
 	}
-	if diff := cmp.Diff(map[string]Count{Kubernetes: {Sent: 6, Throttled: 1, Denied: 2}}, c.Take()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, c.Take(), map[string]Count{Kubernetes: {Sent: 6, Throttled: 1, Denied: 2}}, "counts")
 }
 
 func TestCountsFromManySidesAddUp(t *testing.T) {
@@ -166,11 +159,7 @@ func TestCountsFromManySidesAddUp(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if diff := cmp.Diff(map[string]Count{"ec2": {Sent: 20}, Kubernetes: {Sent: 20, Throttled: 20}}, c.Take()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, c.Take(), map[string]Count{"ec2": {Sent: 20}, Kubernetes: {Sent: 20, Throttled: 20}}, "counts")
 	var none *Counter
-	if none.Take() != nil {
-		t.Error("nobody counts something")
-	}
+	expect.That(t, none.Take() == nil, "nobody counts something")
 }

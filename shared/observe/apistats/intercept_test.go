@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"rollcall/tests/harness/expect"
 )
 
 // simulated is an EC2 client that implements one call.
@@ -34,15 +36,11 @@ func TestTheLastInterceptorSeesACallFirst(t *testing.T) {
 	cfg := Intercept(Intercept(Intercept(configure(&Counter{}, a), noting("inner")), Methods(simulated{})), noting("outer"))
 	client := ec2.NewFromConfig(cfg)
 	out, err := client.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{NextToken: aws.String("page")})
-	if err != nil || aws.ToString(out.NextToken) != "page" {
-		t.Errorf("got %+v, %v", out, err)
-	}
+	expect.That(t, err == nil && aws.ToString(out.NextToken) == "page", "got %+v, %v", out, err)
 	if _, err := client.DescribeSubnets(t.Context(), nil); err == nil || !strings.HasSuffix(err.Error(), "simulated") {
 		t.Errorf("got %v", err)
 	}
-	if a.sent != 0 {
-		t.Errorf("%d requests were sent for simulated calls", a.sent)
-	}
+	expect.That(t, a.sent == 0, "%d requests were sent for simulated calls", a.sent)
 	if _, err := client.DescribeInstances(t.Context(), nil); err != nil || a.sent != 1 {
 		t.Errorf("%d requests were sent: %v", a.sent, err)
 	}

@@ -333,10 +333,8 @@ func TestAutoScalingGroupsTellOfTheirInstances(t *testing.T) {
 		return of(opened(t, fsys)).asg.DescribeAutoScalingInstances(t.Context(), &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: ids})
 	}
 	out, err := ask(group(standby), "i-0f100000000000001")
-	if err != nil || len(out.AutoScalingInstances) != 1 || aws.ToString(out.AutoScalingInstances[0].LifecycleState) != "Standby" ||
-		aws.ToString(out.AutoScalingInstances[0].AutoScalingGroupName) != "w" || !aws.ToBool(out.AutoScalingInstances[0].ProtectedFromScaleIn) {
-		t.Errorf("%v %+v", err, out)
-	}
+	expect.That(t, err == nil && len(out.AutoScalingInstances) == 1 && aws.ToString(out.AutoScalingInstances[0].LifecycleState) == "Standby" &&
+		aws.ToString(out.AutoScalingInstances[0].AutoScalingGroupName) == "w" && aws.ToBool(out.AutoScalingInstances[0].ProtectedFromScaleIn), "%v %+v", err, out)
 	for name, c := range map[string]struct {
 		groups string
 		ids    []string

@@ -54,9 +54,7 @@ func TestEvidenceOfARecordingIsThatOfItsSource(t *testing.T) {
 	diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.Transformer("policy", fields))
 	expect.That(t, diff == "", "the evidence differs: %s", diff)
 	i := got.Instances["i-0f100000000000001"]
-	if !i.Config.Known() || !i.UserData.Known() || !i.Status.Known() || !got.Cluster.AwsAuth.Known() || !got.Cluster.AccessEntries.Known() || !got.Roles["demo-node"].Known() || !got.Nodes[node].Lease.Known() {
-		t.Errorf("too little was read: %+v", got)
-	}
+	expect.That(t, i.Config.Known() && i.UserData.Known() && i.Status.Known() && got.Cluster.AwsAuth.Known() && got.Cluster.AccessEntries.Known() && got.Roles["demo-node"].Known() && got.Nodes[node].Lease.Known(), "too little was read: %+v", got)
 }
 
 // fields returns a role with its policy in pieces, because the order of fields does not matter.

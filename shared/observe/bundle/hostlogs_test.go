@@ -73,9 +73,7 @@ func TestHostLogsAreWrittenWithoutSecretsAndReadAgain(t *testing.T) {
 	})
 	logs := e.Instances[id].HostLogs
 	want, _ := hostlog.Read(plantedLogs)
-	if !logs.Known() || fmt.Sprint(logs.Value) != fmt.Sprint(want) || len(want.Disks) != 1 || len(want.Console.Found) != 1 || leaks([]byte(fmt.Sprintf("%+v", logs))) {
-		t.Errorf("read %+v, want %+v", logs, want)
-	}
+	expect.That(t, logs.Known() && fmt.Sprint(logs.Value) == fmt.Sprint(want) && len(want.Disks) == 1 && len(want.Console.Found) == 1 && !leaks([]byte(fmt.Sprintf("%+v", logs))), "read %+v, want %+v", logs, want)
 	other := e.Instances["i-0f200000000000001"].HostLogs
 	expect.That(t, other.State == evidence.Unreadable && strings.Contains(other.Why, "is not in the bundle"), "without a file: %+v", other)
 	for why := range e.Unread {

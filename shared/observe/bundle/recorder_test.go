@@ -333,9 +333,7 @@ func TestTheLeaseOfAnInstanceWithoutANodeIsWritten(t *testing.T) {
 	}
 	must.Succeed(t, r.Snapshot(&roll.Snapshot{Details: details}))
 	leases := string(written(t, r)["leases.json"])
-	if !strings.Contains(leases, "ip-10-0-1-6.") || !strings.Contains(leases, renewed.UTC().Format("2006-01-02T15:04:05.000000Z")) || strings.Contains(leases, "ip-10-0-1-9.") {
-		t.Errorf("leases.json: %s", leases)
-	}
+	expect.That(t, strings.Contains(leases, "ip-10-0-1-6.") && strings.Contains(leases, renewed.UTC().Format("2006-01-02T15:04:05.000000Z")) && !strings.Contains(leases, "ip-10-0-1-9."), "leases.json: %s", leases)
 }
 
 // The same secret under names that announce it, in all recorded data.

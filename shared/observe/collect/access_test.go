@@ -27,9 +27,7 @@ func TestAsksTheStoresThatTheAuthenticationModeHeeds(t *testing.T) {
 		a, in := oneOfEach()
 		a.cluster.AccessConfig.AuthenticationMode = mode
 		e := a.collector().Collect(t.Context(), in)
-		if e.Cluster.AccessEntries.State != want.entries || e.Cluster.AwsAuth.State != want.awsAuth {
-			t.Errorf("%q: access entries %v, aws-auth %v", mode, e.Cluster.AccessEntries, e.Cluster.AwsAuth)
-		}
+		expect.That(t, e.Cluster.AccessEntries.State == want.entries && e.Cluster.AwsAuth.State == want.awsAuth, "%q: access entries %v, aws-auth %v", mode, e.Cluster.AccessEntries, e.Cluster.AwsAuth)
 		if want.entries == evidence.NotAsked && (a.calls["eks:ListAccessEntries"] > 0 || !strings.Contains(e.Cluster.AccessEntries.Gap(), "CONFIG_MAP")) {
 			t.Errorf("%q: %v, %q", mode, a.calls, e.Cluster.AccessEntries.Gap())
 		}

@@ -44,9 +44,7 @@ func TestEveryFactThatIsAskedForIsKnownInAHealthyAccount(t *testing.T) {
 		".Instances[i-00000000000000002].HostLogs: not asked",
 		".Nodes[node-2].Budgets: not asked",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("not known:\n%s\nwant only what the owner or the kind has not:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	expect.That(t, slices.Equal(got, want), "not known:\n%s\nwant only what the owner or the kind has not:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 }
 
 // onlyKept is the entry of an action that only the recorder of kept evidence needs: no facts depend
@@ -196,9 +194,7 @@ func TestOneBrokenRoleCostsAHandfulOfCalls(t *testing.T) {
 				described++
 			}
 		}
-		if described != 500 || !e.Profiles[nodeProfile].Known() || !e.Roles["demo-node"].Known() || len(e.Network.Subnets) != 3 {
-			t.Errorf("%s: %d instances, profiles %v, %d subnets", name, described, e.Profiles, len(e.Network.Subnets))
-		}
+		expect.That(t, described == 500 && e.Profiles[nodeProfile].Known() && e.Roles["demo-node"].Known() && len(e.Network.Subnets) == 3, "%s: %d instances, profiles %v, %d subnets", name, described, e.Profiles, len(e.Network.Subnets))
 	}
 }
 
@@ -402,9 +398,7 @@ func TestInSeriesTheSameIsAskedInTheSameOrderAndByTheCaller(t *testing.T) {
 		if first == nil {
 			first = log
 		}
-		if !slices.Equal(log, first) {
-			t.Fatalf("asked\n%s\nand another time\n%s", strings.Join(log, "\n"), strings.Join(first, "\n"))
-		}
+		must.That(t, slices.Equal(log, first), "asked\n%s\nand another time\n%s", strings.Join(log, "\n"), strings.Join(first, "\n"))
 		for _, line := range log {
 			who, what, _ := strings.Cut(line, ": ")
 			must.That(t, who == goroutine(), "%s is asked in another goroutine", what)

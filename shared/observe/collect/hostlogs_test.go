@@ -313,9 +313,7 @@ func TestHostLogsCanBeWaitedFor(t *testing.T) {
 			}
 			began := time.Now()
 			got, _ := readLogs(t, s, in, func(h *HostLogs) { h.Wait = 20 * time.Second })
-			if got.Known() != answers || time.Since(began) > 35*time.Second {
-				t.Errorf("answers %v: %+v after %s", answers, got, time.Since(began))
-			}
+			expect.That(t, got.Known() == answers && time.Since(began) <= 35*time.Second, "answers %v: %+v after %s", answers, got, time.Since(began))
 		})
 	}
 }

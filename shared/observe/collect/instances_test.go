@@ -87,9 +87,7 @@ func TestStatusOfImpairedInstancesIsReadFirst(t *testing.T) {
 	s := seen(findings...)
 	s.Impaired = map[roll.InstanceID]roll.Impairment{instanceID(119): {}}
 	e := a.collector().Collect(t.Context(), Input{Snapshot: s, Findings: findings})
-	if !e.Instances[instanceID(119)].Status.Known() || !e.Instances[instanceID(98)].Status.Known() || e.Instances[instanceID(99)].Status.State != evidence.NotAsked {
-		t.Errorf("%+v", e.Instances[instanceID(119)].Status)
-	}
+	expect.That(t, e.Instances[instanceID(119)].Status.Known() && e.Instances[instanceID(98)].Status.Known() && e.Instances[instanceID(99)].Status.State == evidence.NotAsked, "%+v", e.Instances[instanceID(119)].Status)
 }
 
 func TestConsoleFallsBackWhereThereIsNoLatestOutput(t *testing.T) {

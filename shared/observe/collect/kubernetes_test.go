@@ -23,20 +23,14 @@ func TestWhatTheKubernetesAPISaysOfANode(t *testing.T) {
 	o := got.Object.Value
 	ready, _ := o.Condition("Ready")
 	expect.That(t, o.KubeletVersion == "v1.36.2-eks-1234567" && o.Created.Equal(at.Add(-50*time.Minute)), "%+v", o)
-	if !reflect.DeepEqual(o.Labels, map[string]string{"topology.kubernetes.io/zone": "eu-west-1a", "team": "web"}) || !reflect.DeepEqual(o.Addresses, []string{"10.0.1.5"}) {
-		t.Errorf("labels %v, addresses %v", o.Labels, o.Addresses)
-	}
+	expect.That(t, reflect.DeepEqual(o.Labels, map[string]string{"topology.kubernetes.io/zone": "eu-west-1a", "team": "web"}) && reflect.DeepEqual(o.Addresses, []string{"10.0.1.5"}), "labels %v, addresses %v", o.Labels, o.Addresses)
 	expect.That(t, ready.Reason == "NodeStatusUnknown" && len(o.Taints) != 0, "%+v %+v", ready, o.Taints)
 	l := got.Lease.Value
 	expect.That(t, l.Duration == 40*time.Second && l.Renewed.Format(time.RFC3339) == "2026-03-02T11:19:00Z", "%+v", l)
 	e := got.Events.Value[0]
-	if e.Count != 3 || !e.Last.Equal(at.Add(-45*time.Minute)) || !e.First.Equal(at.Add(-50*time.Minute)) || strings.Contains(e.Message, "hunter2") || !strings.HasPrefix(e.Message, "System OOM encountered") {
-		t.Errorf("%+v", e)
-	}
+	expect.That(t, e.Count == 3 && e.Last.Equal(at.Add(-45*time.Minute)) && e.First.Equal(at.Add(-50*time.Minute)) && !strings.Contains(e.Message, "hunter2") && strings.HasPrefix(e.Message, "System OOM encountered"), "%+v", e)
 	p := got.Pods.Value[0]
-	if p.Owner != "DaemonSet/cilium" || p.Ready || p.Waiting != "CrashLoopBackOff" || p.Terminated != "OOMKilled" || p.Containers[0] != "agent" || p.Message != "back-off" || len(p.Events) != 1 || p.Events[0].Type != "Warning" {
-		t.Errorf("%+v", p)
-	}
+	expect.That(t, p.Owner == "DaemonSet/cilium" && !p.Ready && p.Waiting == "CrashLoopBackOff" && p.Terminated == "OOMKilled" && p.Containers[0] == "agent" && p.Message == "back-off" && len(p.Events) == 1 && p.Events[0].Type == "Warning", "%+v", p)
 }
 
 func TestANodeThatIsGoneIsAbsent(t *testing.T) {
@@ -86,9 +80,7 @@ func TestKarpentersObjects(t *testing.T) {
 	c := g.NodeClass.Value
 	expect.That(t, c.AMIAlias == "al2023@latest" && c.Role == "demo-node", "%+v", c)
 	claims := g.NodeClaims.Value
-	if len(claims) != 2 || claims[0].Instance != instanceID(1) || claims[0].Events.Value[0].Reason != "FailedConsistencyCheck" || claims[1].Events.State != evidence.NotAsked {
-		t.Errorf("%+v", claims)
-	}
+	expect.That(t, len(claims) == 2 && claims[0].Instance == instanceID(1) && claims[0].Events.Value[0].Reason == "FailedConsistencyCheck" && claims[1].Events.State == evidence.NotAsked, "%+v", claims)
 }
 
 func TestAClusterWithoutKarpenterHasNoNodeClaims(t *testing.T) {
@@ -127,9 +119,7 @@ func TestASelectorThatIsMissingMayExclude(t *testing.T) {
 		tt.change(&w)
 		nodes, _ := nodesOnly(w)
 		pods, ok := podsOnly(w)
-		if nodes.Lacks != tt.nodes || nodes.Selective != (tt.nodes != "") || pods.Lacks != tt.pods || pods.Selective != (tt.pods != "") || !ok {
-			t.Errorf("%s: nodes %+v, pods %+v", name, nodes, pods)
-		}
+		expect.That(t, nodes.Lacks == tt.nodes && nodes.Selective == (tt.nodes != "") && pods.Lacks == tt.pods && pods.Selective == (tt.pods != "") && ok, "%s: nodes %+v, pods %+v", name, nodes, pods)
 	}
 }
 

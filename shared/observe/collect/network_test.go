@@ -23,9 +23,7 @@ func TestEachSubnetThatMattersHasItsTableAndItsACL(t *testing.T) {
 	got := n.RouteTables[subnetB].Value.Routes
 	expect.That(t, reflect.DeepEqual(got, want), "got %+v, want %+v", got, want)
 	acl := n.ACLs[subnetB].Value
-	if len(acl.Rules) != 2 || acl.Rules[0] != (evidence.ACLRule{Number: 100, Egress: true, Allow: true, Protocol: "6", CIDR: "0.0.0.0/0", From: 443, To: 443}) || !acl.Rules[1].AllPorts || acl.Rules[1].Allow {
-		t.Errorf("%+v", acl)
-	}
+	expect.That(t, len(acl.Rules) == 2 && acl.Rules[0] == (evidence.ACLRule{Number: 100, Egress: true, Allow: true, Protocol: "6", CIDR: "0.0.0.0/0", From: 443, To: 443}) && acl.Rules[1].AllPorts && !acl.Rules[1].Allow, "%+v", acl)
 	if g := n.NATGateways[nat].Value; g.State != "available" || g.PublicIPs[0] != "203.0.113.7" || g.Private {
 		t.Errorf("%+v", g)
 	}

@@ -21,6 +21,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -80,20 +81,14 @@ func TestKeptEvidenceTellsTheSameAgain(t *testing.T) {
 		for _, of := range []roll.InstanceID{target, ""} {
 			w := open(t, generate.Named(t, name).FS())
 			s, findings := w.look(t, of)
-			if len(findings) == 0 {
-				t.Fatalf("%s: nothing is wrong", name)
-			}
+			must.That(t, len(findings) != 0, "%s: nothing is wrong", name)
 			root := t.TempDir()
 			q := w.inquirer(archive.NewDir(root)).Inquire(t.Context(), collect.Input{Snapshot: s, Findings: findings}, true)
 			f := findings[0]
 			key := archive.Key{Cluster: s.Cluster.ID, Instance: f.Instance, Kind: f.Kind, At: w.at, Stage: archive.StageWarned}
 			link, err := q.Keep(t.Context(), key, map[string]string{"what": "findings"})
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if !strings.HasPrefix(link, "file://") {
-				t.Errorf("%s: kept in %q", name, link)
-			}
+			must.That(t, err == nil, "%s: %v", name, err)
+			expect.That(t, strings.HasPrefix(link, "file://"), "%s: kept in %q", name, link)
 			folder := filepath.Join(strings.TrimPrefix(link, "file://"), "bundle")
 			again := open(t, os.DirFS(folder))
 			s2, findings2 := again.look(t, "")
@@ -103,9 +98,7 @@ func TestKeptEvidenceTellsTheSameAgain(t *testing.T) {
 				found[g.Key()] = true
 			}
 			for _, g := range findings2 {
-				if !found[g.Key()] {
-					t.Errorf("%s of %q: the evidence shows %s of %s, which was not there", name, of, g.Kind, g.Instance)
-				}
+				expect.That(t, found[g.Key()], "%s of %q: the evidence shows %s of %s, which was not there", name, of, g.Kind, g.Instance)
 			}
 			if a, b := first(q.Diagnoses, f.Key()), first(q2.Diagnoses, f.Key()); a != b {
 				t.Errorf("%s of %q: %s then, %s from what was kept", name, of, a, b)
@@ -138,9 +131,7 @@ func TestNothingIsKeptThatWasNotRecorded(t *testing.T) {
 		if _, err := q.Keep(t.Context(), archive.Key{}, nil); !errors.Is(err, view.ErrNotRecorded) {
 			t.Errorf("got %v", err)
 		}
-		if len(q.Diagnoses) != len(findings) {
-			t.Errorf("%d diagnoses of %d findings", len(q.Diagnoses), len(findings))
-		}
+		expect.That(t, len(q.Diagnoses) == len(findings), "%d diagnoses of %d findings", len(q.Diagnoses), len(findings))
 	}
 }
 

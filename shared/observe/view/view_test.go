@@ -18,6 +18,7 @@ import (
 	"rollcall/shared/report"
 	"rollcall/shared/roll"
 	"rollcall/tests/corpus/generate"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -83,13 +84,9 @@ func TestEvidenceBeforeAnActIsOfTheOrder(t *testing.T) {
 	e, snapshot := keeping(t, s)
 	o := plan.Order{ID: "3f9a0c5d7e1b2468", ClusterID: snapshot.Cluster.ID, Instance: "i-0bad0000000000001", Kind: roll.Unknown, FirstSeen: snapshot.At.Add(-time.Hour), At: snapshot.At}
 	found, keep := e.Act(t.Context(), snapshot, []roll.Finding{finding(o.Instance)}, ledger.State{})
-	if len(found) != 1 {
-		t.Errorf("%d diagnoses", len(found))
-	}
+	expect.That(t, len(found) == 1, "%d diagnoses", len(found))
 	where, err := keep(t.Context(), o, remediate.Seen{Snapshot: snapshot, Diagnoses: found})
-	if err != nil || where != "s3://evidence/"+o.ID+"/" {
-		t.Errorf("kept in %q: %v", where, err)
-	}
+	expect.That(t, err == nil && where == "s3://evidence/"+o.ID+"/", "kept in %q: %v", where, err)
 	if want := (archive.Key{Cluster: o.ClusterID, Instance: o.Instance, Kind: o.Kind, At: o.FirstSeen, Stage: o.ID}); s.keys[0] != want {
 		t.Errorf("kept under %+v, want %+v", s.keys[0], want)
 	}
@@ -98,9 +95,7 @@ func TestEvidenceBeforeAnActIsOfTheOrder(t *testing.T) {
 		t.Errorf("kept in %q: %v", where, err)
 	}
 	for _, left := range s.left {
-		if left <= 0 || left > KeepTime {
-			t.Errorf("there were %s to keep it", left)
-		}
+		expect.That(t, left > 0 && left <= KeepTime, "there were %s to keep it", left)
 	}
 }
 
@@ -141,7 +136,5 @@ func TestInSeriesTheCallerAsks(t *testing.T) {
 	for range 5 {
 		New(b.AWS(), d, Options{Serial: true}).Check(t.Context(), snapshot, []roll.Finding{finding("i-0bad0000000000001")}, ledger.State{}, true)
 	}
-	if len(d.by) != 1 || !d.by[goroutine()] {
-		t.Errorf("asked in %d goroutines", len(d.by))
-	}
+	expect.That(t, len(d.by) == 1 && d.by[goroutine()], "asked in %d goroutines", len(d.by))
 }
