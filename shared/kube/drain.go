@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -205,12 +204,8 @@ func meetsAll(err error) bool {
 // refusal returns why a pod may not be evicted: the message of its budget, or else that of the API
 // server.
 func refusal(err error) string {
-	if status, ok := errors.AsType[apiStatus](err); ok && status.Status().Details != nil {
-		for _, c := range status.Status().Details.Causes {
-			if c.Type == causeBudget {
-				return c.Message
-			}
-		}
+	if budget, ok := apierrors.StatusCause(err, causeBudget); ok {
+		return budget.Message
 	}
 	return fmt.Sprintf("the API server refused its eviction: %s", message(err))
 }

@@ -122,7 +122,7 @@ func (c *Client) SilentNode(ctx context.Context, name string, at time.Time, budg
 		}
 		out.Pods = append(out.Pods, one)
 		if !one.Waits {
-			counted = append(counted, Covered{p.Namespace, p.Name, p.Labels, isReady(p), p.DeletionTimestamp != nil})
+			counted = append(counted, Covered{p.Namespace, p.Name, p.Labels, isReady(p.Status.Conditions), p.DeletionTimestamp != nil})
 		}
 	}
 	if budgets != nil {
@@ -214,7 +214,7 @@ func replaced(p *podObject, owner *metav1.OwnerReference, like []*podObject, at 
 		}
 	}
 	for _, other := range theirs {
-		if other.DeletionTimestamp == nil && isReady(other) && other.Spec.NodeName != p.Spec.NodeName && !other.CreationTimestamp.Time.Before(since) {
+		if other.DeletionTimestamp == nil && isReady(other.Status.Conditions) && other.Spec.NodeName != p.Spec.NodeName && !other.CreationTimestamp.Time.Before(since) {
 			stuck--
 		}
 	}
@@ -230,10 +230,9 @@ func deletedAt(p *podObject) time.Time {
 	return p.DeletionTimestamp.Add(-time.Duration(grace) * time.Second)
 }
 
-func isReady(p *podObject) bool {
-	return slices.ContainsFunc(p.Status.Conditions, func(c Condition) bool {
-		return c.Type == conditionReady && c.Status == conditionTrue
-	})
+// isReady reports whether the conditions of a pod or of a node say that it is Ready.
+func isReady(conditions []Condition) bool {
+	return slices.ContainsFunc(conditions, func(c Condition) bool { return c.Type == conditionReady && c.Status == conditionTrue })
 }
 
 // of returns the budgets that count the pods. A pod is healthy for its budget if it is Ready and

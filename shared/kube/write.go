@@ -60,9 +60,7 @@ func (c *Client) Uncordon(ctx context.Context, node, uid, order string) error {
 func (c *Client) OutOfService(ctx context.Context, node, uid string) error {
 	op := operation{what: "taint node " + node, noun: "tainting of node " + node, verb: "patch", target: "nodes", writes: true}
 	return op.failed(c.changeNode(ctx, node, uid, func(n *NodeObject) (change, error) {
-		if slices.ContainsFunc(n.Status.Conditions, func(c Condition) bool {
-			return c.Type == conditionReady && c.Status == conditionTrue
-		}) {
+		if isReady(n.Status.Conditions) {
 			return nil, fmt.Errorf("%w: it is Ready", ErrChanged)
 		}
 		if slices.ContainsFunc(n.Spec.Taints, func(t NodeTaint) bool {
