@@ -115,17 +115,18 @@ func (o *Observer) autoScalingInstances(ctx context.Context, ids []string) (map[
 func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
 	reads := 0
 	f := &faults{o: o, s: s, call: roll.CallInstanceAttribute}
-	read := func(id roll.InstanceID, attribute types.InstanceAttributeName, take func(*ec2.DescribeInstanceAttributeOutput)) {
+	// read returns nil for an attribute that was not read.
+	read := func(id roll.InstanceID, attribute types.InstanceAttributeName) *ec2.DescribeInstanceAttributeOutput {
 		if f.over || reads >= attributeReads {
-			return
+			return nil
 		}
 		reads++
 		out, err := direct(o, o.ec2.DescribeInstanceAttribute)(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String(string(id)), Attribute: attribute})
 		if err != nil {
 			f.note(ctx, err)
-			return
+			return nil
 		}
-		take(out)
+		return out
 	}
 	questions, data := o.userDataRead(s, questions)
 	asked := 0
@@ -145,26 +146,23 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 		d := s.Details[q.Instance]
 		if q.UserData {
 			d.Bootstraps = roll.Unreadable
-			if !o.WithoutUserData {
-				unread := true
-				read(q.Instance, types.InstanceAttributeNameUserData, func(out *ec2.DescribeInstanceAttributeOutput) {
-					unread = false
-					boots := bootstraps(out.UserData, s.Cluster)
-					boots.keep(&d)
-					if of, ok := data[q.Instance]; ok {
-						o.userData.Put(of, boots)
-					}
-				})
-				if unread {
-					d.TemplateBootstraps = o.ofTemplate(ctx, s, q.Instance, templates)
+		}
+		if q.UserData && !o.WithoutUserData {
+			if out := read(q.Instance, types.InstanceAttributeNameUserData); out == nil {
+				d.TemplateBootstraps = o.ofTemplate(ctx, s, q.Instance, templates)
+			} else {
+				boots := bootstraps(out.UserData, s.Cluster)
+				boots.keep(&d)
+				if of, ok := data[q.Instance]; ok {
+					o.userData.Put(of, boots)
 				}
 			}
 		}
 		if q.Protection {
 			d.TerminationProtected = roll.Unreadable
-			read(q.Instance, types.InstanceAttributeNameDisableApiTermination, func(out *ec2.DescribeInstanceAttributeOutput) {
+			if out := read(q.Instance, types.InstanceAttributeNameDisableApiTermination); out != nil {
 				d.TerminationProtected = terminationProtected(out)
-			})
+			}
 		}
 		s.Details[q.Instance] = d
 	}

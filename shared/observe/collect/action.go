@@ -3,6 +3,7 @@ package collect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -199,6 +200,17 @@ func lookUp[I, O, F, T, V any](a *action, ids []string, call project.Method[I, O
 func named(err error, ids []string) []string {
 	missing := awserr.MissingIDs(err)
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !slices.Contains(missing, id) })
+}
+
+// describedSize is how many ids one call names. A few hundred keep the request short enough for
+// every proxy.
+const describedSize = 200
+
+// describe describes objects by id, each once and total at most. what are they, in the reason for the others.
+func describe[I, O, F, T, V any](l *look, into map[string]evidence.Fact[V], name string, total int, what string, ids []string, call project.Method[I, O, F], in func(ids []string) *I, list func(*O) []T, id func(*T) *string, read func(*T) V) {
+	ids, left := first(distinct(ids), l.most(total))
+	maps.Copy(into, byID(l.action(name), ids, min(total, describedSize), call, in, list, id, read))
+	skip(into, left, fmt.Sprintf("%d %s are described per check, the most urgent first", total, what))
 }
 
 // skip marks the ids beyond a limit.

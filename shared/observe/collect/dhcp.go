@@ -15,7 +15,7 @@ const noDHCPOptions = "default"
 
 func (l *look) readDHCP() {
 	vpcs := l.vpcIDs()
-	sets := byID(l.action("ec2:DescribeVpcs"), vpcs, networkSize, l.ec2.DescribeVpcs,
+	sets := byID(l.action("ec2:DescribeVpcs"), vpcs, describedSize, l.ec2.DescribeVpcs,
 		func(ids []string) *ec2.DescribeVpcsInput { return &ec2.DescribeVpcsInput{VpcIds: ids} },
 		func(out *ec2.DescribeVpcsOutput) []types.Vpc { return out.Vpcs }, func(v *types.Vpc) *string { return v.VpcId }, func(v *types.Vpc) string { return aws.ToString(v.DhcpOptionsId) })
 	var ids []string
@@ -24,7 +24,7 @@ func (l *look) readDHCP() {
 			ids = append(ids, set)
 		}
 	}
-	options := byID(l.action("ec2:DescribeDhcpOptions"), distinct(ids), networkSize, l.ec2.DescribeDhcpOptions,
+	options := byID(l.action("ec2:DescribeDhcpOptions"), distinct(ids), describedSize, l.ec2.DescribeDhcpOptions,
 		func(ids []string) *ec2.DescribeDhcpOptionsInput {
 			return &ec2.DescribeDhcpOptionsInput{DhcpOptionsIds: ids}
 		},

@@ -1,9 +1,6 @@
 package collect
 
 import (
-	"fmt"
-	"maps"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -19,14 +16,11 @@ func (l *look) readImages() {
 	for c := range l.configs(needImage) {
 		ids = append(ids, c.Image)
 	}
-	ids, left := first(distinct(ids), l.most(imagesTotal))
-	facts := byID(l.action("ec2:DescribeImages"), ids, imagesTotal, l.ec2.DescribeImages,
+	describe(l, l.ev.Images, "ec2:DescribeImages", imagesTotal, "AMIs", ids, l.ec2.DescribeImages,
 		func(ids []string) *ec2.DescribeImagesInput {
 			return &ec2.DescribeImagesInput{ImageIds: ids, IncludeDeprecated: aws.Bool(true), IncludeDisabled: aws.Bool(true)}
 		},
 		func(out *ec2.DescribeImagesOutput) []types.Image { return out.Images }, func(i *types.Image) *string { return i.ImageId }, image)
-	skip(facts, left, fmt.Sprintf("%d AMIs are described per check, the most urgent first", imagesTotal))
-	maps.Copy(l.ev.Images, facts)
 }
 
 func image(i *types.Image) evidence.Image {

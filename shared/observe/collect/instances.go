@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -17,9 +16,6 @@ import (
 const (
 	// describedTotal is how many instances are described per check.
 	describedTotal = 1000
-	// describedSize is how many ids one call names. A few hundred keep the request short enough for
-	// every proxy.
-	describedSize = 200
 	// healthySample is how many instances without findings are described per group with findings,
 	// for comparison.
 	healthySample = 20
@@ -35,8 +31,8 @@ func (l *look) readInstances() {
 		}
 	}
 	suspects = distinct(suspects)
-	ids, left := first(distinct(append(slices.Clone(suspects), l.healthy()...)), l.most(describedTotal))
-	facts := byID(l.action("ec2:DescribeInstances"), ids, describedSize, l.ec2.DescribeInstances,
+	facts := map[string]evidence.Fact[evidence.InstanceConfig]{}
+	describe(l, facts, "ec2:DescribeInstances", describedTotal, "instances", append(slices.Clone(suspects), l.healthy()...), l.ec2.DescribeInstances,
 		func(ids []string) *ec2.DescribeInstancesInput {
 			return &ec2.DescribeInstancesInput{InstanceIds: ids, IncludeManagedResources: aws.Bool(true)}
 		},
@@ -46,7 +42,6 @@ func (l *look) readInstances() {
 			}
 			return all
 		}, func(i *types.Instance) *string { return i.InstanceId }, instanceConfig)
-	skip(facts, left, fmt.Sprintf("%d instances are described per check, the most urgent first", describedTotal))
 	for _, id := range suspects {
 		l.instance(roll.InstanceID(id), func(i *evidence.Instance) { i.Config = facts[id] })
 	}

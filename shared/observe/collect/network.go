@@ -16,19 +16,11 @@ import (
 )
 
 const (
-	// networkSize is how many subnets, security groups or NAT gateways one call names, and
-	// how many are described per check.
-	networkSize = 200
+	// networkTotal is how many subnets, security groups or NAT gateways are described per check.
+	networkTotal = 200
 	// vpcsTotal is how many VPCs are read per check. A cluster has one; another is a mistake.
 	vpcsTotal = 3
 )
-
-// describe describes objects of a kind by id, each once and networkSize at most.
-func describe[I, O, F, T, V any](l *look, into map[string]evidence.Fact[V], name string, ids []string, call project.Method[I, O, F], in func(ids []string) *I, list func(*O) []T, id func(*T) *string, read func(*T) V) {
-	ids, left := first(distinct(ids), l.most(networkSize))
-	maps.Copy(into, byID(l.action(name), ids, networkSize, call, in, list, id, read))
-	skip(into, left, "200 of a kind are described per check, the most urgent first")
-}
 
 // readSubnets describes the subnets of the instances, and those of the API server's and the VPC
 // endpoints' addresses.
@@ -44,7 +36,7 @@ func (l *look) readSubnets() {
 	for _, e := range l.endpoints() {
 		ids = append(ids, e.Subnets...)
 	}
-	describe(l, l.ev.Network.Subnets, "ec2:DescribeSubnets", ids, l.ec2.DescribeSubnets,
+	describe(l, l.ev.Network.Subnets, "ec2:DescribeSubnets", networkTotal, "of a kind", ids, l.ec2.DescribeSubnets,
 		func(ids []string) *ec2.DescribeSubnetsInput { return &ec2.DescribeSubnetsInput{SubnetIds: ids} },
 		func(out *ec2.DescribeSubnetsOutput) []types.Subnet { return out.Subnets }, func(t *types.Subnet) *string { return t.SubnetId }, subnet)
 }
@@ -139,7 +131,7 @@ func (l *look) readSecurityGroups() {
 	for _, e := range l.endpoints() {
 		ids = append(ids, e.SecurityGroups...)
 	}
-	describe(l, l.ev.Network.SecurityGroups, "ec2:DescribeSecurityGroups", ids, l.ec2.DescribeSecurityGroups,
+	describe(l, l.ev.Network.SecurityGroups, "ec2:DescribeSecurityGroups", networkTotal, "of a kind", ids, l.ec2.DescribeSecurityGroups,
 		func(ids []string) *ec2.DescribeSecurityGroupsInput {
 			return &ec2.DescribeSecurityGroupsInput{GroupIds: ids}
 		},
@@ -187,7 +179,7 @@ func (l *look) readNATGateways() {
 			}
 		}
 	}
-	describe(l, l.ev.Network.NATGateways, "ec2:DescribeNatGateways", ids, l.ec2.DescribeNatGateways,
+	describe(l, l.ev.Network.NATGateways, "ec2:DescribeNatGateways", networkTotal, "of a kind", ids, l.ec2.DescribeNatGateways,
 		func(ids []string) *ec2.DescribeNatGatewaysInput {
 			return &ec2.DescribeNatGatewaysInput{NatGatewayIds: ids}
 		},
