@@ -21,83 +21,76 @@ const principal = "arn:aws:sts::111122223333:assumed-role/inspect/demo"
 func TestFaultSaysWhatHappenedAndWhatToDo(t *testing.T) {
 	const user = `nodes is forbidden: User "arn:aws:iam::111122223333:role/inspect" cannot list resource "nodes" in API group "" at the cluster scope`
 	tests := map[string]struct {
-		arrange func(*testing.T, *apiServer) (roll.Cluster, context.Context)
-		kind    roll.GapKind
-		text    string // URL is replaced by the endpoint
+		spoil func(*apiServer)
+		kind  roll.GapKind
+		text  string // URL is replaced by the endpoint
 	}{
 		"401": {
-			always((*apiServer).refuse, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"), roll.GapUnauthorized,
+			refuses(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"), roll.GapUnauthorized,
 			"the Kubernetes API of demo refused the token of " + principal + " (401 Unauthorized): the cluster has no access entry or aws-auth mapping for it; see infra/README.md",
 		},
 		"403": {
-			always((*apiServer).refuse, http.StatusForbidden, metav1.StatusReasonForbidden, user), roll.GapDenied,
+			refuses(http.StatusForbidden, metav1.StatusReasonForbidden, user), roll.GapDenied,
 			"the Kubernetes API of demo knows " + principal + " but does not let it list nodes: apply infra/rbac.yaml and give it the group rollcall:viewers (" + user + ")",
 		},
 		"410 twice": {
-			always((*apiServer).refuse, http.StatusGone, metav1.StatusReasonExpired, "too old"), roll.GapFailed,
+			refuses(http.StatusGone, metav1.StatusReasonExpired, "too old"), roll.GapFailed,
 			"the Kubernetes API of demo dropped the listing of nodes twice (410 Gone): the next check tries again",
 		},
 		"422": {
-			always((*apiServer).refuse, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "limit is invalid"), roll.GapFailed,
+			refuses(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "limit is invalid"), roll.GapFailed,
 			"the listing of nodes of demo failed: limit is invalid",
 		},
 		"429": {
-			always((*apiServer).refuse, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "slow down"), roll.GapThrottled,
+			refuses(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "slow down"), roll.GapThrottled,
 			"the Kubernetes API of demo turned the listing of nodes away as too much (429): the next check tries again",
 		},
 		"500": {
-			always((*apiServer).refuse, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcdserver: request timed out"), roll.GapClusterUnreachable,
+			refuses(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcdserver: request timed out"), roll.GapClusterUnreachable,
 			"the Kubernetes API of demo at URL did not answer: etcdserver: request timed out",
 		},
 		"503": {
-			always((*apiServer).refuse, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "apiserver not ready"), roll.GapClusterUnreachable,
+			refuses(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "apiserver not ready"), roll.GapClusterUnreachable,
 			"the Kubernetes API of demo at URL did not answer: apiserver not ready",
 		},
 		"a proxy's 502": {
-			func(_ *testing.T, s *apiServer) (roll.Cluster, context.Context) {
-				s.answer[0] = func(w http.ResponseWriter, _ *http.Request) {
-					w.Header().Set("Content-Type", "text/html")
-					w.WriteHeader(http.StatusBadGateway)
-					_, _ = w.Write([]byte("<html>bad gateway</html>"))
-				}
-				return s.cluster(), context.Background()
-			}, roll.GapClusterUnreachable, "",
+			answers(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/html")
+				w.WriteHeader(http.StatusBadGateway)
+				_, _ = w.Write([]byte("<html>bad gateway</html>"))
+			}), roll.GapClusterUnreachable, "",
 		},
 		"no answer within the deadline": {
-			func(t *testing.T, s *apiServer) (roll.Cluster, context.Context) {
-				s.answer[0] = hang
-				ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-				t.Cleanup(cancel)
-				return s.cluster(), ctx
-			}, roll.GapClusterUnreachable,
+			answers(hang), roll.GapClusterUnreachable,
 			"the Kubernetes API of demo at URL did not answer in time: is its endpoint reachable from here (private endpoint, publicAccessCidrs, proxy)?",
 		},
 		"connection refused": {
-			func(_ *testing.T, s *apiServer) (roll.Cluster, context.Context) {
-				c := s.cluster()
-				s.Close()
-				return c, context.Background()
-			}, roll.GapClusterUnreachable,
+			func(s *apiServer) { s.Close() }, roll.GapClusterUnreachable,
 			"the Kubernetes API of demo at URL did not answer: connection refused",
 		},
 		"a CA that did not sign its certificate": {
-			func(t *testing.T, s *apiServer) (roll.Cluster, context.Context) {
-				c := s.cluster()
-				c.CA = otherCA(t)
-				return c, context.Background()
-			}, roll.GapClusterUnreachable,
+			func(*apiServer) {}, roll.GapClusterUnreachable,
 			"the Kubernetes API of demo at URL did not answer: x509: certificate signed by unknown authority",
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newAPIServer(t, manyNodes(1)...)
-			cluster, ctx := tt.arrange(t, s)
-			err := listWithToken(t, ctx, cluster)
-			kind, text := Fault(cluster, err, principal)
-			if want := strings.ReplaceAll(tt.text, "URL", s.URL); kind != tt.kind || tt.text != "" && text != want {
-				t.Errorf("got %s\n     %s\nwant %s\n     %s", kind, text, tt.kind, want)
+			cluster, ctx := s.cluster(), t.Context()
+			switch {
+			case strings.HasPrefix(name, "a CA"):
+				cluster.CA = otherCA(t)
+			case strings.HasSuffix(name, "the deadline"):
+				ended, cancel := contextFor(t, 100*time.Millisecond)
+				defer cancel()
+				ctx = ended
 			}
+			tt.spoil(s)
+			err := listWithToken(t, ctx, staticKeys, cluster)
+			must.That(t, err != nil, "the listing went well")
+			kind, text := Fault(cluster, err, principal)
+			want := strings.ReplaceAll(tt.text, "URL", s.URL)
+			expect.That(t, kind == tt.kind && (tt.text == "" || text == want), "got %s\n     %s\nwant %s\n     %s", kind, text, tt.kind, want)
 			for _, told := range []string{err.Error(), text} {
 				expect.That(t, !strings.Contains(told, "k8s-aws-v1") && !strings.Contains(told, "Bearer") && !strings.Contains(told, "X-Amz"), "the token is told: %s", told)
 			}
@@ -105,23 +98,21 @@ func TestFaultSaysWhatHappenedAndWhatToDo(t *testing.T) {
 	}
 }
 
-// always makes the server refuse every request.
-func always(refuse func(*apiServer, int, metav1.StatusReason, string) http.HandlerFunc, code int, reason metav1.StatusReason, message string) func(*testing.T, *apiServer) (roll.Cluster, context.Context) {
-	return func(_ *testing.T, s *apiServer) (roll.Cluster, context.Context) {
-		s.answer[0] = refuse(s, code, reason, message)
-		return s.cluster(), context.Background()
-	}
+// answers makes the server answer every request in that way, refuses with that Status.
+func answers(all http.HandlerFunc) func(*apiServer) {
+	return func(s *apiServer) { s.answer[0] = all }
 }
 
-// listWithToken lists the nodes as the functions do, and must fail.
-func listWithToken(t *testing.T, ctx context.Context, c roll.Cluster) error {
+func refuses(code int, reason metav1.StatusReason, message string) func(*apiServer) {
+	return func(s *apiServer) { s.answer[0] = s.refuse(code, reason, message) }
+}
+
+// listWithToken lists the nodes as the functions do.
+func listWithToken(t *testing.T, ctx context.Context, keys aws.CredentialsProvider, c roll.Cluster) error {
 	t.Helper()
-	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
-	client, err := NewDialer(tokens, "rollcall/test").Dial(c)
+	client, err := NewDialer(NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: keys}), "rollcall/test").Dial(c)
 	must.Succeed(t, err)
-	err = client.Nodes(ctx, roll.Watch{}, func(roll.Node) {}, func() {})
-	must.That(t, err != nil, "the listing went well")
-	return err
+	return client.Nodes(ctx, roll.Watch{}, func(roll.Node) {}, func() {})
 }
 
 func TestFaultWithoutAPrincipalIsStillASentence(t *testing.T) {
@@ -135,12 +126,9 @@ func TestFaultWithoutAPrincipalIsStillASentence(t *testing.T) {
 // If no token could be signed, no request reached the API server. Its endpoint is not at fault.
 func TestFaultOfATokenThatCouldNotBeSignedSaysSo(t *testing.T) {
 	s := newAPIServer(t)
-	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+	err := listWithToken(t, t.Context(), aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{}, errors.New("the SSO session has expired or is invalid")
-	})})
-	client, err := NewDialer(tokens, "test").Dial(s.cluster())
-	must.Succeed(t, err)
-	err = client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {})
+	}), s.cluster())
 	_, text := Fault(s.cluster(), err, "")
 	expect.That(t, len(s.requests) == 0, "%d requests without a token", len(s.requests))
 	expect.That(t, strings.Contains(text, "the SSO session has expired") && !strings.Contains(text, "did not answer") && strings.Contains(text, "token"), "a person is told: %s", text)
@@ -160,15 +148,12 @@ func TestFaultOfCredentialsThatDoNotComeDoesNotBlameTheEndpoint(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
 	s := newAPIServer(t)
-	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+	ctx, cancel := contextFor(t, 100*time.Millisecond)
+	defer cancel()
+	err := listWithToken(t, ctx, aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		<-release
 		return aws.Credentials{}, errors.New("too late")
-	})})
-	client, err := NewDialer(tokens, "test").Dial(s.cluster())
-	must.Succeed(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	err = client.Nodes(ctx, roll.Watch{}, func(roll.Node) {}, func() {})
+	}), s.cluster())
 	kind, text := Fault(s.cluster(), err, "")
 	expect.That(t, kind == roll.GapTimeout && !strings.Contains(text, "endpoint") && strings.Contains(text, "token"), "%s: a person is told: %s", kind, text)
 }

@@ -141,23 +141,37 @@ func TestPagesInMemoryFailLikeRequests(t *testing.T) {
 		"not captured": fmt.Errorf("k8s-nodes.json: %w", ErrNotCaptured),
 		"broken":       errors.New("unexpected EOF"),
 	} {
-		inJSON, _ := over(t, func(*http.Request) (int, string, error) {
-			status, ok := errors.AsType[*apierrors.StatusError](failed)
-			if !ok {
-				return 0, "", failed
-			}
-			status.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-			body, err := json.Marshal(status.ErrStatus)
-			return int(status.ErrStatus.Code), string(body), err
-		})
-		_, _, want := list(t, inJSON)
-		_, _, got := list(t, overPages(t, &paged{fails: map[int]error{1: failed}}))
-		kind, text := Fault(demo, got, "")
-		wantKind, wantText := Fault(demo, want, "")
-		expect.That(t, kind == wantKind && text == wantText && Refused(got) == Refused(want), "%s:\n%s: %s\nas JSON\n%s: %s", name, kind, text, wantKind, wantText)
-		a, b := strings.Split(got.Error(), "?")[0], strings.Split(want.Error(), "?")[0]
-		expect.That(t, a == b, "%s: %q, as JSON %q", name, a, b)
+		inJSON := refusing(t, failed)
+		for _, read := range []struct {
+			from *Client
+			all  func(*Client) error
+		}{
+			{overPages(t, &paged{fails: map[int]error{1: failed}}), func(c *Client) error { _, _, err := list(t, c); return err }},
+			{overItems(t, &listed{fails: failed}), func(c *Client) error { _, err := c.printed(t.Context(), PodsOf("n")); return err }},
+		} {
+			want, got := read.all(inJSON), read.all(read.from)
+			kind, text := Fault(demo, got, "")
+			wantKind, wantText := Fault(demo, want, "")
+			expect.That(t, kind == wantKind && text == wantText && Refused(got) == Refused(want), "%s:\n%s: %s\nas JSON\n%s: %s", name, kind, text, wantKind, wantText)
+			a, b := strings.Split(got.Error(), "?")[0], strings.Split(want.Error(), "?")[0]
+			expect.That(t, a == b, "%s: %q, as JSON %q", name, a, b)
+		}
 	}
+}
+
+// refusing returns a client whose every request fails, with the Status of the error if it has one.
+func refusing(t *testing.T, failed error) *Client {
+	t.Helper()
+	c, _ := over(t, func(*http.Request) (int, string, error) {
+		status, ok := errors.AsType[*apierrors.StatusError](failed)
+		if !ok {
+			return 0, "", failed
+		}
+		status.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		body, err := json.Marshal(status.ErrStatus)
+		return int(status.ErrStatus.Code), string(body), err
+	})
+	return c
 }
 
 func TestNoPageInMemoryIsAskedForAfterTheEnd(t *testing.T) {
@@ -214,29 +228,8 @@ func TestItemsInMemoryTellWhatTheirJSONDoes(t *testing.T) {
 	expect.That(t, err == nil && len(claims.Of) == 3 && claims.Of["i-0123456789abcd002"].Name == "002", "%v, %v", claims, err)
 }
 
-func TestItemsInMemoryFailLikeRequests(t *testing.T) {
-	demo := roll.Cluster{ID: roll.ClusterID{Name: "demo"}, Endpoint: "https://in-memory.invalid"}
-	for name, failed := range map[string]error{
-		"server error": apierrors.NewInternalError(errors.New("etcdserver: request timed out")),
-		"no answer":    fmt.Errorf("no answer: %w", context.DeadlineExceeded),
-		"no such host": &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "in-memory.invalid", IsNotFound: true}},
-	} {
-		inJSON, _ := over(t, func(*http.Request) (int, string, error) {
-			status, ok := errors.AsType[*apierrors.StatusError](failed)
-			if !ok {
-				return 0, "", failed
-			}
-			status.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-			body, err := json.Marshal(status.ErrStatus)
-			return int(status.ErrStatus.Code), string(body), err
-		})
-		_, want := inJSON.printed(t.Context(), PodsOf("n"))
-		_, got := overItems(t, &listed{fails: failed}).printed(t.Context(), PodsOf("n"))
-		kind, text := Fault(demo, got, "")
-		wantKind, wantText := Fault(demo, want, "")
-		a, b := strings.Split(got.Error(), "?")[0], strings.Split(want.Error(), "?")[0]
-		expect.That(t, kind == wantKind && text == wantText && a == b, "%s:\n%v\nas JSON\n%v", name, got, want)
-	}
+// What is not served, not asked for in time or too large fails as if it came as JSON.
+func TestItemsInMemoryThatAreNoAnswer(t *testing.T) {
 	c := overItems(t, &listed{fails: apierrors.NewGenericServerResponse(http.StatusNotFound, http.MethodGet, schema.GroupResource{}, "", "404 page not found", 0, true)})
 	if _, err := c.printed(t.Context(), NodeClaimsOf("default")); !errors.Is(err, ErrNoNodeClaims) {
 		t.Errorf("what is not served: %v", err)

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,30 +17,30 @@ import (
 	"rollcall/tests/harness/must"
 )
 
-// asked are all questions, each with its request.
-var asked = map[Question]string{
-	ANode("n"):                "/api/v1/nodes/n",
-	AllNodes():                "/api/v1/nodes",
-	LeaseOf("n"):              "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n",
-	AllLeases():               "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
-	AwsAuth():                 "/api/v1/namespaces/kube-system/configmaps/aws-auth",
-	EventsOfNode("n"):         "/api/v1/events?fieldSelector=involvedObject.kind=Node,involvedObject.name=n",
-	EventsOfNodeClaim("c"):    "/api/v1/events?fieldSelector=involvedObject.kind=NodeClaim,involvedObject.name=c",
-	LaunchesWithoutCapacity(): "/api/v1/events?fieldSelector=involvedObject.kind=NodeClaim,reason=InsufficientCapacityError",
-	EventsOfPod("team", "p"):  "/api/v1/namespaces/team/events?fieldSelector=involvedObject.kind=Pod,involvedObject.name=p",
-	PodsOf("n"):               "/api/v1/pods?fieldSelector=spec.nodeName=n",
-	PodsWithoutNode():         "/api/v1/pods?fieldSelector=spec.nodeName=,status.phase=Pending",
-	PodsLike("team", map[string]string{"b": "c", "a": "b"}): "/api/v1/namespaces/team/pods?labelSelector=a=b,b=c",
-	AllBudgets():                       "/apis/policy/v1/poddisruptionbudgets",
-	AllVolumes():                       "/api/v1/persistentvolumes",
-	ControllerAccounts():               "/api/v1/serviceaccounts?fieldSelector=metadata.name=karpenter",
-	NodeClaimsOf("default"):            "/apis/karpenter.sh/v1/nodeclaims?labelSelector=karpenter.sh/nodepool=default",
-	ANodePool("default"):               "/apis/karpenter.sh/v1/nodepools/default",
-	AllNodePools():                     "/apis/karpenter.sh/v1/nodepools",
-	AnEC2NodeClass("default"):          "/apis/karpenter.k8s.aws/v1/ec2nodeclasses/default",
-	Webhooks():                         "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations /apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
-	DaemonSets():                       "/apis/apps/v1/daemonsets",
-	EndpointSlicesOf("team", "policy"): "/apis/discovery.k8s.io/v1/namespaces/team/endpointslices?labelSelector=kubernetes.io/service-name=policy",
+// asked are all questions, each with its request and the permission that it needs.
+var asked = map[Question]struct{ request, permission string }{
+	ANode("n"):                {"/api/v1/nodes/n", "get nodes"},
+	AllNodes():                {"/api/v1/nodes", "list nodes"},
+	LeaseOf("n"):              {"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n", "get leases.coordination.k8s.io in kube-node-lease"},
+	AllLeases():               {"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", "list leases.coordination.k8s.io in kube-node-lease"},
+	AwsAuth():                 {"/api/v1/namespaces/kube-system/configmaps/aws-auth", "get configmaps in kube-system"},
+	EventsOfNode("n"):         {"/api/v1/events?fieldSelector=involvedObject.kind=Node,involvedObject.name=n", "list events"},
+	EventsOfNodeClaim("c"):    {"/api/v1/events?fieldSelector=involvedObject.kind=NodeClaim,involvedObject.name=c", "list events"},
+	LaunchesWithoutCapacity(): {"/api/v1/events?fieldSelector=involvedObject.kind=NodeClaim,reason=InsufficientCapacityError", "list events"},
+	EventsOfPod("team", "p"):  {"/api/v1/namespaces/team/events?fieldSelector=involvedObject.kind=Pod,involvedObject.name=p", "list events in team"},
+	PodsOf("n"):               {"/api/v1/pods?fieldSelector=spec.nodeName=n", "list pods"},
+	PodsWithoutNode():         {"/api/v1/pods?fieldSelector=spec.nodeName=,status.phase=Pending", "list pods"},
+	PodsLike("team", map[string]string{"b": "c", "a": "b"}): {"/api/v1/namespaces/team/pods?labelSelector=a=b,b=c", "list pods in team"},
+	AllBudgets():                       {"/apis/policy/v1/poddisruptionbudgets", "list poddisruptionbudgets.policy"},
+	AllVolumes():                       {"/api/v1/persistentvolumes", "list persistentvolumes"},
+	ControllerAccounts():               {"/api/v1/serviceaccounts?fieldSelector=metadata.name=karpenter", "list serviceaccounts"},
+	NodeClaimsOf("default"):            {"/apis/karpenter.sh/v1/nodeclaims?labelSelector=karpenter.sh/nodepool=default", "list nodeclaims.karpenter.sh"},
+	ANodePool("default"):               {"/apis/karpenter.sh/v1/nodepools/default", "get nodepools.karpenter.sh"},
+	AllNodePools():                     {"/apis/karpenter.sh/v1/nodepools", "list nodepools.karpenter.sh"},
+	AnEC2NodeClass("default"):          {"/apis/karpenter.k8s.aws/v1/ec2nodeclasses/default", "get ec2nodeclasses.karpenter.k8s.aws"},
+	Webhooks():                         {"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations /apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", "list mutatingwebhookconfigurations.admissionregistration.k8s.io"},
+	DaemonSets():                       {"/apis/apps/v1/daemonsets", "list daemonsets.apps"},
+	EndpointSlicesOf("team", "policy"): {"/apis/discovery.k8s.io/v1/namespaces/team/endpointslices?labelSelector=kubernetes.io/service-name=policy", "list endpointslices.discovery.k8s.io in team"},
 }
 
 // kindAt returns the kind of the objects at a path, by its plural.
@@ -63,7 +62,7 @@ func TestEveryQuestionIsAnsweredInTheShapeOfKubectl(t *testing.T) {
 	for q, want := range asked {
 		c, m := over(t, func(r *http.Request) (int, string, error) {
 			kind, version := kindAt(t, r.URL.Path)
-			if q.single() {
+			if q.ByName() {
 				return http.StatusOK, fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"name":"x"}}`, kind, version), nil
 			}
 			return http.StatusOK, fmt.Sprintf(`{"kind":"%sList","apiVersion":%q,"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"x"}}]}`, kind, version), nil
@@ -81,14 +80,14 @@ func TestEveryQuestionIsAnsweredInTheShapeOfKubectl(t *testing.T) {
 				t.Errorf("%s: %s, accepting %q", q, r.Method, r.Header.Get("Accept"))
 			}
 			limit := r.URL.Query().Get("limit")
-			expect.That(t, (limit == "500") != q.single(), "%s: asked with the limit %q", q, limit)
+			expect.That(t, (limit == "500") != q.ByName(), "%s: asked with the limit %q", q, limit)
 		}
 		document := strings.Join(answers, ",")
-		if !q.single() {
+		if !q.ByName() {
 			document = `{"apiVersion":"v1","items":[` + document + `],"kind":"List","metadata":{"resourceVersion":""}}`
 		}
 		expect.That(t, string(got) == document, "%s: got  %s\nwant %s", q, got, document)
-		expect.Equal(t, strings.Join(m.paths(), " "), want, "%s: asked for", q)
+		expect.Equal(t, strings.Join(m.paths(), " "), want.request, "%s: asked for", q)
 	}
 	made := 0
 	for _, file := range []string{"question.go", "capacity.go"} {
@@ -97,9 +96,6 @@ func TestEveryQuestionIsAnsweredInTheShapeOfKubectl(t *testing.T) {
 	}
 	expect.That(t, len(asked) == made, "%d questions are tried, and there are %d", len(asked), made)
 }
-
-// single reports whether the answer is one object.
-func (q Question) single() bool { return q.ask.byName }
 
 func TestQuestionsAreToldInWords(t *testing.T) {
 	for q, want := range map[Question]string{
@@ -265,36 +261,12 @@ func TestWhatIsNotThere(t *testing.T) {
 
 func TestFaultOfAReadingNamesVerbAndResource(t *testing.T) {
 	const refused = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}`
-	want := map[Question]string{
-		ANode("n"):                "get nodes",
-		AllNodes():                "list nodes",
-		LeaseOf("n"):              "get leases.coordination.k8s.io in kube-node-lease",
-		AllLeases():               "list leases.coordination.k8s.io in kube-node-lease",
-		AwsAuth():                 "get configmaps in kube-system",
-		EventsOfNode("n"):         "list events",
-		EventsOfNodeClaim("c"):    "list events",
-		LaunchesWithoutCapacity(): "list events",
-		EventsOfPod("team", "p"):  "list events in team",
-		PodsOf("n"):               "list pods",
-		PodsWithoutNode():         "list pods",
-		PodsLike("team", map[string]string{"a": "b", "b": "c"}): "list pods in team",
-		AllBudgets():                       "list poddisruptionbudgets.policy",
-		AllVolumes():                       "list persistentvolumes",
-		ControllerAccounts():               "list serviceaccounts",
-		NodeClaimsOf("default"):            "list nodeclaims.karpenter.sh",
-		ANodePool("default"):               "get nodepools.karpenter.sh",
-		AllNodePools():                     "list nodepools.karpenter.sh",
-		AnEC2NodeClass("default"):          "get ec2nodeclasses.karpenter.k8s.aws",
-		Webhooks():                         "list mutatingwebhookconfigurations.admissionregistration.k8s.io",
-		DaemonSets():                       "list daemonsets.apps",
-		EndpointSlicesOf("team", "policy"): "list endpointslices.discovery.k8s.io in team",
-	}
 	demo := roll.Cluster{ID: roll.ClusterID{Name: "demo"}}
-	for q := range asked {
+	for q, want := range asked {
 		c, _ := over(t, saying(http.StatusForbidden, refused))
 		_, err := c.printed(t.Context(), q)
 		kind, text := Fault(demo, err, principal)
-		told := "the Kubernetes API of demo knows " + principal + " but does not let it " + want[q] + ": apply infra/rbac.yaml and give it the group rollcall:viewers (no)"
+		told := "the Kubernetes API of demo knows " + principal + " but does not let it " + want.permission + ": apply infra/rbac.yaml and give it the group rollcall:viewers (no)"
 		expect.That(t, kind == roll.GapDenied && text == told, "%s: %s: %s", q, kind, text)
 	}
 	c, _ := over(t, func(r *http.Request) (int, string, error) {
@@ -309,70 +281,36 @@ func TestFaultOfAReadingNamesVerbAndResource(t *testing.T) {
 }
 
 func TestFaultOfAReading(t *testing.T) {
+	half := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", applicationJSON)
+		w.Header().Set("Content-Length", "100")
+		_, _ = w.Write([]byte(`{"kind":"Node"`))
+		w.(http.Flusher).Flush()
+	}
 	tests := map[string]struct {
-		arrange func(*testing.T, *apiServer) context.Context
-		kind    roll.GapKind
-		text    string
+		spoil func(*apiServer)
+		hangs bool
+		kind  roll.GapKind
+		text  string
 	}{
-		"401": {
-			func(_ *testing.T, s *apiServer) context.Context {
-				s.answer[0] = s.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
-				return context.Background()
-			}, roll.GapUnauthorized, "refused the token of the caller (401 Unauthorized)",
-		},
-		"no such object": {
-			func(_ *testing.T, s *apiServer) context.Context {
-				s.answer[0] = s.refuse(http.StatusNotFound, metav1.StatusReasonNotFound, `nodes "n" not found`)
-				return context.Background()
-			}, roll.GapFailed, "the reading of node n of demo found nothing: there is no such object",
-		},
-		"too many": {
-			func(_ *testing.T, s *apiServer) context.Context {
-				s.answer[0] = s.refuse(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "slow down")
-				return context.Background()
-			}, roll.GapThrottled, "turned the reading of node n away",
-		},
-		"no answer": {
-			func(t *testing.T, s *apiServer) context.Context {
-				s.answer[0] = hang
-				ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-				t.Cleanup(cancel)
-				return ctx
-			}, roll.GapClusterUnreachable, "did not answer in time",
-		},
-		"half an answer": {
-			func(_ *testing.T, s *apiServer) context.Context {
-				s.answer[0] = func(w http.ResponseWriter, _ *http.Request) {
-					w.Header().Set("Content-Type", applicationJSON)
-					w.Header().Set("Content-Length", "100")
-					_, _ = w.Write([]byte(`{"kind":"Node"`))
-				}
-				return context.Background()
-			}, roll.GapFailed, "the reading of node n of demo failed: unexpected EOF",
-		},
-		"an answer that does not end": {
-			func(t *testing.T, s *apiServer) context.Context {
-				s.answer[0] = func(w http.ResponseWriter, r *http.Request) {
-					w.Header().Set("Content-Type", applicationJSON)
-					_, _ = w.Write([]byte(`{"kind":"Node"`))
-					w.(http.Flusher).Flush()
-					hang(w, r)
-				}
-				ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
-				t.Cleanup(cancel)
-				return ctx
-			}, roll.GapClusterUnreachable, "did not answer in time",
-		},
-		"a page of HTML": {
-			func(_ *testing.T, s *apiServer) context.Context {
-				s.answer[0] = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>sign in</html>")) }
-				return context.Background()
-			}, roll.GapFailed, "the reading of node n of demo failed: invalid character '<' looking for beginning of value",
-		},
+		"401":                         {refuses(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"), false, roll.GapUnauthorized, "refused the token of the caller (401 Unauthorized)"},
+		"no such object":              {refuses(http.StatusNotFound, metav1.StatusReasonNotFound, `nodes "n" not found`), false, roll.GapFailed, "the reading of node n of demo found nothing: there is no such object"},
+		"too many":                    {refuses(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "slow down"), false, roll.GapThrottled, "turned the reading of node n away"},
+		"no answer":                   {answers(hang), true, roll.GapClusterUnreachable, "did not answer in time"},
+		"half an answer":              {answers(half), false, roll.GapFailed, "the reading of node n of demo failed: unexpected EOF"},
+		"an answer that does not end": {answers(func(w http.ResponseWriter, r *http.Request) { half(w, r); hang(w, r) }), true, roll.GapClusterUnreachable, "did not answer in time"},
+		"a page of HTML": {answers(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>sign in</html>")) }), false, roll.GapFailed,
+			"the reading of node n of demo failed: invalid character '<' looking for beginning of value"},
 	}
 	for name, tt := range tests {
 		s := newAPIServer(t)
-		ctx := tt.arrange(t, s)
+		tt.spoil(s)
+		ctx := t.Context()
+		if tt.hangs {
+			ended, cancel := contextFor(t, 200*time.Millisecond)
+			defer cancel()
+			ctx = ended
+		}
 		got, err := s.client(t).printed(ctx, ANode("n"))
 		kind, text := Fault(s.cluster(), err, "")
 		expect.That(t, got == nil && kind == tt.kind && strings.Contains(text, tt.text), "%s: %s: %s", name, kind, text)
