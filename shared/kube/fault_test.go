@@ -86,7 +86,7 @@ func TestFaultSaysWhatHappenedAndWhatToDo(t *testing.T) {
 				ctx = ended
 			}
 			tt.spoil(s)
-			err := listWithToken(t, ctx, staticKeys, cluster)
+			err := listWithToken(t, ctx, tokensOf(staticKeys), cluster)
 			must.That(t, err != nil, "the listing went well")
 			kind, text := Fault(cluster, err, principal)
 			want := strings.ReplaceAll(tt.text, "URL", s.URL)
@@ -107,14 +107,6 @@ func refuses(code int, reason metav1.StatusReason, message string) func(*apiServ
 	return func(s *apiServer) { s.answer[0] = s.refuse(code, reason, message) }
 }
 
-// listWithToken lists the nodes as the functions do.
-func listWithToken(t *testing.T, ctx context.Context, keys aws.CredentialsProvider, c roll.Cluster) error {
-	t.Helper()
-	client, err := NewDialer(NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: keys}), "rollcall/test").Dial(c)
-	must.Succeed(t, err)
-	return client.Nodes(ctx, roll.Watch{}, func(roll.Node) {}, func() {})
-}
-
 func TestFaultWithoutAPrincipalIsStillASentence(t *testing.T) {
 	s := newAPIServer(t)
 	s.answer[0] = s.refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
@@ -126,9 +118,9 @@ func TestFaultWithoutAPrincipalIsStillASentence(t *testing.T) {
 // If no token could be signed, no request reached the API server. Its endpoint is not at fault.
 func TestFaultOfATokenThatCouldNotBeSignedSaysSo(t *testing.T) {
 	s := newAPIServer(t)
-	err := listWithToken(t, t.Context(), aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+	err := listWithToken(t, t.Context(), tokensOf(aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{}, errors.New("the SSO session has expired or is invalid")
-	}), s.cluster())
+	})), s.cluster())
 	_, text := Fault(s.cluster(), err, "")
 	expect.That(t, len(s.requests) == 0, "%d requests without a token", len(s.requests))
 	expect.That(t, strings.Contains(text, "the SSO session has expired") && !strings.Contains(text, "did not answer") && strings.Contains(text, "token"), "a person is told: %s", text)
@@ -150,10 +142,10 @@ func TestFaultOfCredentialsThatDoNotComeDoesNotBlameTheEndpoint(t *testing.T) {
 	s := newAPIServer(t)
 	ctx, cancel := contextFor(t, 100*time.Millisecond)
 	defer cancel()
-	err := listWithToken(t, ctx, aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+	err := listWithToken(t, ctx, tokensOf(aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		<-release
 		return aws.Credentials{}, errors.New("too late")
-	}), s.cluster())
+	})), s.cluster())
 	kind, text := Fault(s.cluster(), err, "")
 	expect.That(t, kind == roll.GapTimeout && !strings.Contains(text, "endpoint") && strings.Contains(text, "token"), "%s: a person is told: %s", kind, text)
 }

@@ -24,12 +24,24 @@ func claimOf(n int, pool string) claim {
 	}
 }
 
-func TestListsTheNodeClaimsOfSomePoolsInPages(t *testing.T) {
+// withClaims returns an API server that serves these NodeClaims.
+func withClaims(t *testing.T, claims ...claim) *apiServer {
+	t.Helper()
 	s := newAPIServer(t)
-	s.groups = []string{"apps", "karpenter.sh"}
-	for i := range 1100 {
-		s.claims = append(s.claims, claimOf(i, []string{"default", "gpu", "other"}[i%3]))
+	s.groups, s.claims = []string{"apps", "karpenter.sh"}, claims
+	return s
+}
+
+// manyClaims returns n NodeClaims, of the pools in turn.
+func manyClaims(n int, pools ...string) (all []claim) {
+	for i := range n {
+		all = append(all, claimOf(i, pools[i%len(pools)]))
 	}
+	return all
+}
+
+func TestListsTheNodeClaimsOfSomePoolsInPages(t *testing.T) {
+	s := withClaims(t, manyClaims(1100, "default", "gpu", "other")...)
 	got, err := s.client(t).NodeClaims(t.Context(), []string{"gpu", "default"})
 	must.That(t, err == nil && len(got.Of) == 734, "%d NodeClaims, %v", len(got.Of), err)
 	c := got.Of["i-00000000000000001"]
@@ -61,9 +73,7 @@ func TestReadsOfANodeClaim(t *testing.T) {
 	failing.Status = map[string]any{"conditions": []metav1.Condition{{
 		Type: "Launched", Status: metav1.ConditionUnknown, Reason: "LaunchFailed", Message: "no such image", LastTransitionTime: metav1.NewTime(turned),
 	}}}
-	s := newAPIServer(t)
-	s.groups = []string{"karpenter.sh"}
-	s.claims = []claim{failing, full, going, launching}
+	s := withClaims(t, failing, full, going, launching)
 	got, err := s.client(t).NodeClaims(t.Context(), []string{"default"})
 	must.Succeed(t, err)
 	want := map[roll.InstanceID]roll.NodeClaim{
@@ -84,9 +94,7 @@ func TestListsTheNodeClaimsThatAreDeleted(t *testing.T) {
 	going, bare := claimOf(2, "gpu"), claimOf(3, "")
 	going.Metadata.DeletionTimestamp, going.Metadata.Finalizers = &metav1.Time{Time: turned}, []string{"karpenter.sh/termination"}
 	bare.Metadata.DeletionTimestamp, bare.Metadata.Labels, bare.Status = &metav1.Time{Time: turned}, nil, nil
-	s := newAPIServer(t)
-	s.groups = []string{"karpenter.sh"}
-	s.claims = []claim{claimOf(1, "default"), going, bare}
+	s := withClaims(t, claimOf(1, "default"), going, bare)
 	got, err := s.client(t).NodeClaims(t.Context(), nil)
 	must.Succeed(t, err)
 	want := []roll.NodeClaim{
@@ -121,8 +129,7 @@ func TestOfLaunchesOfTheSameTimeTheFailedOneCounts(t *testing.T) {
 		"one fails a second later": {[]claim{at(1, created, works), at(2, created.Add(time.Second), fails)}, true},
 		"both work":                {[]claim{at(1, created, works), at(2, created, works)}, false},
 	} {
-		s := newAPIServer(t)
-		s.groups, s.claims = []string{"karpenter.sh"}, tt.claims
+		s := withClaims(t, tt.claims...)
 		got, err := s.client(t).NodeClaims(t.Context(), []string{"default"})
 		l, known := got.Latest["default"]
 		expect.That(t, err == nil && known && l.Failed.IsZero() != tt.failed, "%s: %+v, %v", name, got.Latest, err)
@@ -159,10 +166,7 @@ func TestAClusterWithoutNodeClaims(t *testing.T) {
 	for name, tt := range tests {
 		s := newAPIServer(t)
 		if strings.Contains(name, "page") {
-			s.groups = []string{"karpenter.sh"}
-			for i := range 600 {
-				s.claims = append(s.claims, claimOf(i, "default"))
-			}
+			s = withClaims(t, manyClaims(600, "default")...)
 		}
 		tt.arrange(s)
 		got, err := s.client(t).NodeClaims(t.Context(), []string{"default"})
@@ -171,11 +175,7 @@ func TestAClusterWithoutNodeClaims(t *testing.T) {
 }
 
 func TestAListingOfNodeClaimsThatTheServerDropsBeginsOnceMore(t *testing.T) {
-	s := newAPIServer(t)
-	s.groups = []string{"karpenter.sh"}
-	for i := range 600 {
-		s.claims = append(s.claims, claimOf(i, "default"))
-	}
+	s := withClaims(t, manyClaims(600, "default")...)
 	s.answer[2] = func(w http.ResponseWriter, r *http.Request) {
 		s.claims = slices.Delete(s.claims, 0, 1) // seen before the drop, gone after it
 		s.refuse(http.StatusGone, metav1.StatusReasonExpired, "too old")(w, r)

@@ -27,6 +27,18 @@ var staticKeys = aws.CredentialsProviderFunc(func(context.Context) (aws.Credenti
 	return aws.Credentials{AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}, nil
 })
 
+func tokensOf(keys aws.CredentialsProvider) *TokenSource {
+	return NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: keys})
+}
+
+// listWithToken lists the nodes as the functions do.
+func listWithToken(t *testing.T, ctx context.Context, tokens *TokenSource, c roll.Cluster) error {
+	t.Helper()
+	client, err := NewDialer(tokens, "rollcall/test").Dial(c)
+	must.Succeed(t, err)
+	return client.Nodes(ctx, roll.Watch{}, func(roll.Node) {}, func() {})
+}
+
 // presigned decodes a token into its request.
 func presigned(t *testing.T, token string) *url.URL {
 	t.Helper()
@@ -93,7 +105,7 @@ func TestTokensAreTheAuthenticators(t *testing.T) {
 }
 
 func TestATokenIsForOneCluster(t *testing.T) {
-	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
+	tokens := tokensOf(staticKeys)
 	a, err := tokens.Token(t.Context(), "demo")
 	must.Succeed(t, err)
 	b, err := tokens.Token(t.Context(), "other")
@@ -103,7 +115,7 @@ func TestATokenIsForOneCluster(t *testing.T) {
 
 func TestATokenIsReusedUntilNearItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
+		tokens := tokensOf(staticKeys)
 		began := time.Now()
 		// The control plane accepts a token for 15 minutes.
 		for _, tt := range []struct{ after, made time.Duration }{
@@ -129,10 +141,10 @@ func TestATokenIsReusedUntilNearItsEnd(t *testing.T) {
 func TestAContextThatIsOverEndsTheWaitForCredentials(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+	tokens := tokensOf(aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		<-release // a metadata service that does not answer
 		return aws.Credentials{}, errors.New("too late")
-	})})
+	}))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := tokens.Token(ctx, "demo")
@@ -141,12 +153,12 @@ func TestAContextThatIsOverEndsTheWaitForCredentials(t *testing.T) {
 
 func TestATokenThatCannotBeSignedIsNotKept(t *testing.T) {
 	fail := true
-	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
+	tokens := tokensOf(aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
 		if fail {
 			return aws.Credentials{}, errors.New("no credentials")
 		}
 		return staticKeys(ctx)
-	})})
+	}))
 	if token, err := tokens.Token(t.Context(), "demo"); err == nil || token != "" {
 		t.Errorf("got %q, %v", token, err)
 	}
@@ -157,15 +169,13 @@ func TestATokenThatCannotBeSignedIsNotKept(t *testing.T) {
 
 func TestEveryRequestCarriesTheToken(t *testing.T) {
 	s := newAPIServer(t, manyNodes(1001)...)
-	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
-	client, err := NewDialer(tokens, "rollcall/1.2.3").Dial(s.cluster())
-	must.Succeed(t, err)
-	must.Succeed(t, client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {}))
+	tokens := tokensOf(staticKeys)
+	must.Succeed(t, listWithToken(t, t.Context(), tokens, s.cluster()))
 	want, err := tokens.Token(t.Context(), "demo")
 	must.Succeed(t, err)
 	for n, r := range s.requests {
 		expect.List(t, r.Header.Values("Authorization"), []string{"Bearer " + want}, "request %d: Authorization", n+1)
-		expect.Equal(t, r.Header.Get("User-Agent"), "rollcall/1.2.3", "request %d comes from", n+1)
+		expect.Equal(t, r.Header.Get("User-Agent"), "rollcall/test", "request %d comes from", n+1)
 	}
 	expect.That(t, len(s.requests) == 3, "%d requests, want 3", len(s.requests))
 }
@@ -173,12 +183,10 @@ func TestEveryRequestCarriesTheToken(t *testing.T) {
 // https://docs.aws.amazon.com/cli/latest/reference/eks/get-token.html
 func TestTheTokenOfALocalClusterOnAnOutpostNamesItsID(t *testing.T) {
 	s := newAPIServer(t)
-	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
+	tokens := tokensOf(staticKeys)
 	c := s.cluster()
 	c.LocalID = "8ee9f1a4-52d6-4d2e-a6a5-0a1b2c3d4e5f"
-	client, err := NewDialer(tokens, "test").Dial(c)
-	must.Succeed(t, err)
-	must.Succeed(t, client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {}))
+	must.Succeed(t, listWithToken(t, t.Context(), tokens, c))
 	want, err := tokens.Token(t.Context(), c.LocalID)
 	must.Succeed(t, err)
 	expect.List(t, s.requests[0].Header.Values("Authorization"), []string{"Bearer " + want}, "Authorization")
@@ -187,7 +195,7 @@ func TestTheTokenOfALocalClusterOnAnOutpostNamesItsID(t *testing.T) {
 // A counter of requests sees each request as it is sent.
 func TestWhatIsPutAroundADialersClientsSeesEveryRequest(t *testing.T) {
 	s := newAPIServer(t, manyNodes(PageSize+1)...)
-	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
+	tokens := tokensOf(staticKeys)
 	seen := 0
 	d := NewDialer(tokens, "test")
 	d.Wrap = func(next http.RoundTripper) http.RoundTripper {
@@ -215,17 +223,14 @@ func TestTheTokenStaysWithItsServer(t *testing.T) {
 	s.answer[0] = func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1)+r.URL.Path, http.StatusFound)
 	}
-	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
-	client, err := NewDialer(tokens, "test").Dial(s.cluster())
-	must.Succeed(t, err)
-	_ = client.Nodes(t.Context(), roll.Watch{}, func(roll.Node) {}, func() {})
+	_ = listWithToken(t, t.Context(), tokensOf(staticKeys), s.cluster())
 	for _, r := range elsewhere.requests {
 		expect.That(t, r.Header.Get("Authorization") == "", "the token was sent to another host")
 	}
 }
 
 func TestTokensForManyAtOnce(t *testing.T) {
-	tokens := NewTokenSource(aws.Config{Region: "eu-west-1", Credentials: staticKeys})
+	tokens := tokensOf(staticKeys)
 	var all sync.WaitGroup
 	for n := range 16 {
 		all.Go(func() {
