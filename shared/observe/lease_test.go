@@ -3,7 +3,6 @@ package observe
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"path"
 	"strings"
@@ -36,24 +35,18 @@ func (l *leaseAPI) Dial(roll.Cluster) (*kube.Client, error) {
 func (l *leaseAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	name := path.Base(r.URL.Path)
 	l.asked = append(l.asked, name)
-	code, body := http.StatusNotFound, ""
 	if status, fails := l.fails[name]; fails {
-		code = status
-	} else if at, has := l.renewed[name]; has {
-		spec := "{}"
-		if !at.IsZero() {
-			spec = fmt.Sprintf(`{"renewTime":%q}`, at.Format(time.RFC3339))
-		}
-		code, body = http.StatusOK, `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","spec":`+spec+`}`
+		return replied(r, status, "")
 	}
-	if code == 0 {
-		return nil, kube.ErrNotCaptured
+	at, has := l.renewed[name]
+	if !has {
+		return replied(r, http.StatusNotFound, "")
 	}
-	if code != http.StatusOK {
-		reason := map[int]string{403: "Forbidden", 404: "NotFound", 429: "TooManyRequests"}[code]
-		body = fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"no"}`, reason, code)
+	spec := "{}"
+	if !at.IsZero() {
+		spec = fmt.Sprintf(`{"renewTime":%q}`, at.Format(time.RFC3339))
 	}
-	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	return replied(r, http.StatusOK, `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","spec":`+spec+`}`)
 }
 
 // ask reads the leases of n instances. The node of instance i is named dns-i, or claim-i by

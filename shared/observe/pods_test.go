@@ -34,7 +34,10 @@ func (p *podAPI) Dial(roll.Cluster) (*kube.Client, error) {
 // RoundTrip implements http.RoundTripper.
 func (p *podAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	p.asked = append(p.asked, r.URL.Path)
-	code, body := http.StatusOK, `{"kind":"List","apiVersion":"v1","items":[]}`
+	if status, fails := p.fails[r.URL.Path]; fails {
+		return replied(r, status, "")
+	}
+	body := `{"kind":"List","apiVersion":"v1","items":[]}`
 	switch node, one := strings.CutPrefix(r.URL.Path, "/api/v1/nodes/"); {
 	case one:
 		body = fmt.Sprintf(`{"kind":"Node","apiVersion":"v1","metadata":{"name":%q}}`, node)
@@ -43,11 +46,18 @@ func (p *podAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	case r.URL.Path == "/api/v1/pods":
 		body = fmt.Sprintf(`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"namespace":"shop","name":"on-%s"}}]}`, strings.TrimPrefix(r.URL.Query().Get("fieldSelector"), "spec.nodeName="))
 	}
-	if status, fails := p.fails[r.URL.Path]; fails {
-		if status == 0 {
-			return nil, kube.ErrNotCaptured
-		}
-		code, body = status, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"no"}`, map[int]string{403: "Forbidden", 404: "NotFound"}[status], status)
+	return replied(r, http.StatusOK, body)
+}
+
+// replied returns the answer of an API server in memory: the body, or a Status with another code. 0 is an answer
+// that was not captured.
+func replied(r *http.Request, code int, body string) (*http.Response, error) {
+	if code == 0 {
+		return nil, kube.ErrNotCaptured
+	}
+	if code != http.StatusOK {
+		reason := map[int]string{403: "Forbidden", 404: "NotFound", 429: "TooManyRequests"}[code]
+		body = fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"no"}`, reason, code)
 	}
 	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }

@@ -40,6 +40,16 @@ func (a *account) old(n int, tags ...string) *corev1.Node {
 	return node
 }
 
+// grown returns an account whose cluster has n instances with nodes that vouch for them.
+func grown(t *testing.T, n int) *account {
+	t.Helper()
+	a := newAccount(t)
+	for k := 1; k <= n; k++ {
+		a.old(k)
+	}
+	return a
+}
+
 // large returns an observer of the account that reads it by its tags, since it has checked it once.
 func (a *account) large(t *testing.T) *Observer {
 	t.Helper()
@@ -84,10 +94,7 @@ func turns(at time.Time, from, to int) (all []int) {
 }
 
 func TestOfALargeClusterOnlyWhatNoNodeVouchesForIsReadInFull(t *testing.T) {
-	a := newAccount(t)
-	for n := 1; n <= 100; n++ {
-		a.old(n)
-	}
+	a := grown(t, 100)
 	a.old(101).Status.Conditions[0].Status = corev1.ConditionUnknown
 	a.launch(102, owned, pooled)                                                            // no node
 	a.old(103, "rollcall:hold=true")                                                        // a person wrote a tag
@@ -202,10 +209,7 @@ func failing(n int) types.InstanceStatus {
 
 // Whatever the time between two checks is.
 func TestEveryInstanceIsReadInFullWithinTwoHours(t *testing.T) {
-	a := newAccount(t)
-	for n := 1; n <= 150; n++ {
-		a.old(n)
-	}
+	a := grown(t, 150)
 	for _, every := range []time.Duration{5 * time.Minute, 7 * time.Minute, time.Hour} {
 		o := a.large(t)
 		read, most := map[string]bool{}, 0
@@ -225,10 +229,7 @@ func TestEveryInstanceIsReadInFullWithinTwoHours(t *testing.T) {
 
 // EC2 is eventually consistent.
 func TestAnInstanceThatTheTagsDoNotShowYet(t *testing.T) {
-	a := newAccount(t)
-	for n := 1; n <= 20; n++ {
-		a.old(n)
-	}
+	a := grown(t, 20)
 	a.launch(22, owned, pooled)
 	o := a.large(t)
 	a.launch(21, owned, pooled)
@@ -311,10 +312,7 @@ func reversed(all []string) []string {
 }
 
 func TestTagsThatCannotBeReadAreReplacedByAListing(t *testing.T) {
-	a := newAccount(t)
-	for n := 1; n <= 20; n++ {
-		a.old(n)
-	}
+	a := grown(t, 20)
 	o := a.large(t)
 	a.fail["ec2:DescribeTags"] = apiError("EC2", "DescribeTags", "UnauthorizedOperation", "no")
 	s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
@@ -323,10 +321,7 @@ func TestTagsThatCannotBeReadAreReplacedByAListing(t *testing.T) {
 
 // Tags outlive an instance for a while. That EC2 does not know it means nothing: nobody asked for it.
 func TestAnInstanceThatOnlyTagsStillKnow(t *testing.T) {
-	a := newAccount(t)
-	for n := 1; n <= 20; n++ {
-		a.old(n)
-	}
+	a := grown(t, 20)
 	o := a.large(t)
 	a.leftTags = []string{instanceID(30)}
 	s := o.Snapshot(t.Context(), "demo", at, roll.Watch{})
@@ -337,10 +332,7 @@ func TestAnInstanceThatOnlyTagsStillKnow(t *testing.T) {
 }
 
 func TestALookupThatFailsLeavesAGap(t *testing.T) {
-	a := newAccount(t)
-	for n := 1; n <= 20; n++ {
-		a.old(n)
-	}
+	a := grown(t, 20)
 	a.launch(21, owned, pooled)
 	o := a.large(t)
 	a.fail["ec2:DescribeInstances"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "slow down")

@@ -3,7 +3,6 @@ package bundle
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -71,9 +70,7 @@ func TestWhatIsAlwaysPrintedAndIsNotThereWasTakenOut(t *testing.T) {
 		"an event, its object taken out":     {fileEvents, event(`"reason": "Starting", "type": "Normal"`), "involvedObject"},
 		"an event, its object's name cut":    {fileEvents, event(`"involvedObject": {"kind": "Node"}, "reason": "Starting", "type": "Normal"`), "involvedObject.name"},
 	} {
-		fsys := least(t)
-		fsys[tt.file] = &fstest.MapFile{Data: []byte(tt.data)}
-		b := opened(t, fsys)
+		b := opened(t, with(least(t), tt.file, tt.data))
 		c := of(b)
 		var err error
 		switch tt.file {
@@ -119,9 +116,7 @@ func TestRefusesWhatMustBeThereWhole(t *testing.T) {
 		{fileInstances, instance + `, "State": {"Name": "running"}, "IamInstanceProfile": {"Id": "a"}}]`}: `instances.json:1:2: this has no IamInstanceProfile.Arn,`,
 		{fileNodes, `{"items": [{"metadata": {"name": "a"}}]}`}:                                           `nodes.json:1:12: this has no metadata.creationTimestamp,`,
 	} {
-		fsys := least(t)
-		fsys[data[0]] = &fstest.MapFile{Data: []byte(data[1])}
-		_, err := OpenFS(fsys)
+		_, err := OpenFS(with(least(t), data[0], data[1]))
 		expect.That(t, err != nil && strings.HasPrefix(err.Error(), want), "%s: %v, want %s", data[1], err, want)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
@@ -80,7 +79,7 @@ func TestStatusChecks(t *testing.T) {
 	expect.Equal(t, ids(ec2.DescribeInstanceStatusInput{}), "i-0f100000000000001 i-0f200000000000001 ", "running")
 	expect.Equal(t, ids(ec2.DescribeInstanceStatusInput{InstanceIds: []string{"i-0f300000000000001"}, IncludeAllInstances: aws.Bool(true)}), "i-0f300000000000001 ", "the stopped one")
 
-	fsys["instance-status.json"] = &fstest.MapFile{Data: []byte(`{"InstanceStatuses": [{"InstanceId": "i-0f100000000000001", "InstanceState": {"Name": "running"}, "InstanceStatus": {"Status": "ok"}, "SystemStatus": {"Status": "ok"}}]}`)}
+	with(fsys, "instance-status.json", `{"InstanceStatuses": [{"InstanceId": "i-0f100000000000001", "InstanceState": {"Name": "running"}, "InstanceStatus": {"Status": "ok"}, "SystemStatus": {"Status": "ok"}}]}`)
 	e = of(opened(t, fsys)).ec2
 	if got := ids(ec2.DescribeInstanceStatusInput{InstanceIds: []string{"i-0f100000000000001", "i-0f200000000000001"}}); got != "i-0f200000000000001 is not in instance-status.json of the bundle" {
 		t.Errorf("a status that was not captured is %s", got)
@@ -94,9 +93,8 @@ func TestTheTemplateTellsThatUserDataWasEncodedTwice(t *testing.T) {
 	encode := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	const script = "<powershell>\n</powershell>\n"
 	for template, want := range map[string]string{encode(script): script, encode(encode(script)): encode(script), encode("else"): script} {
-		fsys := least(t)
-		fsys["user-data/i-0f100000000000001.txt"] = &fstest.MapFile{Data: []byte(encode(script))}
-		fsys[fileTemplates] = &fstest.MapFile{Data: []byte(`{"LaunchTemplateVersions":[{"LaunchTemplateId":"lt-1","VersionNumber":1,"LaunchTemplateData":{"UserData":"` + template + `"}}]}`)}
+		fsys := with(least(t), "user-data/i-0f100000000000001.txt", encode(script))
+		with(fsys, fileTemplates, `{"LaunchTemplateVersions":[{"LaunchTemplateId":"lt-1","VersionNumber":1,"LaunchTemplateData":{"UserData":"`+template+`"}}]}`)
 		out, err := of(opened(t, fsys)).ec2.DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String("i-0f100000000000001"), Attribute: types.InstanceAttributeNameUserData})
 		expect.That(t, err == nil && aws.ToString(out.UserData.Value) == encode(want), "%s: %v, %v", template, out, err)
 	}
@@ -118,9 +116,7 @@ func TestUserDataInAnyForm(t *testing.T) {
 		"none":           {"", ""},
 		"other JSON":     {`{"apiVersion": "node.eks.aws/v1alpha1"}`, `{"apiVersion": "node.eks.aws/v1alpha1"}`},
 	} {
-		fsys := least(t)
-		fsys["user-data/i-0f100000000000001.txt"] = &fstest.MapFile{Data: []byte(c.file)}
-		e := of(opened(t, fsys)).ec2
+		e := of(opened(t, with(least(t), "user-data/i-0f100000000000001.txt", c.file))).ec2
 		out, err := e.DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String("i-0f100000000000001"), Attribute: types.InstanceAttributeNameUserData})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -195,11 +191,10 @@ func TestWhatAFileDoesNotNameIsNotTakenForAbsent(t *testing.T) {
 
 // A single object is what somebody requested, not all there is.
 func TestOneThingByItselfIsNoListing(t *testing.T) {
-	fsys := least(t)
-	fsys["nodegroups.json"] = &fstest.MapFile{Data: []byte(`{"nodegroup": {"nodegroupName": "workers", "status": "ACTIVE", "amiType": "AL2023_x86_64_STANDARD", "health": {"issues": []}}}`)}
-	fsys["nodeclaims.json"] = &fstest.MapFile{Data: []byte(`{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "a"}}`)}
-	fsys["nodepools.json"] = &fstest.MapFile{Data: []byte(`{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "default"}, "spec": {"template": {"spec": {}}}}`)}
-	fsys["vpc-endpoints.json"] = &fstest.MapFile{Data: []byte(`{"VpcEndpointId": "vpce-1", "VpcId": "vpc-1", "VpcEndpointType": "GatewayLoadBalancer", "ServiceName": "x", "State": "available"}`)}
+	fsys := with(least(t), "nodegroups.json", `{"nodegroup": {"nodegroupName": "workers", "status": "ACTIVE", "amiType": "AL2023_x86_64_STANDARD", "health": {"issues": []}}}`)
+	with(fsys, "nodeclaims.json", `{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "a"}}`)
+	with(fsys, "nodepools.json", `{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "default"}, "spec": {"template": {"spec": {}}}}`)
+	with(fsys, "vpc-endpoints.json", `{"VpcEndpointId": "vpce-1", "VpcId": "vpc-1", "VpcEndpointType": "GatewayLoadBalancer", "ServiceName": "x", "State": "available"}`)
 	b := opened(t, fsys)
 	k := client(t, b)
 	call := func(_ any, err error) error { return err }
@@ -258,10 +253,10 @@ func TestVPCsUseTheOnlyDHCPOptions(t *testing.T) {
 	fsys := small(t)
 	out, err := of(opened(t, fsys)).ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{VpcIds: []string{"vpc-0d1"}})
 	expect.That(t, err == nil && len(out.Vpcs) == 1 && aws.ToString(out.Vpcs[0].DhcpOptionsId) == "dopt-0a1", "got %+v, %v", out, err)
-	fsys["dhcp-options.json"] = &fstest.MapFile{Data: []byte(`{"DhcpOptions": [{"DhcpOptionsId": "dopt-1"}, {"DhcpOptionsId": "dopt-2"}]}`)}
+	with(fsys, "dhcp-options.json", `{"DhcpOptions": [{"DhcpOptionsId": "dopt-1"}, {"DhcpOptionsId": "dopt-2"}]}`)
 	_, err = of(opened(t, fsys)).ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
 	expect.That(t, awserr.Describe(err, "", "") == "vpcs.json is not in the bundle", "of two sets one was guessed: %v", err)
-	fsys["vpcs.json"] = &fstest.MapFile{Data: []byte(`{"Vpcs": [{"VpcId": "vpc-0d1", "DhcpOptionsId": "default"}]}`)}
+	with(fsys, "vpcs.json", `{"Vpcs": [{"VpcId": "vpc-0d1", "DhcpOptionsId": "default"}]}`)
 	out, err = of(opened(t, fsys)).ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{VpcIds: []string{"vpc-0d1"}})
 	expect.That(t, err == nil && aws.ToString(out.Vpcs[0].DhcpOptionsId) == "default", "got %+v, %v", out, err)
 }
@@ -308,8 +303,8 @@ func TestWhatNoFileCanShowIsTakenToBeOff(t *testing.T) {
 	in := &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String("i-0f100000000000001"), Attribute: types.InstanceAttributeNameDisableApiTermination}
 	out, err := of(opened(t, fsys)).ec2.DescribeInstanceAttribute(t.Context(), in)
 	expect.That(t, err == nil && out.DisableApiTermination != nil && !*out.DisableApiTermination.Value, "got %+v, %v", out, err)
-	fsys["instance-attributes.json"] = &fstest.MapFile{Data: []byte(`{"i-0f100000000000001": {"DisableApiTermination": {"Value": true}}}`)}
-	fsys["zonal-shifts.json"] = &fstest.MapFile{Data: []byte(`{"zonalShifts": [{"appliedStatus": "APPLIED", "awayFrom": "euw1-az1", "expiryTime": 1772500000.0}], "autoshifts": []}`)}
+	with(fsys, "instance-attributes.json", `{"i-0f100000000000001": {"DisableApiTermination": {"Value": true}}}`)
+	with(fsys, "zonal-shifts.json", `{"zonalShifts": [{"appliedStatus": "APPLIED", "awayFrom": "euw1-az1", "expiryTime": 1772500000.0}], "autoshifts": []}`)
 	b := opened(t, fsys)
 	if out, err := of(b).ec2.DescribeInstanceAttribute(t.Context(), in); err != nil || !*out.DisableApiTermination.Value {
 		t.Errorf("got %+v, %v", out, err)
@@ -329,7 +324,7 @@ func TestAutoScalingGroupsTellOfTheirInstances(t *testing.T) {
 	ask := func(groups string, ids ...string) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
 		fsys := small(t)
 		delete(fsys, "auto-scaling-instances.json")
-		fsys["auto-scaling-groups.json"] = &fstest.MapFile{Data: []byte(groups)}
+		with(fsys, "auto-scaling-groups.json", groups)
 		return of(opened(t, fsys)).asg.DescribeAutoScalingInstances(t.Context(), &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: ids})
 	}
 	out, err := ask(group(standby), "i-0f100000000000001")

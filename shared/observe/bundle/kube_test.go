@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"rollcall/shared/kube"
@@ -99,15 +98,12 @@ func TestAMissingFileIsNotAnEmptyList(t *testing.T) {
 }
 
 func TestAConfigMapThatIsNotThereIsGone(t *testing.T) {
-	fsys := least(t)
-	fsys["aws-auth.json"] = &fstest.MapFile{Data: []byte(`{"kind": "List", "items": []}`)}
-	_, err := client(t, opened(t, fsys)).Read(t.Context(), kube.AwsAuth())
+	_, err := client(t, opened(t, with(least(t), "aws-auth.json", `{"kind": "List", "items": []}`))).Read(t.Context(), kube.AwsAuth())
 	expect.That(t, errors.Is(err, kube.ErrGone), "got %v", err)
 }
 
 func TestAnOlderKarpenterIsNotTakenForNone(t *testing.T) {
-	fsys := least(t)
-	fsys["nodeclaims.json"] = &fstest.MapFile{Data: []byte(`{"kind": "List", "items": [{"apiVersion": "karpenter.sh/v1beta1", "kind": "NodeClaim", "metadata": {"name": "a", "creationTimestamp": "2026-03-02T11:19:40Z", "labels": {"karpenter.sh/nodepool": "default"}}}]}`)}
+	fsys := with(least(t), "nodeclaims.json", `{"kind": "List", "items": [{"apiVersion": "karpenter.sh/v1beta1", "kind": "NodeClaim", "metadata": {"name": "a", "creationTimestamp": "2026-03-02T11:19:40Z", "labels": {"karpenter.sh/nodepool": "default"}}}]}`)
 	_, err := client(t, opened(t, fsys)).Read(t.Context(), kube.NodeClaimsOf("default"))
 	expect.That(t, err != nil && !errors.Is(err, kube.ErrNoNodeClaims) && strings.Contains(err.Error(), "older than 1.0"), "got %v", err)
 }
@@ -118,7 +114,7 @@ func TestListsOfManyPages(t *testing.T) {
 	for i := range 2*kube.PageSize + 1 {
 		items = append(items, fmt.Sprintf(`{"metadata": {"name": "n%d", "creationTimestamp": "2026-03-02T11:19:40Z"}, "status": {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-03-02T11:19:40Z"}]}}`, i))
 	}
-	fsys["nodes.json"] = &fstest.MapFile{Data: []byte(`{"apiVersion": "v1", "kind": "NodeList", "items": [` + strings.Join(items, ",") + `]}`)}
+	with(fsys, "nodes.json", `{"apiVersion": "v1", "kind": "NodeList", "items": [`+strings.Join(items, ",")+`]}`)
 	seen := map[string]bool{}
 	err := client(t, opened(t, fsys)).Nodes(t.Context(), roll.Watch{}, func(n roll.Node) { seen[n.Name] = true }, func() {})
 	expect.That(t, err == nil && len(seen) == len(items), "%d of %d nodes, %v", len(seen), len(items), err)
@@ -162,18 +158,14 @@ func TestThreeFilesMakeAWholeSnapshot(t *testing.T) {
 }
 
 func TestANodeOfAnInstanceThatIsNotThere(t *testing.T) {
-	fsys := least(t)
-	fsys["instances.json"] = &fstest.MapFile{Data: []byte(`{"Reservations": []}`)}
-	s := look(t, opened(t, fsys))
+	s := look(t, opened(t, with(least(t), "instances.json", `{"Reservations": []}`)))
 	expect.That(t, s.NotFound["i-0f200000000000001"] && s.Whole(), "got %+v", s)
 }
 
 // kubectl get --raw prints the API server's message instead of the nodes.
 func TestAnAPIServerThatDoesNotAnswer(t *testing.T) {
 	for code, kind := range map[int]roll.GapKind{503: roll.GapClusterUnreachable, 401: roll.GapUnauthorized, 403: roll.GapDenied} {
-		fsys := least(t)
-		fsys["nodes.json"] = &fstest.MapFile{Data: fmt.Appendf(nil, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": %q, "code": %d}`, reasons[code], code)}
-		s := look(t, opened(t, fsys))
+		s := look(t, opened(t, with(least(t), "nodes.json", fmt.Sprintf(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": %q, "code": %d}`, reasons[code], code))))
 		expect.That(t, !s.Whole() && len(s.Nodes) == 0 && len(s.Gaps) != 0 && s.Gaps[0].Scope == roll.ScopeNodes && s.Gaps[0].Kind == kind, "%d: got %+v", code, s.Gaps)
 	}
 }

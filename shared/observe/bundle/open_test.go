@@ -46,6 +46,12 @@ func least(t testing.TB) fstest.MapFS {
 	return out
 }
 
+// with adds a file to a bundle, or replaces it.
+func with(fsys fstest.MapFS, name, data string) fstest.MapFS {
+	fsys[name] = &fstest.MapFile{Data: []byte(data)}
+	return fsys
+}
+
 func opened(t testing.TB, fsys fs.FS) *Bundle {
 	t.Helper()
 	b, err := OpenFS(fsys)
@@ -130,25 +136,20 @@ func TestSaysWhatIsWrongWithAFile(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			fsys := least(t)
-			fsys[c.file] = &fstest.MapFile{Data: []byte(c.data)}
-			_, err := OpenFS(fsys)
+			_, err := OpenFS(with(least(t), c.file, c.data))
 			expect.That(t, err != nil && err.Error() == c.want, "got\n%v\nwant\n%s", err, c.want)
 		})
 	}
 }
 
 func TestANodeThatCannotBeReadIsTold(t *testing.T) {
-	fsys := least(t)
-	fsys["nodes.json"] = &fstest.MapFile{Data: []byte("{\"kind\": \"List\", \"items\": [\n{\"kind\": \"Node\", \"metadata\": {\"name\": \"a\", \"creationTimestamp\": \"2026-03-02T11:19:40Z\"}, \"status\": {\"conditions\": [{\"type\": \"Ready\", \"status\": \"True\", \"lastTransitionTime\": \"2026-03-02T11:19:40Z\"}]}},\n{\"kind\": \"Node\", \"metadata\": {\"name\": \"b\", \"creationTimestamp\": \"soon\"}, \"status\": {\"conditions\": [{\"type\": \"Ready\", \"status\": \"True\", \"lastTransitionTime\": \"2026-03-02T11:19:40Z\"}]}}]}")}
+	fsys := with(least(t), "nodes.json", "{\"kind\": \"List\", \"items\": [\n{\"kind\": \"Node\", \"metadata\": {\"name\": \"a\", \"creationTimestamp\": \"2026-03-02T11:19:40Z\"}, \"status\": {\"conditions\": [{\"type\": \"Ready\", \"status\": \"True\", \"lastTransitionTime\": \"2026-03-02T11:19:40Z\"}]}},\n{\"kind\": \"Node\", \"metadata\": {\"name\": \"b\", \"creationTimestamp\": \"soon\"}, \"status\": {\"conditions\": [{\"type\": \"Ready\", \"status\": \"True\", \"lastTransitionTime\": \"2026-03-02T11:19:40Z\"}]}}]}")
 	_, err := OpenFS(fsys)
 	expect.That(t, err != nil && strings.HasPrefix(err.Error(), "nodes.json:3:1: the Node b cannot be read: "), "got %v", err)
 }
 
 func TestManyFaultsOfOneFileAreBounded(t *testing.T) {
-	fsys := least(t)
-	fsys["subnets.json"] = &fstest.MapFile{Data: []byte(`{"Subnets": [` + strings.Repeat(`{"SubnetId": 5.5, "VpcId": []},`, 20) + `{}]}`)}
-	_, err := OpenFS(fsys)
+	_, err := OpenFS(with(least(t), "subnets.json", `{"Subnets": [`+strings.Repeat(`{"SubnetId": 5.5, "VpcId": []},`, 20)+`{}]}`))
 	expect.That(t, err != nil && strings.Count(err.Error(), "\n") == maxFaults-1 && strings.HasSuffix(err.Error(), "(and 16 more faults in the file)"), "got %v", err)
 }
 
@@ -176,8 +177,7 @@ func TestAcceptsTheFormsThatFilesReallyHave(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			fsys := least(t)
-			fsys["instances.json"] = &fstest.MapFile{Data: []byte(instance)}
+			fsys := with(least(t), "instances.json", instance)
 			fsys[c.file] = &fstest.MapFile{Data: c.data}
 			b := opened(t, fsys)
 			switch c.file {
@@ -214,9 +214,7 @@ func TestReadsTimesOfBothVersionsOfTheCLI(t *testing.T) {
 		`1767366245.123`:                     want.Add(123 * time.Millisecond),
 		`1767366245.123456`:                  want.Add(123456 * time.Microsecond),
 	} {
-		fsys := least(t)
-		fsys["instances.json"] = &fstest.MapFile{Data: []byte(`[{"InstanceId": "i-1", "State": {"Name": "running"}, "LaunchTime": ` + written + `}]`)}
-		got := opened(t, fsys).c.instances().rows[0].LaunchTime
+		got := opened(t, with(least(t), "instances.json", `[{"InstanceId": "i-1", "State": {"Name": "running"}, "LaunchTime": `+written+`}]`)).c.instances().rows[0].LaunchTime
 		expect.That(t, got != nil && got.Equal(at), "%s is read as %v, not %v", written, got, at)
 	}
 }
@@ -224,16 +222,15 @@ func TestReadsTimesOfBothVersionsOfTheCLI(t *testing.T) {
 func TestAnEmptyFileIsNotReadAndNotNothing(t *testing.T) {
 	fsys := least(t)
 	fsys["nodeclaims.json"] = &fstest.MapFile{}
-	fsys["subnets.json"] = &fstest.MapFile{Data: []byte("\n")}
+	with(fsys, "subnets.json", "\n")
 	b := opened(t, fsys)
 	err := tableOf[types.Subnet](b.c, fileSubnets).missing()
 	expect.That(t, err != nil && err.Error() == "subnets.json is empty in the bundle", "got %v", err)
 }
 
 func TestTellsFilesThatNoBundleHas(t *testing.T) {
-	fsys := least(t)
-	fsys["instance_status.json"] = &fstest.MapFile{Data: []byte("{}")}
-	fsys["user-data/notes.md"] = &fstest.MapFile{Data: []byte("x")}
+	fsys := with(least(t), "instance_status.json", "{}")
+	with(fsys, "user-data/notes.md", "x")
 	fsys[".DS_Store"] = &fstest.MapFile{}
 	expect.List(t, opened(t, fsys).Ignored(), []string{"instance_status.json", "user-data/notes.md"}, "ignored")
 }

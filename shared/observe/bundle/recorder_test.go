@@ -511,8 +511,7 @@ func TestWhatFailedTearsItsFile(t *testing.T) {
 // A cluster whose API server does not answer is worth a bundle: it reports the same again.
 func TestARecordingOfNodesThatFailedFailsAgain(t *testing.T) {
 	for code, kind := range map[int]roll.GapKind{503: roll.GapClusterUnreachable, 401: roll.GapUnauthorized, 403: roll.GapDenied, 500: roll.GapClusterUnreachable} {
-		fsys := small(t)
-		fsys["nodes.json"] = &fstest.MapFile{Data: fmt.Appendf(nil, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": %q, "code": %d}`, reasons[code], code)}
+		fsys := with(small(t), "nodes.json", fmt.Sprintf(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": %q, "code": %d}`, reasons[code], code))
 		r := NewRecorder(captured)
 		of(opened(t, fsys)).recorded(r).askAll(t)
 		s := look(t, opened(t, asFS(written(t, r))))
@@ -537,8 +536,7 @@ func TestAccessEntriesAreWrittenOnlyIfAllWereListed(t *testing.T) {
 }
 
 func TestThatAClusterHasNoAccessEntriesIsWritten(t *testing.T) {
-	fsys := small(t)
-	fsys["access-entries.json"] = &fstest.MapFile{Data: []byte(`{"accessEntries": []}`)}
+	fsys := with(small(t), "access-entries.json", `{"accessEntries": []}`)
 	r := NewRecorder(captured)
 	if _, err := of(opened(t, fsys)).recorded(r).eks.ListAccessEntries(t.Context(), &eks.ListAccessEntriesInput{}); err != nil {
 		t.Fatal(err)

@@ -236,12 +236,7 @@ func manyUnregistered(n int, groups [2]roll.Group) (*account, Input) {
 
 func TestTheFirstOfAGroupAndKindAreSampled(t *testing.T) {
 	a := healthy()
-	var findings []roll.Finding
-	for n := range 6 {
-		a.launch(n, pool)
-		findings = append(findings, found(n, roll.Unregistered, pool))
-	}
-	e := a.collector().Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
+	e := a.collector().Collect(t.Context(), a.inTrouble(6, roll.Unregistered, pool))
 	want := []string{string(instanceID(0)), string(instanceID(1)), string(instanceID(2))}
 	expect.List(t, a.asked("ec2:GetConsoleOutput"), want, "console read of")
 	expect.List(t, a.asked("ec2:DescribeInstanceAttribute"), want, "user data read of")
@@ -255,15 +250,12 @@ func TestTheFirstOfAGroupAndKindAreSampled(t *testing.T) {
 
 func TestNothingIsSampledWhereReadingIsFree(t *testing.T) {
 	a := healthy()
-	var findings []roll.Finding
 	for n := range 12 {
-		a.launch(n, workers)
 		a.join(n)
-		findings = append(findings, found(n, roll.Unknown, workers))
 	}
 	c := a.collector()
 	c.Free = true
-	e := c.Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
+	e := c.Collect(t.Context(), a.inTrouble(12, roll.Unknown, workers))
 	for n := range 12 {
 		i, node := e.Instances[instanceID(n)], e.Nodes[nodeName(n)]
 		expect.That(t, i.Console.Known() && node.Object.Known() && node.Lease.Known() && node.Pods.Known() && node.Events.Known(), "%d: %+v %+v", n, i, node)
@@ -311,13 +303,8 @@ func TestWhatMeetsEveryCallEndsTheAction(t *testing.T) {
 		"expired credentials":  apiError("RequestExpired", "Request has expired."),
 	} {
 		a := healthy()
-		var findings []roll.Finding
-		for n := range 3 {
-			a.launch(n, pool)
-			findings = append(findings, found(n, roll.Unregistered, pool))
-		}
 		a.fail["ec2:GetConsoleOutput"] = err
-		e := a.collector().Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
+		e := a.collector().Collect(t.Context(), a.inTrouble(3, roll.Unregistered, pool))
 		expect.That(t, a.calls["ec2:GetConsoleOutput"] == 1, "%s: %d calls", name, a.calls["ec2:GetConsoleOutput"])
 		first, last := e.Instances[instanceID(0)].Console, e.Instances[instanceID(2)].Console
 		expect.That(t, last.State == evidence.Unreadable && last.Why == first.Why && strings.Contains(last.Why, "ec2:GetConsoleOutput"), "%s: %+v", name, last)
@@ -327,14 +314,9 @@ func TestWhatMeetsEveryCallEndsTheAction(t *testing.T) {
 
 func TestWhatIsWrongWithOneThingKeepsNobodyElseFromBeingRead(t *testing.T) {
 	a := healthy()
-	var findings []roll.Finding
-	for n := range 3 {
-		a.launch(n, pool)
-		findings = append(findings, found(n, roll.Unregistered, pool))
-	}
 	a.fail["ec2:GetConsoleOutput "+string(instanceID(0))] = apiError("InternalError", "An internal error has occurred")
 	a.fail["ec2:GetConsoleOutput "+string(instanceID(1))] = apiError("InvalidInstanceID.NotFound", "The instance ID '"+string(instanceID(1))+"' does not exist")
-	e := a.collector().Collect(t.Context(), Input{Snapshot: seen(findings...), Findings: findings})
+	e := a.collector().Collect(t.Context(), a.inTrouble(3, roll.Unregistered, pool))
 	for n, want := range []evidence.State{evidence.Unreadable, evidence.Absent, evidence.Known} {
 		expect.Equal(t, e.Instances[instanceID(n)].Console.State, want, "%d", n)
 	}

@@ -79,14 +79,9 @@ func TestStatusChecks(t *testing.T) {
 // If there are more instances than one call takes, those that are known to fail come first.
 func TestStatusOfImpairedInstancesIsReadFirst(t *testing.T) {
 	a := healthy()
-	var findings []roll.Finding
-	for n := range 120 {
-		a.launch(n, pool)
-		findings = append(findings, found(n, roll.Unregistered, pool))
-	}
-	s := seen(findings...)
-	s.Impaired = map[roll.InstanceID]roll.Impairment{instanceID(119): {}}
-	e := a.collector().Collect(t.Context(), Input{Snapshot: s, Findings: findings})
+	in := a.inTrouble(120, roll.Unregistered, pool)
+	in.Snapshot.Impaired = map[roll.InstanceID]roll.Impairment{instanceID(119): {}}
+	e := a.collector().Collect(t.Context(), in)
 	expect.That(t, e.Instances[instanceID(119)].Status.Known() && e.Instances[instanceID(98)].Status.Known() && e.Instances[instanceID(99)].Status.State == evidence.NotAsked, "%+v", e.Instances[instanceID(119)].Status)
 }
 

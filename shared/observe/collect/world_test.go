@@ -225,6 +225,17 @@ func found(n int, kind roll.Kind, group roll.Group) roll.Finding {
 	return f
 }
 
+// inTrouble launches n instances of a group, from the number 0, and returns the input of a check that found
+// them all in that trouble.
+func (a *account) inTrouble(n int, kind roll.Kind, group roll.Group) Input {
+	var findings []roll.Finding
+	for i := range n {
+		a.launch(i, group)
+		findings = append(findings, found(i, kind, group))
+	}
+	return Input{Snapshot: seen(findings...), Findings: findings}
+}
+
 // seen returns a snapshot with the findings' instances and nodes.
 func seen(findings ...roll.Finding) *roll.Snapshot {
 	s := &roll.Snapshot{At: at, Cluster: roll.Cluster{ID: roll.ClusterID{Account: "111122223333", Region: "eu-west-1", Name: "demo"}, Status: roll.ClusterActive, Endpoint: "https://demo.example"}}
