@@ -55,12 +55,6 @@ func TestAClusterWithoutNodes(t *testing.T) {
 func TestCutsNodesDown(t *testing.T) {
 	created := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	turned := created.Add(5 * time.Minute)
-	node := func(change func(*corev1.Node)) corev1.Node {
-		n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", CreationTimestamp: metav1.NewTime(created)}}
-		n.Spec.ProviderID = "aws:///eu-west-1a/i-0123456789abcdef0"
-		change(&n)
-		return n
-	}
 	conditions := func(status corev1.ConditionStatus, reason string) []corev1.NodeCondition {
 		return []corev1.NodeCondition{
 			{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory"},
@@ -77,193 +71,162 @@ func TestCutsNodesDown(t *testing.T) {
 		return entries
 	}
 	base := roll.Node{Name: "n", Compute: roll.ComputeEC2, Instance: "i-0123456789abcdef0", Created: created, Owner: roll.OwnerNone, Group: roll.GroupNone, Ready: roll.Condition{Status: roll.ConditionUnknown, Since: created}}
-	want := func(change func(*roll.Node)) roll.Node {
-		n := base
-		change(&n)
-		return n
-	}
 	tests := map[string]struct {
-		node corev1.Node
-		want roll.Node
+		node func(*corev1.Node)
+		want func(*roll.Node) // nil if nothing comes of it
 	}{
-		"no Ready condition yet": {node(func(*corev1.Node) {}), base},
+		"no Ready condition yet": {func(*corev1.Node) {}, nil},
 		"ready": {
-			node(func(n *corev1.Node) { n.Status.Conditions = conditions(corev1.ConditionTrue, "KubeletReady") }),
-			want(func(n *roll.Node) { n.Ready = roll.Condition{Status: roll.ConditionTrue, Since: turned} }),
+			func(n *corev1.Node) { n.Status.Conditions = conditions(corev1.ConditionTrue, "KubeletReady") },
+			func(n *roll.Node) { n.Ready = roll.Condition{Status: roll.ConditionTrue, Since: turned} },
 		},
 		"not ready": {
-			node(func(n *corev1.Node) { n.Status.Conditions = conditions(corev1.ConditionFalse, "KubeletNotReady") }),
-			want(func(n *roll.Node) {
+			func(n *corev1.Node) { n.Status.Conditions = conditions(corev1.ConditionFalse, "KubeletNotReady") },
+			func(n *roll.Node) {
 				n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: turned, Reason: "KubeletNotReady"}
-			}),
+			},
 		},
 		"silent": {
-			node(func(n *corev1.Node) { n.Status.Conditions = conditions(corev1.ConditionUnknown, "NodeStatusUnknown") }),
-			want(func(n *roll.Node) {
+			func(n *corev1.Node) { n.Status.Conditions = conditions(corev1.ConditionUnknown, "NodeStatusUnknown") },
+			func(n *roll.Node) {
 				n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: turned, Reason: "NodeStatusUnknown"}
-			}),
+			},
 		},
 		"a status that nobody knows": {
-			node(func(n *corev1.Node) { n.Status.Conditions = conditions("Perhaps", "") }),
-			want(func(n *roll.Node) { n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: turned} }),
+			func(n *corev1.Node) { n.Status.Conditions = conditions("Perhaps", "") },
+			func(n *roll.Node) { n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: turned} },
 		},
 		"of a zone": {
-			node(func(n *corev1.Node) {
+			func(n *corev1.Node) {
 				n.UID, n.Labels = "uid-1", map[string]string{"topology.kubernetes.io/zone": "eu-west-1b", "topology.k8s.aws/zone-id": "euw1-az2"}
-			}),
-			want(func(n *roll.Node) { n.UID, n.Zone, n.ZoneID = "uid-1", "eu-west-1b", "euw1-az2" }),
+			},
+			func(n *roll.Node) { n.UID, n.Zone, n.ZoneID = "uid-1", "eu-west-1b", "euw1-az2" },
 		},
 		"registered and initialized": {
-			node(func(n *corev1.Node) {
+			func(n *corev1.Node) {
 				n.Labels = map[string]string{"karpenter.sh/registered": "true", "karpenter.sh/initialized": "true"}
-			}),
-			want(func(n *roll.Node) { n.Registered, n.Initialized = true, true }),
+			},
+			func(n *roll.Node) { n.Registered, n.Initialized = true, true },
 		},
 		"cordoned by Rollcall": {
-			node(func(n *corev1.Node) {
+			func(n *corev1.Node) {
 				n.Spec.Unschedulable, n.Annotations = true, map[string]string{"rollcall/cordoned": "order-1", "other": "x"}
-			}),
-			want(func(n *roll.Node) { n.Unschedulable, n.CordonedBy = true, "order-1" }),
+			},
+			func(n *roll.Node) { n.Unschedulable, n.CordonedBy = true, "order-1" },
 		},
-		"kept from repairs": {
-			node(func(n *corev1.Node) { n.Annotations = map[string]string{"karpenter.sh/do-not-repair": "true"} }),
-			want(func(n *roll.Node) { n.DoNotRepair = true }),
-		},
-		"not kept from repairs": {
-			node(func(n *corev1.Node) { n.Annotations = map[string]string{"karpenter.sh/do-not-repair": "false"} }),
-			want(func(*roll.Node) {}),
-		},
-		"cordoned by somebody else": {
-			node(func(n *corev1.Node) { n.Spec.Unschedulable = true }),
-			want(func(n *roll.Node) { n.Unschedulable = true }),
-		},
+		"kept from repairs":         {func(n *corev1.Node) { n.Annotations = map[string]string{"karpenter.sh/do-not-repair": "true"} }, func(n *roll.Node) { n.DoNotRepair = true }},
+		"not kept from repairs":     {func(n *corev1.Node) { n.Annotations = map[string]string{"karpenter.sh/do-not-repair": "false"} }, nil},
+		"cordoned by somebody else": {func(n *corev1.Node) { n.Spec.Unschedulable = true }, func(n *roll.Node) { n.Unschedulable = true }},
 		"cordoned by one program": {
-			node(func(n *corev1.Node) {
+			func(n *corev1.Node) {
 				n.Spec.Unschedulable, n.ManagedFields = true, setBy(kubelets, cordons)
-			}),
-			want(func(n *roll.Node) { n.Unschedulable, n.Cordoner, n.CordonerAt = true, "kured", turned }),
+			},
+			func(n *roll.Node) { n.Unschedulable, n.Cordoner, n.CordonerAt = true, "kured", turned },
 		},
-		"cordoned by two": {
-			node(func(n *corev1.Node) { n.Spec.Unschedulable, n.ManagedFields = true, setBy(cordons, cordons) }),
-			want(func(n *roll.Node) { n.Unschedulable = true }),
-		},
-		"cordoned, and it is not readable by whom": {
-			node(func(n *corev1.Node) { n.Spec.Unschedulable, n.ManagedFields = true, setBy(cordons, `[]`) }),
-			want(func(n *roll.Node) { n.Unschedulable = true }),
-		},
+		"cordoned by two":                          {func(n *corev1.Node) { n.Spec.Unschedulable, n.ManagedFields = true, setBy(cordons, cordons) }, func(n *roll.Node) { n.Unschedulable = true }},
+		"cordoned, and it is not readable by whom": {func(n *corev1.Node) { n.Spec.Unschedulable, n.ManagedFields = true, setBy(cordons, `[]`) }, func(n *roll.Node) { n.Unschedulable = true }},
 		"cordoned at an unknown time": {
-			node(func(n *corev1.Node) {
+			func(n *corev1.Node) {
 				n.Spec.Unschedulable, n.ManagedFields = true, setBy(cordons)
 				n.ManagedFields[0].Time = nil
-			}),
-			want(func(n *roll.Node) { n.Unschedulable = true }),
+			},
+			func(n *roll.Node) { n.Unschedulable = true },
 		},
-		"not cordoned any more": {
-			node(func(n *corev1.Node) { n.ManagedFields = setBy(cordons) }),
-			want(func(*roll.Node) {}),
-		},
+		"not cordoned any more": {func(n *corev1.Node) { n.ManagedFields = setBy(cordons) }, nil},
 		"Ready is Unknown": {
-			node(func(n *corev1.Node) {
+			func(n *corev1.Node) {
 				n.Status.Conditions = conditions(corev1.ConditionUnknown, "")
-			}),
-			want(func(n *roll.Node) {
+			},
+			func(n *roll.Node) {
 				n.Ready = roll.Condition{Status: roll.ConditionUnknown, Since: turned}
-			}),
+			},
 		},
 		"being deleted": {
-			node(func(n *corev1.Node) {
+			func(n *corev1.Node) {
 				n.DeletionTimestamp, n.Finalizers = &metav1.Time{Time: turned}, []string{"karpenter.sh/termination"}
-			}),
-			want(func(n *roll.Node) { n.DeletedAt, n.Finalizers = turned, []string{"karpenter.sh/termination"} }),
+			},
+			func(n *roll.Node) { n.DeletedAt, n.Finalizers = turned, []string{"karpenter.sh/termination"} },
 		},
-		"with a finalizer": {
-			node(func(n *corev1.Node) { n.Finalizers = []string{"karpenter.sh/termination"} }),
-			want(func(*roll.Node) {}),
-		},
+		"with a finalizer": {func(n *corev1.Node) { n.Finalizers = []string{"karpenter.sh/termination"} }, nil},
 		"of a managed node group": {
-			node(func(n *corev1.Node) {
+			func(n *corev1.Node) {
 				n.Labels = map[string]string{"eks.amazonaws.com/nodegroup": "blue", "topology.kubernetes.io/zone": "eu-west-1b"}
-			}),
-			want(func(n *roll.Node) {
+			},
+			func(n *roll.Node) {
 				n.Owner, n.Group, n.Zone = roll.OwnerManagedNodeGroup, "nodegroup/blue", "eu-west-1b"
-			}),
+			},
 		},
 		"of Karpenter": {
-			node(func(n *corev1.Node) { n.Labels = map[string]string{"karpenter.sh/nodepool": "default"} }),
-			want(func(n *roll.Node) { n.Owner, n.Group = roll.OwnerKarpenter, "nodepool/default" }),
+			func(n *corev1.Node) { n.Labels = map[string]string{"karpenter.sh/nodepool": "default"} },
+			func(n *roll.Node) { n.Owner, n.Group = roll.OwnerKarpenter, "nodepool/default" },
 		},
 		"of Auto Mode": {
-			node(func(n *corev1.Node) {
+			func(n *corev1.Node) {
 				n.Labels = map[string]string{"karpenter.sh/nodepool": "system", "eks.amazonaws.com/compute-type": "auto"}
-			}),
-			want(func(n *roll.Node) { n.Owner, n.Group = roll.OwnerAutoMode, "nodepool/system" }),
+			},
+			func(n *roll.Node) { n.Owner, n.Group = roll.OwnerAutoMode, "nodepool/system" },
 		},
 		"of Cluster API": {
-			node(func(n *corev1.Node) {
+			func(n *corev1.Node) {
 				n.Annotations = map[string]string{"cluster.x-k8s.io/machine": "workers-1", "cluster.x-k8s.io/owner-kind": "MachineSet"}
-			}),
-			want(func(n *roll.Node) { n.Owner = roll.OwnerClusterAPI }),
+			},
+			func(n *roll.Node) { n.Owner = roll.OwnerClusterAPI },
 		},
-		"without a provider id": {
-			node(func(n *corev1.Node) { n.Spec.ProviderID = "" }),
-			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeUnknown, "" }),
-		},
-		"of another provider": {
-			node(func(n *corev1.Node) { n.Spec.ProviderID = "kind://docker/kind/kind-worker" }),
-			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeOther, "" }),
-		},
+		"without a provider id": {func(n *corev1.Node) { n.Spec.ProviderID = "" }, func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeUnknown, "" }},
+		"of another provider":   {func(n *corev1.Node) { n.Spec.ProviderID = "kind://docker/kind/kind-worker" }, func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeOther, "" }},
 		"kept from disruption": {
-			node(func(n *corev1.Node) {
+			func(n *corev1.Node) {
 				n.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
-			}),
-			want(func(n *roll.Node) {
+			},
+			func(n *roll.Node) {
 				n.NotToDisrupt = "cluster-autoscaler.kubernetes.io/scale-down-disabled=true"
-			}),
+			},
 		},
 		"removed by Cluster Autoscaler": {
-			node(func(n *corev1.Node) {
+			func(n *corev1.Node) {
 				n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Value: "1772453400", Effect: corev1.TaintEffectNoSchedule}}
-			}),
-			want(func(n *roll.Node) { n.ScaledDown = time.Date(2026, 3, 2, 12, 10, 0, 0, time.UTC) }),
+			},
+			func(n *roll.Node) { n.ScaledDown = time.Date(2026, 3, 2, 12, 10, 0, 0, time.UTC) },
 		},
 		"removed by it, and nobody knows since when": {
-			node(func(n *corev1.Node) {
+			func(n *corev1.Node) {
 				n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Value: "-1", Effect: corev1.TaintEffectNoSchedule}, {Key: "x", Value: "1"}}
-			}),
-			want(func(*roll.Node) {}),
+			},
+			nil,
 		},
 		"of a virtual kubelet": {
-			node(func(n *corev1.Node) { n.Spec.ProviderID, n.Labels = "", map[string]string{"type": "virtual-kubelet"} }),
-			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeOther, "" }),
+			func(n *corev1.Node) { n.Spec.ProviderID, n.Labels = "", map[string]string{"type": "virtual-kubelet"} },
+			func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeOther, "" },
 		},
 		"of kwok": {
-			node(func(n *corev1.Node) {
+			func(n *corev1.Node) {
 				n.Spec.ProviderID, n.Annotations = "", map[string]string{"kwok.x-k8s.io/node": "fake"}
-			}),
-			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeOther, "" }),
+			},
+			func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeOther, "" },
 		},
-		"labelled by a kubelet on EC2 like a virtual one": {
-			node(func(n *corev1.Node) { n.Labels = map[string]string{"type": "virtual-kubelet"} }),
-			want(func(*roll.Node) {}),
-		},
+		"labelled by a kubelet on EC2 like a virtual one": {func(n *corev1.Node) { n.Labels = map[string]string{"type": "virtual-kubelet"} }, nil},
 		"on Fargate": {
-			node(func(n *corev1.Node) {
+			func(n *corev1.Node) {
 				n.Spec.ProviderID = "aws:///eu-west-1a/0123456789-0123456789abcdef0123456789abcdef/fargate-ip-10-0-0-1.eu-west-1.compute.internal"
-			}),
-			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeFargate, "" }),
+			},
+			func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeFargate, "" },
 		},
-		"hybrid": {
-			node(func(n *corev1.Node) { n.Spec.ProviderID = "eks-hybrid:///eu-west-1/demo/mi-0123456789abcdef0" }),
-			want(func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeHybrid, "" }),
-		},
+		"hybrid": {func(n *corev1.Node) { n.Spec.ProviderID = "eks-hybrid:///eu-west-1/demo/mi-0123456789abcdef0" }, func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeHybrid, "" }},
 	}
 	for name, tt := range tests {
+		n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", CreationTimestamp: metav1.NewTime(created)}}
+		n.Spec.ProviderID = "aws:///eu-west-1a/i-0123456789abcdef0"
+		tt.node(&n)
+		want := base
+		if tt.want != nil {
+			tt.want(&want)
+		}
 		for _, asJSON := range []bool{false, true} {
-			s := newAPIServer(t, tt.node)
+			s := newAPIServer(t, n)
 			s.json = asJSON
 			got, _, err := list(t, s.client(t))
 			must.That(t, err == nil && len(got) == 1, "%s: %v, %v", name, got, err)
-			expect.Same(t, got[0], tt.want, "%s, JSON %v", name, asJSON)
+			expect.Same(t, got[0], want, "%s, JSON %v", name, asJSON)
 		}
 	}
 }

@@ -177,7 +177,6 @@ func apiError(service, operation, code, message string) error {
 	return &smithy.OperationError{ServiceID: service, OperationName: operation, Err: &smithy.GenericAPIError{Code: code, Message: message}}
 }
 
-// DescribeCluster implements eksAPI.
 func (a *account) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	if a.cluster == nil {
 		return &eks.DescribeClusterOutput{}, nil
@@ -188,7 +187,7 @@ func (a *account) DescribeCluster(_ context.Context, in *eks.DescribeClusterInpu
 	return &eks.DescribeClusterOutput{Cluster: a.cluster}, nil
 }
 
-// ListClusters implements eksAPI, with two names per page.
+// ListClusters returns two names per page.
 func (a *account) ListClusters(_ context.Context, in *eks.ListClustersInput, _ ...func(*eks.Options)) (*eks.ListClustersOutput, error) {
 	page, next := cut(a.clusters, aws.ToString(in.NextToken), 2)
 	return &eks.ListClustersOutput{Clusters: page, NextToken: next}, nil
@@ -204,7 +203,6 @@ func cut[T any](all []T, token string, size int) ([]T, *string) {
 	return all[:size], aws.String(fmt.Sprintf("from-%d", from+size))
 }
 
-// DescribeInstances implements ec2API.
 func (a *account) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -262,7 +260,6 @@ func matches(i types.Instance, f types.Filter) bool {
 	return slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return slices.Contains(f.Values, aws.ToString(t.Key)) })
 }
 
-// DescribeInstanceAttribute implements ec2API.
 func (a *account) DescribeInstanceAttribute(_ context.Context, in *ec2.DescribeInstanceAttributeInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceAttributeOutput, error) {
 	id := aws.ToString(in.InstanceId)
 	out := &ec2.DescribeInstanceAttributeOutput{InstanceId: in.InstanceId}
@@ -280,13 +277,11 @@ func (a *account) DescribeInstanceAttribute(_ context.Context, in *ec2.DescribeI
 	return out, nil
 }
 
-// DescribeLaunchTemplateVersions implements ec2API.
 func (a *account) DescribeLaunchTemplateVersions(_ context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, _ ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
 	data := &types.ResponseLaunchTemplateData{UserData: aws.String(a.userData[aws.ToString(in.LaunchTemplateId)+":"+in.Versions[0]])}
 	return &ec2.DescribeLaunchTemplateVersionsOutput{LaunchTemplateVersions: []types.LaunchTemplateVersion{{LaunchTemplateData: data}}}, nil
 }
 
-// DescribeAutoScalingInstances implements autoScalingAPI.
 func (a *account) DescribeAutoScalingInstances(_ context.Context, in *autoscaling.DescribeAutoScalingInstancesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
 	if len(in.InstanceIds) > 50 {
 		return nil, apiError("Auto Scaling", "DescribeAutoScalingInstances", "ValidationError", "at most 50 ids")
@@ -301,7 +296,7 @@ func (a *account) DescribeAutoScalingInstances(_ context.Context, in *autoscalin
 	return &autoscaling.DescribeAutoScalingInstancesOutput{AutoScalingInstances: page, NextToken: next}, nil
 }
 
-// DescribeVolumes implements ec2API: volumes by a filter for their ids, one per page.
+// DescribeVolumes returns volumes by a filter for their ids, one per page.
 func (a *account) DescribeVolumes(_ context.Context, in *ec2.DescribeVolumesInput, _ ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error) {
 	found := slices.DeleteFunc(slices.Clone(a.volumes), func(v types.Volume) bool {
 		return len(in.Filters) != 1 || aws.ToString(in.Filters[0].Name) != "volume-id" || !slices.Contains(in.Filters[0].Values, *v.VolumeId)
@@ -310,7 +305,7 @@ func (a *account) DescribeVolumes(_ context.Context, in *ec2.DescribeVolumesInpu
 	return &ec2.DescribeVolumesOutput{Volumes: page, NextToken: next}, nil
 }
 
-// DescribeNetworkInterfaces implements ec2API: interfaces by a filter for their ids, one per page.
+// DescribeNetworkInterfaces returns interfaces by a filter for their ids, one per page.
 func (a *account) DescribeNetworkInterfaces(_ context.Context, in *ec2.DescribeNetworkInterfacesInput, _ ...func(*ec2.Options)) (*ec2.DescribeNetworkInterfacesOutput, error) {
 	found := slices.DeleteFunc(slices.Clone(a.interfaces), func(n types.NetworkInterface) bool {
 		return len(in.Filters) != 1 || aws.ToString(in.Filters[0].Name) != "network-interface-id" || !slices.Contains(in.Filters[0].Values, *n.NetworkInterfaceId)
@@ -319,8 +314,7 @@ func (a *account) DescribeNetworkInterfaces(_ context.Context, in *ec2.DescribeN
 	return &ec2.DescribeNetworkInterfacesOutput{NetworkInterfaces: page, NextToken: next}, nil
 }
 
-// DescribeInstanceStatus implements ec2API. Every filter must match, and only running instances
-// have a status.
+// DescribeInstanceStatus requires every filter to match. Only running instances have a status.
 func (a *account) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInstanceStatusInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -373,19 +367,17 @@ func (a *account) DescribeInstanceStatus(_ context.Context, in *ec2.DescribeInst
 	return &ec2.DescribeInstanceStatusOutput{InstanceStatuses: page, NextToken: next}, nil
 }
 
-// GetManagedResource implements zonalShiftAPI.
 func (a *account) GetManagedResource(_ context.Context, in *arczonalshift.GetManagedResourceInput, _ ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error) {
 	a.asked = append(a.asked, aws.ToString(in.ResourceIdentifier))
 	return a.shifts, nil
 }
 
-// ListNodegroups implements eksAPI, with two names per page.
+// ListNodegroups returns two names per page.
 func (a *account) ListNodegroups(_ context.Context, in *eks.ListNodegroupsInput, _ ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error) {
 	page, next := cut(slices.Sorted(maps.Keys(a.nodeGroups)), aws.ToString(in.NextToken), 2)
 	return &eks.ListNodegroupsOutput{Nodegroups: page, NextToken: next}, nil
 }
 
-// DescribeNodegroup implements eksAPI.
 func (a *account) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroupInput, _ ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
 	if g, ok := a.nodeGroups[aws.ToString(in.NodegroupName)]; ok && aws.ToString(in.ClusterName) == "demo" {
 		return &eks.DescribeNodegroupOutput{Nodegroup: g}, nil
@@ -393,7 +385,7 @@ func (a *account) DescribeNodegroup(_ context.Context, in *eks.DescribeNodegroup
 	return nil, &smithy.OperationError{ServiceID: "EKS", OperationName: "DescribeNodegroup", Err: &ekstypes.ResourceNotFoundException{Message: aws.String("No node group found for name: " + aws.ToString(in.NodegroupName) + ".")}}
 }
 
-// DescribeAutoScalingGroups implements autoScalingAPI. It omits groups that do not exist.
+// DescribeAutoScalingGroups omits groups that do not exist.
 func (a *account) DescribeAutoScalingGroups(_ context.Context, in *autoscaling.DescribeAutoScalingGroupsInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
 	if len(in.Filters) > 0 {
 		return &autoscaling.DescribeAutoScalingGroupsOutput{AutoScalingGroups: a.ofCluster}, nil
@@ -411,7 +403,6 @@ func (a *account) DescribeAutoScalingGroups(_ context.Context, in *autoscaling.D
 	return &autoscaling.DescribeAutoScalingGroupsOutput{AutoScalingGroups: page, NextToken: next}, nil
 }
 
-// DescribeScalingActivities implements autoScalingAPI.
 func (a *account) DescribeScalingActivities(_ context.Context, in *autoscaling.DescribeScalingActivitiesInput, _ ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error) {
 	a.asked = append(a.asked, aws.ToString(in.AutoScalingGroupName))
 	page, next := cut(a.scalings[aws.ToString(in.AutoScalingGroupName)], "", int(aws.ToInt32(in.MaxRecords)))
@@ -495,7 +486,7 @@ func instanceID(n int) string { return fmt.Sprintf("i-%017x", n) }
 // listing is a call of DescribeInstances.
 type listing = ec2.DescribeInstancesInput
 
-// DescribeTags implements ec2API: the tags of instances with one of the keys, page by page.
+// DescribeTags returns the tags of instances with one of the keys, page by page.
 func (a *account) DescribeTags(_ context.Context, in *ec2.DescribeTagsInput, _ ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
