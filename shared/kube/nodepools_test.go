@@ -2,7 +2,6 @@ package kube
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"slices"
 	"testing"
@@ -17,16 +16,12 @@ import (
 // The node pools of Auto Mode are objects like those of the cluster's own Karpenter. Their NodeClass shows
 // whose they are.
 func TestNodePoolsHaveTheOwnerOfTheirNodeClass(t *testing.T) {
-	s := newAPIServer(t)
-	s.answer[1] = func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"kind": "NodePoolList", "apiVersion": "karpenter.sh/v1", "metadata": {}, "items": [
+	c, _ := over(t, saying(http.StatusOK, `{"kind": "NodePoolList", "apiVersion": "karpenter.sh/v1", "metadata": {}, "items": [
 			{"metadata": {"name": "default"}, "spec": {"template": {"spec": {"nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}}}}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}},
 			{"metadata": {"name": "general-purpose"}, "spec": {"template": {"spec": {"nodeClassRef": {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "default"}}}}, "status": {"conditions": [
 				{"type": "NodeClassReady", "status": "False", "reason": "UnhealthyDependents", "message": "SubnetsReady=False", "lastTransitionTime": "2026-03-02T12:00:00Z"},
-				{"type": "Ready", "status": "False", "reason": "UnhealthyDependents", "lastTransitionTime": "2026-03-02T12:00:00Z"}]}}]}`)
-	}
-	got, err := s.client(t).NodePools(t.Context())
+				{"type": "Ready", "status": "False", "reason": "UnhealthyDependents", "lastTransitionTime": "2026-03-02T12:00:00Z"}]}}]}`))
+	got, err := c.NodePools(t.Context())
 	must.Succeed(t, err)
 	expect.Same(t, got.Owners, map[string]roll.Owner{"default": roll.OwnerKarpenter, "general-purpose": roll.OwnerAutoMode}, "got.Owners")
 	l := got.Unready["general-purpose"]

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,37 +39,24 @@ func TestTheManifestIsThatOfThePage(t *testing.T) {
 // grants is an API server with some RBAC objects, by path; the value is the uid.
 type grants map[string]string
 
-func (g grants) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	uid, ok := g[r.URL.Path]
-	w.Header().Set("Content-Type", "application/json")
-	switch {
+func (g grants) answer(r *http.Request) (code int, body string, err error) {
+	switch uid, ok := g[r.URL.Path]; {
 	case !ok:
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+		return http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`, nil
 	case uid == "denied":
-		w.WriteHeader(http.StatusForbidden)
-		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+		return http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`, nil
 	case r.Method == http.MethodDelete:
 		delete(g, r.URL.Path)
-		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+		return http.StatusOK, `{"kind":"Status","apiVersion":"v1","status":"Success"}`, nil
 	default:
-		_, _ = fmt.Fprintf(w, `{"metadata":{"uid":%q}}`, uid)
+		return http.StatusOK, fmt.Sprintf(`{"metadata":{"uid":%q}}`, uid), nil
 	}
-}
-
-func grantsClient(t *testing.T, g grants) *Client {
-	t.Helper()
-	s := httptest.NewServer(g)
-	t.Cleanup(s.Close)
-	c, err := NewClient(s.URL, nil, "test", func(next http.RoundTripper) http.RoundTripper { return next })
-	must.Succeed(t, err)
-	return c
 }
 
 func TestGrantsAreRevokedBindingsFirst(t *testing.T) {
 	const rbac = "/apis/rbac.authorization.k8s.io/v1"
 	g := grants{rbac + "/clusterroles/rollcall-viewer": "1", rbac + "/clusterrolebindings/rollcall-viewer": "2", rbac + "/namespaces/kube-system/roles/rollcall-viewer": "3", rbac + "/clusterroles/view": "4"}
-	c := grantsClient(t, g)
+	c, _ := over(t, g.answer)
 	found, err := c.Grants(t.Context())
 	must.That(t, err == nil && fmt.Sprint(found) == "[ClusterRoleBinding rollcall-viewer ClusterRole rollcall-viewer Role kube-system/rollcall-viewer]", "%v, %v", found, err)
 	for _, some := range found {
@@ -86,7 +72,7 @@ func TestGrantsAreRevokedBindingsFirst(t *testing.T) {
 }
 
 func TestAGrantThatCannotBeReadIsNotAbsent(t *testing.T) {
-	c := grantsClient(t, grants{"/apis/rbac.authorization.k8s.io/v1/clusterroles/rollcall-viewer": "denied"})
+	c, _ := over(t, grants{"/apis/rbac.authorization.k8s.io/v1/clusterroles/rollcall-viewer": "denied"}.answer)
 	found, err := c.Grants(t.Context())
 	expect.That(t, err != nil, "found %v", found)
 }

@@ -32,7 +32,7 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 		_, _ = w.Write([]byte(`{"kind": "NodeList", "apiVersion": "v1", "metadata": {}, "items": []}`))
 	}))
 	t.Cleanup(other.Close)
-	for _, code := range []int{http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+	for _, code := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
 		s := newAPIServer(t)
 		s.answer[0] = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL+r.URL.Path, code) }
 		c := s.client(t)

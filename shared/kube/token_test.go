@@ -216,19 +216,6 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// If a server redirects the caller, the token must not be sent to the new address.
-func TestTheTokenStaysWithItsServer(t *testing.T) {
-	elsewhere := newAPIServer(t)
-	s := newAPIServer(t)
-	s.answer[0] = func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1)+r.URL.Path, http.StatusFound)
-	}
-	_ = listWithToken(t, t.Context(), tokensOf(staticKeys), s.cluster())
-	for _, r := range elsewhere.requests {
-		expect.That(t, r.Header.Get("Authorization") == "", "the token was sent to another host")
-	}
-}
-
 func TestTokensForManyAtOnce(t *testing.T) {
 	tokens := tokensOf(staticKeys)
 	var all sync.WaitGroup

@@ -57,14 +57,8 @@ func (w world) look(t *testing.T, target roll.InstanceID) (*roll.Snapshot, []rol
 	return s, a.Findings
 }
 
-func (w world) inquirer(store interface {
-	Put(context.Context, archive.Key, map[string][]byte) (string, error)
-}) *view.View {
-	o := view.Options{}
-	if store != nil {
-		o.Store = store
-	}
-	return view.New(w.bundle.AWS(), w.bundle.Kube(), o)
+func (w world) inquirer(store view.Store) *view.View {
+	return view.New(w.bundle.AWS(), w.bundle.Kube(), view.Options{Store: store})
 }
 
 func first(d map[roll.FindingKey]roll.Diagnosis, key roll.FindingKey) string {
