@@ -45,7 +45,7 @@ func TestAcceleratorsAreRepairedByWhatCuresThem(t *testing.T) {
 				}
 				expect.That(t, (acts[string(what)] > 0) == wanted, "%s, %s: %s %d times, of %v", group, value, what, acts[string(what)], acts)
 			}
-			sc.Policy = "apiVersion: rollcall/v1\nmode: remediate\n"
+			sc.Policy = remediating
 			clear(acts)
 			if r, err = Run(sc, Watch{Tell: func(e Event) {
 				if e.Kind == EventAct {

@@ -27,8 +27,7 @@ func (u *auditor) broke(rule Rule) bool {
 
 // No guard lets another function act, so the test makes one act.
 func TestOnlyRemediateMayAct(t *testing.T) {
-	c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-	m := up(c.groups[0], "node-1")
+	c, m := worker(t)
 	m.tags = append(m.tags, tag{roll.TagOrder, "any"})
 	m.touch()
 	c.a.until(c.a.Now().Add(10 * time.Minute)) // until EC2 shows it
@@ -156,8 +155,7 @@ func TestAReasonAboutPodsIsTrueOnceTheyWereRead(t *testing.T) {
 		"the policy ignores them":      {keptAnnotated, "silentNode: {doNotDisrupt: ignore}\n", 0, true},
 		"the policy ignores others":    {keptAnnotated, "silentNode: {budgets: ignore, localVolumes: ignore}\n", 0, false},
 	} {
-		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		m := up(c.groups[0], "node-1")
+		c, m := worker(t)
 		if tt.keep != "" {
 			m.keeps(tt.keep)
 		}
@@ -175,8 +173,7 @@ func TestAReasonAboutPodsIsTrueOnceTheyWereRead(t *testing.T) {
 // A check that says that it found something must have read it.
 func TestAnEarlierSightingIsOneThatWasRead(t *testing.T) {
 	for status, sighted := range map[corev1.ConditionStatus]bool{corev1.ConditionUnknown: true, corev1.ConditionFalse: false, corev1.ConditionTrue: false} {
-		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		m := up(c.groups[0], "node-1")
+		c, m := worker(t)
 		m.node.turn(status, "Test", "")
 		look := func() *invocation {
 			inv := &invocation{process: &process{}, v: &env{a: c.a, fn: inspect}, begun: c.a.Now()}

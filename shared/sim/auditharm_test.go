@@ -33,9 +33,8 @@ func TestOnlyWhatWorkedIsHarm(t *testing.T) {
 		{"it is silent", func(m *machine) { m.fall(silent, false, false) }, false},
 		{"it has no network", func(m *machine) { m.mute(true) }, false},
 	} {
-		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		c.a.dep.policy = "apiVersion: rollcall/v1\nmode: remediate\n"
-		m, other := up(c.groups[0], "node-1"), up(c.groups[0], "node-2")
+		c, m := worker(t)
+		other := up(m.g, "node-2")
 		m.settledAt, other.settledAt = c.a.Now().Add(-time.Hour), c.a.Now().Add(-time.Hour)
 		for i := range 12 {
 			m.node.pods = append(m.node.pods, &pod{namespace: "shop", name: fmt.Sprint("web-", i), uid: uid(m.d.nth(i))})

@@ -85,8 +85,8 @@ func TestACordonOfAPersonIsNotTakenOver(t *testing.T) {
 		"Rollcall's own":   {"a", `{"metadata":{"annotations":{%q:null}},"spec":{"unschedulable":null}}`, false},
 		"marked once more": {"a", `{"metadata":{"annotations":{%q:"a"}},"spec":{"unschedulable":true}}`, false},
 	} {
-		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		n := up(c.groups[0], "node-1").node
+		c, m := worker(t)
+		n := m.node
 		n.cordoned = true
 		if tt.mark != "" {
 			n.annotations = map[string]string{roll.AnnotationCordoned: tt.mark}
@@ -104,8 +104,8 @@ func TestACordonOfAPersonIsNotTakenOver(t *testing.T) {
 // A pod of a DaemonSet comes back to the same node, so a drain leaves it.
 func TestAPodOfADaemonSetIsNotEvicted(t *testing.T) {
 	for _, daemon := range []bool{true, false} {
-		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		n := up(c.groups[0], "node-1").node
+		c, m := worker(t)
+		n := m.node
 		if c.a.audit.evicted(&invocation{name: "remediate#1"}, n, &pod{name: "p", daemon: daemon}); c.a.audit.broke(RuleKept) != daemon {
 			t.Errorf("of a DaemonSet %v: broken are %+v", daemon, c.a.audit.violations)
 		}
@@ -128,8 +128,7 @@ func TestWhatIsToldToHaveRecoveredDid(t *testing.T) {
 		{"it is silent, and was short of memory", roll.ConditionFailed, corev1.ConditionUnknown, 20 * time.Minute, true},
 		{"it has not been ready all the time", roll.NotReady, corev1.ConditionFalse, 2 * time.Hour, true},
 	} {
-		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		m := up(c.groups[0], "node-1")
+		c, m := worker(t)
 		*m.node.ready() = corev1.NodeCondition{Type: corev1.NodeReady, Status: tt.status, LastTransitionTime: metav1.NewTime(c.a.Now().Add(-tt.since))}
 		inside(t, c.a, inspect, func(v *env) {
 			c.a.audit.endedAs(v.inv, noticed{Cluster: c.name, Kind: string(tt.kind), Ended: []noticedEnded{{Instance: m.id, How: "recovered"}}})

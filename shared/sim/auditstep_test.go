@@ -39,9 +39,8 @@ func TestWhatAnswersIsEmptyBeforeItEnds(t *testing.T) {
 		{"its kubelet is silent", "never", func(m *machine, _ *pod) { m.ail = silent; m.hush(); m.c.a.until(m.c.a.Now().Add(2 * time.Minute)) }, false},
 		{"the policy forces it", "afterBudgetTimeout", func(*machine, *pod) {}, false},
 	} {
-		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		c.a.dep.policy = "apiVersion: rollcall/v1\nmode: remediate\ndrain: {force: " + tt.force + "}\n"
-		m := up(c.groups[0], "node-1")
+		c, m := worker(t)
+		c.a.dep.policy = remediating + "drain: {force: " + tt.force + "}\n"
 		p := &pod{namespace: "shop", name: "web-1", uid: "1"}
 		m.node.pods = append(m.node.pods, p)
 		m.fall(notReady, false, false)
@@ -70,9 +69,8 @@ func TestADrainCordonsByItsOwnIntent(t *testing.T) {
 		{"nobody cordoned it", "drain", func(*machine, time.Time) {}, []Rule{RuleLadder}},
 		{"another intent", "reboot", func(*machine, time.Time) {}, []Rule{RuleIntent}},
 	} {
-		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		c.a.dep.policy = "apiVersion: rollcall/v1\nmode: remediate\nladders: {NotReady: [{do: cordon}, {do: drain, after: 5m}]}\n"
-		m := up(c.groups[0], "node-1")
+		c, m := worker(t)
+		c.a.dep.policy = remediating + "ladders: {NotReady: [{do: cordon}, {do: drain, after: 5m}]}\n"
 		m.settledAt = c.a.Now()
 		m.fall(notReady, false, false)
 		c.a.until(c.a.Now().Add(time.Hour))
@@ -102,8 +100,7 @@ func TestACordonIsLiftedFromWhatCameBack(t *testing.T) {
 		{"a person holds it", func(m *machine) { m.tags = with(m.tags, tag{roll.TagHold, "true"}) }, RuleKept},
 		{"a person held it", func(m *machine) { m.tags = with(m.tags, tag{roll.TagHold, "2020-01-01"}) }, ""},
 	} {
-		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		m := up(c.groups[0], "node-1")
+		c, m := worker(t)
 		m.node.cordoned = true
 		tt.before(m)
 		m.node.version = c.changed()
@@ -128,9 +125,8 @@ func TestACompleteLookLacksNoPage(t *testing.T) {
 		{"without the last page", 2, false, true},
 		{"one of them twice", 3, true, true},
 	} {
-		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		up(c.groups[0], "node-1")
-		up(c.groups[0], "node-2")
+		c, m := worker(t)
+		up(m.g, "node-2")
 		inside(t, c.a, inspect, func(v *env) {
 			v.inv.seen.instances.page(c.a.Now(), nil, true, true, true)
 			v.inv.seen.nodes.page(c.a.Now(), c.listNodes(), true, tt.last, true)

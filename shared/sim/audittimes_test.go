@@ -16,9 +16,7 @@ func TestAnActRestsOnWhatWasJustRead(t *testing.T) {
 		node, instance time.Duration // between the reads and the act
 		broken         bool
 	}{{0, 0, false}, {freshFor - time.Second, freshFor - time.Second, false}, {freshFor + time.Second, 0, true}, {0, freshFor + time.Second, true}} {
-		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		c.a.dep.policy = "apiVersion: rollcall/v1\nmode: remediate\n"
-		m := up(c.groups[0], "node-1")
+		c, m := worker(t)
 		m.tags = with(m.tags, tag{roll.TagOrder, "any"})
 		m.touch()
 		m.fall(silent, false, false)
@@ -51,8 +49,7 @@ func TestAnActRestsOnWhatWasJustRead(t *testing.T) {
 // An expired order is not carried out.
 func TestAnOrderThatExpiredIsNotCarriedOut(t *testing.T) {
 	for after, broken := range map[time.Duration]bool{0: false, time.Hour: true} {
-		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		m := up(c.groups[0], "node-1")
+		c, m := worker(t)
 		u := c.a.audit
 		u.times.expires["a"] = c.a.Now()
 		c.a.until(c.a.Now().Add(after))
@@ -68,8 +65,8 @@ func TestAnOrderThatExpiredIsNotCarriedOut(t *testing.T) {
 // The policy is read after the node, since it may have been changed during the diagnosis.
 func TestAnActRestsOnAPolicyThatWasReadLast(t *testing.T) {
 	for before, broken := range map[time.Duration]bool{0: false, time.Second: true} {
-		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		m, now := up(c.groups[0], "node-1"), c.a.Now()
+		c, m := worker(t)
+		now := c.a.Now()
 		inv := &invocation{name: "remediate#1", v: &env{policy: policySight{at: now.Add(-before)}}}
 		inv.seen.nodes.at, inv.seen.looked = now, map[string]lookup{m.id: {at: now}}
 		if c.a.audit.fresh(inv, actTerminate, m.id, "a"); c.a.audit.broke(RuleFresh) != broken {
@@ -90,9 +87,8 @@ func TestTheEndOfAToleranceHasItsCheck(t *testing.T) {
 		"it was found at its end": {-31 * time.Minute, -30 * time.Second, -time.Hour, false},
 		"its function was killed": {-10 * time.Minute, -time.Minute, time.Minute, false},
 	} {
-		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		c.a.dep.policy = "apiVersion: rollcall/v1\nmode: remediate\n"
-		u, m := c.a.audit, up(c.groups[0], "node-1")
+		c, m := worker(t)
+		u := c.a.audit
 		u.verdicts.first[c.name], m.settledAt = c.a.Now(), c.a.Now()
 		c.a.until(c.a.Now().Add(2 * time.Hour))
 		m.fall(silent, false, false)
@@ -132,17 +128,11 @@ func TestWhatIsToleratedIsLeftAlone(t *testing.T) {
 		}, 15 * time.Minute},
 	} {
 		for extra, broken := range map[time.Duration]bool{-2 * time.Minute: true, 2 * time.Minute: false} {
-			c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-			c.a.dep.policy = "apiVersion: rollcall/v1\nmode: remediate\n"
-			m := up(c.groups[0], "node-1")
+			c, m := worker(t)
 			m.settledAt = c.a.Now()
 			tt.falls(m)
 			c.a.until(c.a.Now().Add(tt.lasts + extra))
-			inside(t, c.a, remediator, func(v *env) {
-				v.inv.begun = c.a.Now()
-				v.inv.sawPolicy(c.a.dep.policy, true)
-				c.a.audit.tolerable(v.inv, "terminate", m)
-			})
+			stepped(t, m, func(u *auditor, inv *invocation) { u.tolerable(inv, "terminate", m) })
 			expect.That(t, c.a.audit.broke(RuleTolerance) == broken, "%s for %s: broken are %+v", tt.name, tt.lasts+extra, c.a.audit.violations)
 		}
 	}
@@ -160,10 +150,7 @@ func TestACordonThatOutlivesItsCauseIsNoticed(t *testing.T) {
 		"a person holds":  {func(m *machine) { m.tags = with(m.tags, tag{roll.TagHold, "true"}) }, false},
 		"mode notify":     {func(m *machine) { m.c.a.dep.policy = "apiVersion: rollcall/v1\nmode: notify\n" }, false},
 	} {
-		c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-		c.status = "ACTIVE"
-		c.a.dep.policy = "apiVersion: rollcall/v1\nmode: remediate\n"
-		m := up(c.groups[0], "node-1")
+		c, m := worker(t)
 		m.node.cordoned, m.node.annotations = true, map[string]string{roll.AnnotationCordoned: "a"}
 		tt.is(m)
 		for range 63 {

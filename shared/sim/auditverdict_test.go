@@ -17,16 +17,13 @@ func ended(t *testing.T, m *machine, what act) {
 	m.tags = with(m.tags, tag{roll.TagOrder, "any"})
 	m.touch()
 	a.until(a.Now().Add(10 * time.Minute)) // until EC2 shows it
-	inside(t, a, remediator, func(v *env) {
-		v.inv.begun = a.Now()
-		v.inv.sawPolicy(a.dep.policy, true)
-		v.inv.seen.nodes.page(a.Now(), m.c.listNodes(), true, true, true)
+	stepped(t, m, func(_ *auditor, inv *invocation) {
 		ids := []string{m.id}
 		var err error
 		if what == actReboot {
-			_, err = ec2API{v}.RebootInstances(t.Context(), &ec2.RebootInstancesInput{InstanceIds: ids})
+			_, err = ec2API{inv.v}.RebootInstances(t.Context(), &ec2.RebootInstancesInput{InstanceIds: ids})
 		} else {
-			_, err = ec2API{v}.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: ids})
+			_, err = ec2API{inv.v}.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: ids})
 		}
 		expect.Succeed(t, err)
 	})
@@ -232,9 +229,8 @@ func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
 		},
 	} {
 		for _, wrong := range []bool{true, false} {
-			c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
-			c.a.dep.policy = "apiVersion: rollcall/v1\nmode: remediate\n"
-			w := world{m: up(c.groups[0], "node-1"), other: up(c.groups[0], "node-2")}
+			c, m := worker(t)
+			w := world{m: m, other: up(m.g, "node-2")}
 			w.m.settledAt, w.other.settledAt = c.a.Now().Add(-50*time.Minute), c.a.Now().Add(-50*time.Minute)
 			c.groups[0].desired = 2
 			w.m.touch()

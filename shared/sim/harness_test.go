@@ -39,6 +39,17 @@ func handmade(t *testing.T, groups ...GroupSpec) *cluster {
 	return a.newCluster(ClusterSpec{Name: "demo", Groups: groups})
 }
 
+// remediating is the shortest policy that allows acts.
+const remediating = "apiVersion: rollcall/v1\nmode: remediate\n"
+
+// worker returns the only machine of a handmade cluster, in an Auto Scaling group. The policy allows acts.
+func worker(t *testing.T) (*cluster, *machine) {
+	t.Helper()
+	c := handmade(t, GroupSpec{Name: "workers", Owner: "autoscaling-group", Type: "m5.large"})
+	c.a.dep.policy = remediating
+	return c, up(c.groups[0], "node-1")
+}
+
 // up adds a machine to the group that has been up for an hour, with its Ready node and the objects that
 // its owner keeps of it.
 func up(g *group, name string) *machine {

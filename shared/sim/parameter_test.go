@@ -24,7 +24,7 @@ func TestTheParameterHoldsThePolicyAsItIsNow(t *testing.T) {
 	}{
 		{"", false, mayObserve}, // nothing is done without a policy
 		{"apiVersion: rollcall/v1\nmode: notify\n", true, mayNotify},
-		{"apiVersion: rollcall/v1\nmode: remediate\n", true, mayRemediate},
+		{remediating, true, mayRemediate},
 		{"apiVersion: rollcall/v1\nmode: destroy\n", false, mayObserve},
 	} {
 		a.dep.policy = tt.text
