@@ -20,7 +20,6 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/policy"
 	"rollcall/shared/remediate"
-	"rollcall/shared/report"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
@@ -126,7 +125,7 @@ func trial(faults ...Fault) Scenario {
 	}
 	return Scenario{
 		Seed: 1, Start: began, Storm: 3 * time.Hour, Healed: 150 * time.Minute, Sweep: 5 * time.Minute, Permitted: "remediate", Quiet: true,
-		Policy: "apiVersion: rollcall/v1\nmode: remediate\n", Faults: faults,
+		Policy: remediating, Faults: faults,
 		Clusters: []ClusterSpec{{Name: "orders", Groups: []GroupSpec{
 			{Name: api, Owner: "managed-nodegroup", Type: "m5.large", Desired: 9},
 			{Name: workers, Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 6},
@@ -198,24 +197,19 @@ func mutantsOfLooks() []mutant {
 	far := trial(Fault{Kind: FaultScheduled, At: 30 * time.Minute, Group: workers, Count: 1, Value: eventFar})
 	soon := trial(Fault{Kind: FaultScheduled, At: 90 * time.Minute, Group: pool, Count: 1, Value: eventRetires})
 	repairs := func(reason string, repair roll.Repair) func() Guards {
-		return func() Guards {
-			return Guards{Plan: planning(underPolicy(func(p *policy.Policy) { p.Repair.Reasons = map[string]roll.Repair{reason: repair} }))}
-		}
+		return planningFrom(underPolicy(func(p *policy.Policy) { p.Repair.Reasons = map[string]roll.Repair{reason: repair} }))
 	}
 	unasked := repairing(workers, gpuReplaced)
-	unasked.Policy = "apiVersion: rollcall/v1\nmode: remediate\n"
+	unasked.Policy = remediating
 	takenFor := func(reason string) func() Guards {
-		return func() Guards {
-			read := func(s *roll.Snapshot) {
-				for i := range s.Nodes {
-					s.Nodes[i].Conditions = slices.Clone(s.Nodes[i].Conditions)
-					for j := range s.Nodes[i].Conditions {
-						s.Nodes[i].Conditions[j].Reason = reason
-					}
+		return reading(func(s *roll.Snapshot) {
+			for i := range s.Nodes {
+				s.Nodes[i].Conditions = slices.Clone(s.Nodes[i].Conditions)
+				for j := range s.Nodes[i].Conditions {
+					s.Nodes[i].Conditions[j].Reason = reason
 				}
 			}
-			return Guards{Observer: seeing(read), Targets: seeingAgain(read)}
-		}
+		})
 	}
 	return []mutant{
 		{name: "an accelerator is repaired though nobody asked for it", sc: unasked, rules: []Rule{RuleAccelerator}, guards: func() Guards {
@@ -239,81 +233,67 @@ func mutantsOfLooks() []mutant {
 			name: "an event that is over is taken for one to come", sc: canceled, seeds: 6, rules: []Rule{RuleScheduled},
 			guards: func() Guards {
 				once := map[roll.InstanceID]roll.Event{}
-				remembered := func(s *roll.Snapshot) {
+				return reading(func(s *roll.Snapshot) {
 					maps.Copy(once, s.Scheduled)
 					s.Scheduled = maps.Clone(once)
-				}
-				return Guards{Observer: seeing(remembered), Targets: seeingAgain(remembered)}
+				})()
 			},
 		},
 		{
 			name: "the lead is ignored", sc: far, rules: []Rule{RuleScheduled},
-			guards: func() Guards {
-				near := func(s *roll.Snapshot) {
-					for id, e := range s.Scheduled {
-						e.NotBefore = began.Add(2 * time.Hour)
-						s.Scheduled[id] = e
-					}
+			guards: reading(func(s *roll.Snapshot) {
+				for id, e := range s.Scheduled {
+					e.NotBefore = began.Add(2 * time.Hour)
+					s.Scheduled[id] = e
 				}
-				return Guards{Observer: seeing(near), Targets: seeingAgain(near)}
-			},
+			}),
 		},
 		{
 			name: "Karpenter has no time to move its nodes", sc: soon, rules: []Rule{RuleScheduled},
-			guards: func() Guards {
-				return Guards{Plan: planning(func(in *plan.Input) {
-					for i := range in.Assessment.Findings {
-						if f := &in.Assessment.Findings[i]; f.Kind == roll.Scheduled {
-							f.Since = began.Add(30 * time.Minute)
-						}
+			guards: planningFrom(func(in *plan.Input) {
+				for i := range in.Assessment.Findings {
+					if f := &in.Assessment.Findings[i]; f.Kind == roll.Scheduled {
+						f.Since = began.Add(30 * time.Minute)
 					}
-				})}
-			},
+				}
+			}),
 		},
 		{
 			name: "a ladder reboots what is scheduled", sc: trial(Fault{Kind: FaultScheduled, At: 30 * time.Minute, Group: workers, Count: 1, Value: eventRetires}), survives: "the plan passes over every step but cordon and drain",
-			guards: func() Guards {
-				return Guards{Plan: planning(func(in *plan.Input) {
-					was := in.Policy
-					in.Policy = func(s roll.Selector) policy.Policy {
-						pol := was(s)
-						pol.Ladders = maps.Clone(pol.Ladders)
-						pol.Ladders[roll.Scheduled] = []policy.Step{{Do: policy.DoReboot}, {Do: policy.DoTerminate}}
-						return pol
-					}
-				})}
-			},
+			guards: planningFrom(func(in *plan.Input) {
+				was := in.Policy
+				in.Policy = func(s roll.Selector) policy.Policy {
+					pol := was(s)
+					pol.Ladders = maps.Clone(pol.Ladders)
+					pol.Ladders[roll.Scheduled] = []policy.Step{{Do: policy.DoReboot}, {Do: policy.DoTerminate}}
+					return pol
+				}
+			}),
 		},
 		{
 			name: "a trouble is taken for an older one", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTolerance},
-			guards: func() Guards {
-				older := func(s *roll.Snapshot) {
-					for i := range s.Nodes {
-						if n := &s.Nodes[i]; n.Ready.Status == roll.ConditionFalse {
-							n.Ready.Since = n.Ready.Since.Add(-8 * time.Minute)
-						}
+			guards: reading(func(s *roll.Snapshot) {
+				for i := range s.Nodes {
+					if n := &s.Nodes[i]; n.Ready.Status == roll.ConditionFalse {
+						n.Ready.Since = n.Ready.Since.Add(-8 * time.Minute)
 					}
 				}
-				return Guards{Observer: seeing(older), Targets: seeingAgain(older)}
-			},
+			}),
 		},
 		{
 			name: "a silent machine is taken for one whose status checks fail", sc: trial(ill(FaultSilence, 30, pool, 1)), rules: []Rule{RuleLadder},
-			guards: func() Guards {
-				failing := func(s *roll.Snapshot) {
-					s.Impaired = maps.Clone(s.Impaired)
-					for _, n := range s.Nodes {
-						if n.Ready.Status == roll.ConditionUnknown {
-							s.Impaired[n.Instance] = roll.Impairment{Since: n.Ready.Since}
-						}
+			guards: reading(func(s *roll.Snapshot) {
+				s.Impaired = maps.Clone(s.Impaired)
+				for _, n := range s.Nodes {
+					if n.Ready.Status == roll.ConditionUnknown {
+						s.Impaired[n.Instance] = roll.Impairment{Since: n.Ready.Since}
 					}
 				}
-				return Guards{Observer: seeing(failing), Targets: seeingAgain(failing)}
-			},
+			}),
 		},
 		{
 			name: "one sighting is enough", sc: rarely, rules: []Rule{RuleTwice},
-			guards: func() Guards { return Guards{Plan: planning(seenBefore)} },
+			guards: planningFrom(seenBefore),
 		},
 		{
 			name: "a cluster that is updated is taken for a whole one", sc: updating, rules: []Rule{RuleWhole},
@@ -324,10 +304,7 @@ func mutantsOfLooks() []mutant {
 		},
 		{
 			name: "a partial page is trusted", sc: crowd, seeds: 8, rules: []Rule{RuleWhole},
-			guards: func() Guards {
-				whole := func(s *roll.Snapshot) { s.Gaps = nil }
-				return Guards{Observer: seeing(whole), Targets: seeingAgain(whole)}
-			},
+			guards: reading(func(s *roll.Snapshot) { s.Gaps = nil }),
 		},
 		{
 			name: "the target is not looked at again", sc: trial(ill(FaultNotReady, 40, api, 1)), rules: []Rule{RuleWhole},
@@ -357,42 +334,35 @@ func mutantsOfLooks() []mutant {
 		},
 		{
 			name: "a healthy node is taken for one that is not", sc: trial(), rules: []Rule{RuleHealthy, RuleLadder},
-			guards: func() Guards {
-				lie := func(s *roll.Snapshot) {
-					for i := range s.Nodes {
-						if n := &s.Nodes[i]; s.At.After(began.Add(10*time.Minute)) && n.Group == "nodegroup/api" && (s.Target != "" && n.Instance == s.Target || s.Target == "" && i == 0) {
-							n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: began.Add(10 * time.Minute)}
-						}
+			guards: reading(func(s *roll.Snapshot) {
+				for i := range s.Nodes {
+					if n := &s.Nodes[i]; s.At.After(began.Add(10*time.Minute)) && n.Group == "nodegroup/api" && (s.Target != "" && n.Instance == s.Target || s.Target == "" && i == 0) {
+						n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: began.Add(10 * time.Minute)}
 					}
 				}
-				return Guards{Observer: seeing(lie), Targets: seeingAgain(lie)}
-			},
+			}),
 		},
 		{
 			name: "rollcall:hold is not looked at", sc: held, rules: []Rule{RuleKept},
-			guards: func() Guards {
-				free := func(s *roll.Snapshot) {
-					for i := range s.Instances {
-						s.Instances[i].Hold = ""
-					}
+			guards: reading(func(s *roll.Snapshot) {
+				for i := range s.Instances {
+					s.Instances[i].Hold = ""
 				}
-				return Guards{Observer: seeing(free), Targets: seeingAgain(free)}
-			},
+			}),
 		},
 		{
 			name: "rollcall:ignore is not looked at", sc: ignored, seeds: 6, rules: []Rule{RuleKept},
-			guards: func() Guards {
-				free := func(s *roll.Snapshot) {
-					for i := range s.Instances {
-						s.Instances[i].Ignore = false
-					}
+			guards: reading(func(s *roll.Snapshot) {
+				for i := range s.Instances {
+					s.Instances[i].Ignore = false
 				}
-				return Guards{Observer: seeing(free), Targets: seeingAgain(free)}
-			},
+			}),
 		},
 		{
 			name: "termination protection is not looked at", sc: protected, rules: []Rule{RuleKept},
-			guards: func() Guards { return Guards{Observer: unprotected, Targets: unprotectedAgain} },
+			guards: func() Guards {
+				return Guards{Observer: func(o Observer) Observer { return wrongDetails{o} }, Targets: func(o Targets) Targets { return wrongDetailsAgain{o} }}
+			},
 		},
 		{
 			name: "the order's tag is not needed", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleKept},
@@ -437,19 +407,19 @@ func mutantsOfLimits() []mutant {
 	return []mutant{
 		{
 			name: "the share of a group lets one more be", sc: three, rules: []Rule{RuleShare},
-			guards: func() Guards { return Guards{Plan: planning(limits(func(l *policy.Limits) { l.Unhealthy = 30 }))} },
+			guards: planningFrom(limits(func(l *policy.Limits) { l.Unhealthy = 30 })),
 		},
 		{
 			name: "of a group one too few is counted", sc: three, rules: []Rule{RuleShare},
-			guards: func() Guards { return Guards{Plan: planning(fewer("nodegroup/api"))} },
+			guards: planningFrom(fewer("nodegroup/api")),
 		},
 		{
 			name: "of the cluster one too few is counted", sc: spread, rules: []Rule{RuleShare},
-			guards: func() Guards { return Guards{Plan: planning(fewer(""))} },
+			guards: planningFrom(fewer("")),
 		},
 		{
 			name: "the share is ignored", sc: trial(ill(FaultNotReady, 30, api, 6)), rules: []Rule{RuleShare},
-			guards: func() Guards { return Guards{Plan: planning(limits(func(l *policy.Limits) { l.Unhealthy = 100 }))} },
+			guards: planningFrom(limits(func(l *policy.Limits) { l.Unhealthy = 100 })),
 		},
 		{
 			name: "the budget is ignored", sc: busy, rules: []Rule{RuleBudget},
@@ -457,7 +427,7 @@ func mutantsOfLimits() []mutant {
 		},
 		{
 			name: "the plan ignores the budget", sc: busy, rules: []Rule{RuleBudget},
-			guards: func() Guards { return Guards{Plan: planning(many)} },
+			guards: planningFrom(many),
 		},
 	}
 }
@@ -484,48 +454,37 @@ func mutantsOfSense() []mutant {
 	return []mutant{
 		{
 			name: "a zone that is down is not noticed", sc: corner, rules: []Rule{RuleZone},
-			guards: func() Guards {
-				return Guards{Plan: planning(func(in *plan.Input) { in.Assessment.Zones, in.Assessment.Silent = nil, nil }, unrelated)}
-			},
+			guards: planningFrom(func(in *plan.Input) { in.Assessment.Zones, in.Assessment.Silent = nil, nil }, unrelated),
 		},
 		{
 			name: "a zonal shift is ignored", sc: shifted, rules: []Rule{RuleZone},
-			guards: func() Guards {
-				still := func(s *roll.Snapshot) { s.Cluster.ZonalShift = false }
-				return Guards{Observer: seeing(still), Targets: seeingAgain(still)}
-			},
+			guards: reading(func(s *roll.Snapshot) { s.Cluster.ZonalShift = false }),
 		},
 		{
 			name: "a cause that others share is ignored", sc: broken, survives: "replacements that fail like what they replaced are not made again and again",
-			guards: func() Guards { return Guards{Plan: planning(unrelated)} },
+			guards: planningFrom(unrelated),
 		},
 		{
 			name: "replacements that repeat are not noticed", sc: broken, rules: []Rule{RuleRepeats, RulePace},
-			guards: func() Guards {
-				return Guards{Plan: planning(unrelated, limits(func(l *policy.Limits) { l.Replacements, l.WithoutReplacement = 100, true }))}
-			},
+			guards: planningFrom(unrelated, limits(func(l *policy.Limits) { l.Replacements, l.WithoutReplacement = 100, true })),
 		},
 		{
 			name: "the replacement is not waited for", sc: dry, rules: []Rule{RulePace},
-			guards: func() Guards {
-				return Guards{Plan: planning(limits(func(l *policy.Limits) { l.WithoutReplacement = true }))}
-			},
+			guards: planningFrom(limits(func(l *policy.Limits) { l.WithoutReplacement = true })),
 		},
 		{
 			name: "Karpenter is not waited for", sc: trial(ill(FaultNotReady, 30, pool, 1)), rules: []Rule{RuleOwner},
-			guards: func() Guards {
-				return Guards{Plan: planning(func(in *plan.Input) {
-					in.Assessment.Findings = slices.Clone(in.Assessment.Findings)
-					for i := range in.Assessment.Findings {
-						if f := &in.Assessment.Findings[i]; f.Owner == roll.OwnerKarpenter {
-							f.Owner = roll.OwnerNone
-						}
+			guards: planningFrom(func(in *plan.Input) {
+				in.Assessment.Findings = slices.Clone(in.Assessment.Findings)
+				for i := range in.Assessment.Findings {
+					if f := &in.Assessment.Findings[i]; f.Owner == roll.OwnerKarpenter {
+						f.Owner = roll.OwnerNone
 					}
-				}, underPolicy(func(p *policy.Policy) {
-					p.Owners = maps.Clone(p.Owners)
-					p.Owners[roll.OwnerNone] = policy.OwnerTerminate
-				}))}
-			},
+				}
+			}, underPolicy(func(p *policy.Policy) {
+				p.Owners = maps.Clone(p.Owners)
+				p.Owners[roll.OwnerNone] = policy.OwnerTerminate
+			})),
 		},
 		{name: "a silent node is ended without a reboot", sc: trial(ill(FaultSilence, 30, api, 1)), rules: []Rule{RuleLadder}, guards: climbing(roll.Unknown, policy.Step{Do: policy.DoNotify}, policy.Step{Do: policy.DoTerminate})},
 		{name: "a step does not wait", sc: slow, rules: []Rule{RuleLadder}, guards: climbing(roll.NotReady, policy.Step{Do: policy.DoNotify}, policy.Step{Do: policy.DoCordon}, policy.Step{Do: policy.DoDrain}, policy.Step{Do: policy.DoTerminate})},
@@ -537,24 +496,20 @@ func mutantsOfSense() []mutant {
 		{name: "what was done is taken for failed", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTruth}, guards: heldAfter(plan.Drain, plan.ActionFailed)},
 		{name: "what was done is taken for stuck", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTruth}, guards: heldAfter(plan.Drain, plan.ActionStuck)},
 		{name: "a drain that is done is taken for unfinished", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTruth}, guards: heldAfter(plan.Drain, plan.DrainUnfinished)},
-		{name: "a group has one turn", sc: turns, rules: []Rule{RuleTruth}, guards: func() Guards {
-			return Guards{Plan: planned(func(in plan.Input, out *plan.Plan) {
-				if len(in.State.Actions) > 0 && !slices.ContainsFunc(in.State.Actions, func(a ledger.Action) bool { return len(out.Orders) > 0 && a.Instance == out.Orders[0].Instance }) {
-					holdAll(out, plan.OneAtATime)
-				}
-			})}
-		}},
+		{name: "a group has one turn", sc: turns, rules: []Rule{RuleTruth}, guards: planningTo(func(in plan.Input, out *plan.Plan) {
+			if len(in.State.Actions) > 0 && !slices.ContainsFunc(in.State.Actions, func(a ledger.Action) bool { return len(out.Orders) > 0 && a.Instance == out.Orders[0].Instance }) {
+				holdAll(out, plan.OneAtATime)
+			}
+		})},
 		{name: "each trouble is seen for the first time", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTruth}, guards: heldFor(plan.NotSeenTwice)},
 		{
 			name: "an instance is rebooted for each of its troubles", sc: again, rules: []Rule{RuleOnce},
-			guards: func() Guards {
-				return Guards{Plan: planning(func(in *plan.Input) {
-					in.State = in.State.Clone()
-					in.State.Actions = slices.DeleteFunc(in.State.Actions, func(a ledger.Action) bool {
-						return a.Do == string(plan.Reboot) && in.Now.Sub(a.At) > time.Hour
-					})
-				})}
-			},
+			guards: planningFrom(func(in *plan.Input) {
+				in.State = in.State.Clone()
+				in.State.Actions = slices.DeleteFunc(in.State.Actions, func(a ledger.Action) bool {
+					return a.Do == string(plan.Reboot) && in.Now.Sub(a.At) > time.Hour
+				})
+			}),
 		},
 	}
 }
@@ -572,7 +527,7 @@ func mutantsOfMode() []mutant {
 	lowered := trial(ill(FaultNotReady, 22, api, 1), Fault{Kind: FaultMode, At: 45 * time.Minute, Value: "notify"}.lasts(20))
 	lowered.Policy += "ladders: {NotReady: [{do: notify}, {do: terminate, after: 40m}]}\n"
 	mode := func(m policy.Mode) func() Guards {
-		return func() Guards { return Guards{Plan: planning(underPolicy(func(p *policy.Policy) { p.Mode = m }))} }
+		return planningFrom(underPolicy(func(p *policy.Policy) { p.Mode = m }))
 	}
 	return []mutant{
 		{
@@ -602,15 +557,13 @@ func mutantsOfMode() []mutant {
 		},
 		{
 			name: "what may go does not wait", sc: goes, rules: []Rule{RuleApproval},
-			guards: func() Guards {
-				return Guards{Plan: planning(func(in *plan.Input) {
-					in.State = in.State.Clone()
-					for order, q := range in.State.Questions {
-						q.Until = in.Now
-						in.State.Questions[order] = q
-					}
-				})}
-			},
+			guards: planningFrom(func(in *plan.Input) {
+				in.State = in.State.Clone()
+				for order, q := range in.State.Questions {
+					q.Until = in.Now
+					in.State.Questions[order] = q
+				}
+			}),
 		},
 		{name: "mode notify is not kept to", sc: notify, rules: []Rule{RuleMode}, guards: mode(policy.Remediate)},
 		{name: "mode observe is not kept to", sc: observe, rules: []Rule{RuleMode, RuleTruth}, guards: mode(policy.Notify)},
@@ -697,23 +650,11 @@ func mutantsOfMemory() []mutant {
 				}}
 			},
 		},
-		{
-			name: "the console is not kept", sc: sick, rules: []Rule{RuleEvidence},
-			guards: func() Guards {
-				return Guards{Store: func(s view.Store) view.Store { return lessStored{s, "console/"} }}
-			},
-		},
-		{
-			name: "the console of what never joined is not kept", sc: trial(ill(FaultNoJoin, 30, api, 1)), rules: []Rule{RuleEvidence},
-			guards: func() Guards {
-				return Guards{Store: func(s view.Store) view.Store { return lessStored{s, "console/"} }}
-			},
-		},
+		{name: "the console is not kept", sc: sick, rules: []Rule{RuleEvidence}, guards: storingNo("console/")},
+		{name: "the console of what never joined is not kept", sc: trial(ill(FaultNoJoin, 30, api, 1)), rules: []Rule{RuleEvidence}, guards: storingNo("console/")},
 		{
 			name: "the status checks are not kept", sc: calmly(trial(Fault{Kind: FaultOwnerIdle, At: 30 * time.Minute, Group: workers, Count: 1, Value: idleHealth})), rules: []Rule{RuleEvidence},
-			guards: func() Guards {
-				return Guards{Store: func(s view.Store) view.Store { return lessStored{s, "instance-status"} }}
-			},
+			guards: storingNo("instance-status"),
 		},
 		{
 			name: "nothing is kept before an act", sc: sick, rules: []Rule{RuleEvidence},
@@ -752,58 +693,33 @@ func mutantsOfWords() []mutant {
 			name: "that a notice was sent is not remembered", sc: sick, rules: []Rule{RuleReport},
 			guards: forgetting(func(w *wrongLedger) { w.record = func(c *ledger.Changes) { c.Put.Notices = nil } }),
 		},
-		{
-			name: "outcomes are not told", sc: after, rules: []Rule{RuleReport},
-			guards: func() Guards {
-				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"ordered":"`) })}
-			},
-		},
+		{name: "outcomes are not told", sc: after, rules: []Rule{RuleReport}, guards: silentOn(`"ordered":"`)},
 		{
 			name: "an act is told of only afterwards", sc: sick, rules: []Rule{RuleFirst},
 			guards: func() Guards {
-				return Guards{Notices: telling(func(m report.Message) bool {
-					return !strings.Contains(string(m.JSON), `"order":"`) || strings.Contains(string(m.JSON), `"ordered":"`)
+				return Guards{Notices: telling(func(document string) bool {
+					return !strings.Contains(document, `"order":"`) || strings.Contains(document, `"ordered":"`)
 				})}
 			},
 		},
-		{
-			name: "that it is over is not told", sc: sick, rules: []Rule{RuleEnd},
-			guards: func() Guards {
-				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"resolved"`) })}
-			},
-		},
+		{name: "that it is over is not told", sc: sick, rules: []Rule{RuleEnd}, guards: silentOn(`"resolved"`)},
 		{
 			name: "that it is over is neither told nor recorded", sc: sick, rules: []Rule{RuleEnd},
 			guards: func() Guards {
 				g := forgetting(func(w *wrongLedger) { w.record = func(c *ledger.Changes) { c.Drop.Notices = nil } })()
-				g.Notices = telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"resolved"`) })
+				g.Notices = silentOn(`"resolved"`)().Notices
 				return g
 			},
 		},
-		{
-			name: "a cordon is not told of before", sc: sick, rules: []Rule{RuleFirst},
-			guards: func() Guards {
-				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"action":"cordon"`) })}
-			},
-		},
+		{name: "a cordon is not told of before", sc: sick, rules: []Rule{RuleFirst}, guards: silentOn(`"action":"cordon"`)},
 		{
 			name: "findings are not told", sc: part, rules: []Rule{RuleReport},
 			guards: func() Guards {
-				return Guards{Notices: telling(func(m report.Message) bool { return strings.Contains(string(m.JSON), `"ordered"`) })}
+				return Guards{Notices: telling(func(document string) bool { return strings.Contains(document, `"ordered"`) })}
 			},
 		},
-		{
-			name: "what still has time is not told", sc: trial(Fault{Kind: FaultRefused, At: 30 * time.Minute, Group: pool, Value: refusedNode}.lasts(60)), rules: []Rule{RuleExplained},
-			guards: func() Guards {
-				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"warned"`) })}
-			},
-		},
-		{
-			name: "what is stuck is not told", sc: trial(Fault{Kind: FaultStuck, At: 30 * time.Minute, Group: pool, Count: 1, Value: stuckBoth}.lasts(200)), rules: []Rule{RuleStuck},
-			guards: func() Guards {
-				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"Stuck"`) })}
-			},
-		},
+		{name: "what still has time is not told", sc: trial(Fault{Kind: FaultRefused, At: 30 * time.Minute, Group: pool, Value: refusedNode}.lasts(60)), rules: []Rule{RuleExplained}, guards: silentOn(`"warned"`)},
+		{name: "what is stuck is not told", sc: trial(Fault{Kind: FaultStuck, At: 30 * time.Minute, Group: pool, Count: 1, Value: stuckBoth}.lasts(200)), rules: []Rule{RuleStuck}, guards: silentOn(`"Stuck"`)},
 		{
 			name: "what was just deleted is stuck", sc: trial(Fault{Kind: FaultStuck, At: 30 * time.Minute, Group: pool, Count: 1, Value: stuckNode}.lasts(200)), rules: []Rule{RuleStuck},
 			guards: func() Guards {
@@ -816,12 +732,7 @@ func mutantsOfWords() []mutant {
 				})}
 			},
 		},
-		{
-			name: "what is left is not told", sc: longer(trial(Fault{Kind: FaultLeft, At: 15 * time.Minute, Group: api, Count: 1, Value: leftVolume})), rules: []Rule{RuleLeft},
-			guards: func() Guards {
-				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"Stuck"`) })}
-			},
-		},
+		{name: "what is left is not told", sc: longer(trial(Fault{Kind: FaultLeft, At: 15 * time.Minute, Group: api, Count: 1, Value: leftVolume})), rules: []Rule{RuleLeft}, guards: silentOn(`"Stuck"`)},
 		{
 			name: "what is to outlive an instance is not recorded", sc: longer(trial(Fault{Kind: FaultLeft, At: 15 * time.Minute, Group: api, Count: 1, Value: leftInterface})), rules: []Rule{RuleLeft},
 			guards: forgetting(func(w *wrongLedger) {
@@ -851,12 +762,7 @@ func mutantsOfWords() []mutant {
 			name: "what is attached again is left", sc: longer(trial(Fault{Kind: FaultLeft, At: 15 * time.Minute, Group: api, Count: 1, Value: leftAttached})), rules: []Rule{RuleLeft},
 			guards: func() Guards { return Guards{Observer: func(o Observer) Observer { return allLeft{o} }} },
 		},
-		{
-			name: "that launches fail is not told", sc: trial(Fault{Kind: FaultUnlaunched, At: 30 * time.Minute, Group: workers, Value: "quota"}.lasts(100)), rules: []Rule{RuleUnlaunched},
-			guards: func() Guards {
-				return Guards{Notices: telling(func(m report.Message) bool { return !strings.Contains(string(m.JSON), `"Unlaunched"`) })}
-			},
-		},
+		{name: "that launches fail is not told", sc: trial(Fault{Kind: FaultUnlaunched, At: 30 * time.Minute, Group: workers, Value: "quota"}.lasts(100)), rules: []Rule{RuleUnlaunched}, guards: silentOn(`"Unlaunched"`)},
 		{
 			name: "tags are never removed", sc: back, rules: []Rule{RuleTidy},
 			guards: func() Guards { return Guards{Tags: func(t Tags) Tags { return noUntags{t} }} },
@@ -867,11 +773,9 @@ func mutantsOfWords() []mutant {
 		},
 		{
 			name: "what came back stays cordoned", sc: trial(ill(FaultNotReady, 30, api, 1).lasts(18)), rules: []Rule{RuleCordon},
-			guards: func() Guards {
-				return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) {
-					out.Orders = slices.DeleteFunc(out.Orders, func(o plan.Order) bool { return o.Action == plan.Uncordon })
-				})}
-			},
+			guards: planningTo(func(_ plan.Input, out *plan.Plan) {
+				out.Orders = slices.DeleteFunc(out.Orders, func(o plan.Order) bool { return o.Action == plan.Uncordon })
+			}),
 		},
 		{
 			name: "what is gone is remembered", sc: sick, rules: []Rule{RuleTidy},
@@ -879,13 +783,11 @@ func mutantsOfWords() []mutant {
 		},
 		{
 			name: "what is held is not told", sc: calm, rules: []Rule{RuleDeadline},
-			guards: func() Guards {
-				return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) { out.Held, out.Orders = nil, nil })}
-			},
+			guards: planningTo(func(_ plan.Input, out *plan.Plan) { out.Held, out.Orders = nil, nil }),
 		},
 		{
 			name: "nothing is ever ordered", sc: calm, rules: []Rule{RuleDeadline},
-			guards: func() Guards { return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) { out.Orders = nil })} },
+			guards: planningTo(func(_ plan.Input, out *plan.Plan) { out.Orders = nil }),
 		},
 		{
 			name: "every order is refused at the act", sc: calm, rules: []Rule{RuleCure},
@@ -903,21 +805,15 @@ func mutantsOfWords() []mutant {
 		{name: "a node that fell silent is said to have its cause outside", sc: calm, rules: []Rule{RuleTruth}, guards: heldFor(plan.CauseOutside)},
 		{
 			name: "what was replaced well is counted for ever", sc: four, rules: []Rule{RuleTruth},
-			guards: func() Guards {
-				return Guards{Plan: planned(func(in plan.Input, out *plan.Plan) {
-					ended := func(a ledger.Action) bool { return a.Do == string(plan.Terminate) }
-					if len(slices.DeleteFunc(slices.Clone(in.State.Actions), func(a ledger.Action) bool { return !ended(a) })) >= 3 {
-						holdAll(out, plan.ReplacementRepeats)
-					}
-				})}
-			},
+			guards: planningTo(func(in plan.Input, out *plan.Plan) {
+				ended := func(a ledger.Action) bool { return a.Do == string(plan.Terminate) }
+				if len(slices.DeleteFunc(slices.Clone(in.State.Actions), func(a ledger.Action) bool { return !ended(a) })) >= 3 {
+					holdAll(out, plan.ReplacementRepeats)
+				}
+			}),
 		},
-		{
-			name: "everything is held, for what should pass", sc: calm, rules: []Rule{RuleTruth}, guards: heldFor(plan.ActionsPerHour),
-		},
-		{
-			name: "no look is ever whole", sc: calm, rules: []Rule{RuleTruth}, guards: func() Guards { return Guards{Observer: seeing(throttled)} },
-		},
+		{name: "everything is held, for what should pass", sc: calm, rules: []Rule{RuleTruth}, guards: heldFor(plan.ActionsPerHour)},
+		{name: "no look is ever whole", sc: calm, rules: []Rule{RuleTruth}, guards: func() Guards { return Guards{Observer: seeing(throttled)} }},
 		{
 			name: "no look is ever whole, and nothing is said to be held", sc: calm, rules: []Rule{RuleChecked},
 			guards: func() Guards {

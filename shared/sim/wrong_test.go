@@ -48,6 +48,15 @@ func planning(changes ...func(*plan.Input)) func(func(plan.Input) plan.Plan) fun
 	}
 }
 
+// planningFrom makes plans from a changed input, and planningTo changes the plans.
+func planningFrom(changes ...func(*plan.Input)) func() Guards {
+	return func() Guards { return Guards{Plan: planning(changes...)} }
+}
+
+func planningTo(change func(plan.Input, *plan.Plan)) func() Guards {
+	return func() Guards { return Guards{Plan: planned(change)} }
+}
+
 // without removes a cause from every diagnosis.
 func without(code string) func(*plan.Input) {
 	return func(in *plan.Input) {
@@ -77,20 +86,16 @@ func throttled(s *roll.Snapshot) {
 
 // heldFor holds every order for a reason.
 func heldFor(r plan.Reason) func() Guards {
-	return func() Guards {
-		return Guards{Plan: planned(func(_ plan.Input, out *plan.Plan) { holdAll(out, r) })}
-	}
+	return planningTo(func(_ plan.Input, out *plan.Plan) { holdAll(out, r) })
 }
 
 // heldAfter holds every order of a check for a reason once such an act on an instance of it has an outcome.
 func heldAfter(did plan.Action, r plan.Reason) func() Guards {
-	return func() Guards {
-		return Guards{Plan: planned(func(in plan.Input, out *plan.Plan) {
-			if slices.ContainsFunc(in.State.Actions, func(a ledger.Action) bool { return a.Do == string(did) && a.Outcome != nil }) && in.Snapshot.Target == "" {
-				holdAll(out, r)
-			}
-		})}
-	}
+	return planningTo(func(in plan.Input, out *plan.Plan) {
+		if slices.ContainsFunc(in.State.Actions, func(a ledger.Action) bool { return a.Do == string(did) && a.Outcome != nil }) && in.Snapshot.Target == "" {
+			holdAll(out, r)
+		}
+	})
 }
 
 func holdAll(out *plan.Plan, r plan.Reason) {
@@ -173,6 +178,11 @@ func (o wrongTargets) Target(ctx context.Context, cluster string, id roll.Instan
 	s := o.Targets.Target(ctx, cluster, id, at, watch)
 	o.change(s)
 	return s
+}
+
+// reading changes what checks observe, and what is read before an act.
+func reading(change func(*roll.Snapshot)) func() Guards {
+	return func() Guards { return Guards{Observer: seeing(change), Targets: seeingAgain(change)} }
 }
 
 // ordersOf records the orders of checks.
@@ -258,9 +268,7 @@ func (w wrongLedger) Read(ctx context.Context, c roll.ClusterID) (ledger.State, 
 	return s, err
 }
 
-// unprotected reads no instance as protected.
-func unprotected(o Observer) Observer { return wrongDetails{o} }
-
+// wrongDetails reads no instance as protected.
 type wrongDetails struct{ Observer }
 
 func (o wrongDetails) Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
@@ -268,8 +276,7 @@ func (o wrongDetails) Details(ctx context.Context, s *roll.Snapshot, questions [
 	unprotect(s)
 }
 
-func unprotectedAgain(o Targets) Targets { return wrongDetailsAgain{o} }
-
+// wrongDetailsAgain is the same for what is read before an act.
 type wrongDetailsAgain struct{ Targets }
 
 func (o wrongDetailsAgain) Details(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
@@ -321,31 +328,41 @@ func (s lessStored) Put(ctx context.Context, key archive.Key, files map[string][
 	return s.Store.Put(ctx, key, less)
 }
 
-// climbing gives findings of a kind another ladder.
-func climbing(kind roll.Kind, steps ...policy.Step) func() Guards {
-	return func() Guards {
-		return Guards{Plan: planning(underPolicy(func(p *policy.Policy) {
-			p.Ladders = maps.Clone(p.Ladders)
-			p.Ladders[kind] = steps
-		}))}
-	}
+// storingNo stores no file whose name begins with a prefix.
+func storingNo(prefix string) func() Guards {
+	return func() Guards { return Guards{Store: func(s view.Store) view.Store { return lessStored{s, prefix} }} }
 }
 
-// telling publishes only some of the messages.
-func telling(some func(report.Message) bool) func(Notices) Notices {
+// climbing gives findings of a kind another ladder.
+func climbing(kind roll.Kind, steps ...policy.Step) func() Guards {
+	return planningFrom(underPolicy(func(p *policy.Policy) {
+		p.Ladders = maps.Clone(p.Ladders)
+		p.Ladders[kind] = steps
+	}))
+}
+
+// telling publishes only some of the messages, by their documents.
+func telling(some func(document string) bool) func(Notices) Notices {
 	return func(n Notices) Notices { return someNotices{n, some} }
 }
 
 type someNotices struct {
 	Notices
-	some func(report.Message) bool
+	some func(document string) bool
 }
 
 func (n someNotices) Publish(ctx context.Context, m report.Message) error {
-	if !n.some(m) {
+	if !n.some(string(m.JSON)) {
 		return nil
 	}
 	return n.Notices.Publish(ctx, m)
+}
+
+// silentOn publishes no message whose document contains a text.
+func silentOn(text string) func() Guards {
+	return func() Guards {
+		return Guards{Notices: telling(func(document string) bool { return !strings.Contains(document, text) })}
+	}
 }
 
 // policyReads reads the policy that often, and keeps the last one.
