@@ -40,24 +40,6 @@ func shop(t *testing.T) (*account, *cluster) {
 	return a, c
 }
 
-// asked runs API calls in one invocation of a function, and returns when that is over.
-func (a *account) asked(t *testing.T, ask func(v *env)) {
-	t.Helper()
-	v := &env{a: a, fn: inspect, d: a.d.of("asked")}
-	over := false
-	a.spawn(0, func(p *process) {
-		v.inv = &invocation{process: p, v: v, d: v.d.of(a.Now().String()), name: "inspect#1"}
-		ask(v)
-		over = true
-	})
-	for range 1000 {
-		if a.until(a.Now().Add(time.Second)); over {
-			return
-		}
-	}
-	t.Fatal("what was asked was not answered")
-}
-
 // need stops a test on an unexpected error.
 func need[T any](t *testing.T, what T, err error) T {
 	t.Helper()
@@ -107,7 +89,7 @@ func idsOf(instances []types.Instance) []string {
 func TestInstancesAreToldAsEC2Does(t *testing.T) {
 	a, c := shop(t)
 	m := c.group("system").members[0]
-	a.asked(t, func(v *env) {
+	inside(t, a, inspect, func(v *env) {
 		out, err := ec2API{v}.DescribeInstances(context.Background(), byIDs(m.id))
 		i := need(t, out, err).Reservations[0].Instances[0]
 		for _, tt := range []struct{ what, got, want string }{
@@ -132,7 +114,7 @@ func TestInstancesAreToldAsEC2Does(t *testing.T) {
 
 func TestListingsGoOnWhereThePageBeforeEnded(t *testing.T) {
 	a, c := shop(t)
-	a.asked(t, func(v *env) {
+	inside(t, a, inspect, func(v *env) {
 		whole := idsOf(listed(t, v, c.name, 1000))
 		must.That(t, len(whole) == 7, "got %d instances", len(whole))
 		paged := idsOf(listed(t, v, c.name, 3))
@@ -157,7 +139,7 @@ func TestListingsGoOnWhereThePageBeforeEnded(t *testing.T) {
 
 func TestLookUps(t *testing.T) {
 	a, c := shop(t)
-	a.asked(t, func(v *env) {
+	inside(t, a, inspect, func(v *env) {
 		known, unknown := c.machines[0].id, "i-0123456789abcdef0"
 		_, err := ec2API{v}.DescribeInstances(context.Background(), byIDs(known, unknown))
 		if got := awserr.InvalidInstanceIDs(err); !slices.Equal(got, []string{unknown}) {
@@ -176,7 +158,7 @@ func TestWhatIsNotSimulatedIsNotAnswered(t *testing.T) {
 	a, c := shop(t)
 	var told []Event
 	a.tell = func(e Event) { told = append(told, e) }
-	a.asked(t, func(v *env) {
+	inside(t, a, inspect, func(v *env) {
 		for name, ask := range map[string]func(){
 			"another filter": func() {
 				_, _ = ec2API{v}.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{IncludeManagedResources: aws.Bool(true), Filters: []types.Filter{{Name: aws.String("vpc-id")}}})
@@ -216,7 +198,7 @@ func TestStatusChecks(t *testing.T) {
 		})
 		return need(t, out, err).InstanceStatuses
 	}
-	a.asked(t, func(v *env) {
+	inside(t, a, inspect, func(v *env) {
 		got := failing(v, "instance-status.status")
 		expect.That(t, len(got) == 1 && *got[0].InstanceId == ill.id && got[0].InstanceStatus.Details[0].ImpairedSince.Equal(ill.since.Truncate(time.Second)), "got %+v", got)
 		if got := failing(v, "system-status.status"); len(got) != 0 {
@@ -248,7 +230,7 @@ func TestAttributesAndConsole(t *testing.T) {
 		plain, err := base64.StdEncoding.DecodeString(aws.ToString(need(t, out, err).Output))
 		return string(need(t, plain, err))
 	}
-	a.asked(t, func(v *env) {
+	inside(t, a, inspect, func(v *env) {
 		out, err := v.ec2().DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: &m.id, Attribute: types.InstanceAttributeNameUserData})
 		if got, _ := base64.StdEncoding.DecodeString(*need(t, out, err).UserData.Value); string(got) != m.template.userData {
 			t.Errorf("got %s", got)
@@ -275,7 +257,7 @@ func TestTags(t *testing.T) {
 		_, err := ec2API{v}.CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: []string{m.id}, Tags: []types.Tag{{Key: &key, Value: &value}}})
 		return err
 	}
-	a.asked(t, func(v *env) {
+	inside(t, a, inspect, func(v *env) {
 		if err := write(v, "rollcall:hold", "true"); !awserr.IsDenied(err) {
 			t.Errorf("a tag of people is written: %v", err)
 		}
@@ -319,7 +301,7 @@ func TestTags(t *testing.T) {
 func TestOnlyWhatCarriesAnOrderIsEndedOrRebooted(t *testing.T) {
 	a, c := shop(t)
 	order := func(m *machine) { m.tags = with(m.tags, tag{roll.TagOrder, "one"}); m.touch() }
-	a.asked(t, func(v *env) {
+	inside(t, a, inspect, func(v *env) {
 		end := func(m *machine) error {
 			_, err := ec2API{v}.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{m.id}})
 			return err
@@ -361,7 +343,7 @@ func TestEKSAutoScalingIAMAndARC(t *testing.T) {
 	asg.active(false, "InsufficientInstanceCapacity")
 	c.shifted = "eu-west-1b"
 	name := &c.name
-	a.asked(t, func(v *env) {
+	inside(t, a, inspect, func(v *env) {
 		clusters, err := v.eks().ListClusters(t.Context(), &eks.ListClustersInput{})
 		expect.List(t, need(t, clusters, err).Clusters, []string{"shop"}, "clusters")
 		cluster, err := v.eks().DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: name})
@@ -480,7 +462,7 @@ func rolled(t *testing.T, v *env, cluster string, size int32) map[string][]strin
 func TestTheRollOfAClusterLagsAndOmits(t *testing.T) {
 	a, c := shop(t)
 	m := c.group("system").members[0]
-	a.asked(t, func(v *env) {
+	inside(t, a, inspect, func(v *env) {
 		got := rolled(t, v, c.name, 3)
 		expect.That(t, len(got) == 7, "%v", got)
 	})
@@ -493,7 +475,7 @@ func TestTheRollOfAClusterLagsAndOmits(t *testing.T) {
 		a.until(a.Now().Add(mostly + atTimes))
 		for _, after := range []time.Duration{0, 31 * time.Second} {
 			a.until(a.Now().Add(after))
-			a.asked(t, func(v *env) {
+			inside(t, a, inspect, func(v *env) {
 				got := rolled(t, v, c.name, 1000)
 				omitted += 7 - len(got)
 				if keys, ok := got[m.id]; ok && !slices.Contains(keys, roll.TagHold) {

@@ -15,7 +15,7 @@ import (
 func diagnosed(t *testing.T, a *account, m *machine, kind roll.Kind) roll.Diagnosis {
 	t.Helper()
 	var out roll.Diagnosis
-	a.asked(t, func(v *env) {
+	inside(t, a, inspect, func(v *env) {
 		view := a.dep.view(v)
 		s := view.Observer.Snapshot(t.Context(), m.c.name, a.Now(), roll.Watch{})
 		expect.That(t, len(s.Gaps) == 0, "gaps: %+v", s.Gaps)
