@@ -37,6 +37,10 @@ type env struct {
 	// kube are its clients of clusters, by name. It has one request of one of them at a time.
 	kube   map[string]*kube.Client
 	policy policySight // what it has read of the policy, for the auditor
+
+	since time.Time     // end of its last invocation
+	idle  time.Duration // how long it may stay idle
+	until time.Time     // when it is discarded in any case
 }
 
 func (v *env) now() time.Time { return v.a.Now().Add(v.skew) }

@@ -115,8 +115,7 @@ func (d *deployment) sweepAfter(t time.Time) {
 		if d.a.befalls(FaultMissedSweeps, "", dice.of("missed"), "the schedule does not fire") {
 			return
 		}
-		e := &async{f: d.functions[sweep], m: message{id: uid(dice), body: fmt.Sprintf(`{"planned":%q}`, next.Format(time.RFC3339))}, d: dice, born: d.a.Now()}
-		e.begin(&d.sweeping, sweepsReserved)
+		d.sweeps(message{id: uid(dice), body: fmt.Sprintf(`{"planned":%q}`, next.Format(time.RFC3339))}, dice, d.a.Now(), 0)
 	})
 }
 

@@ -33,15 +33,7 @@ type function struct {
 	build func(v *env) func(inv *invocation, batch []message) (failed []string)
 
 	started int
-	warm    []*place // idle ones; the last used is last
-}
-
-// place is an execution environment and its lifetime.
-type place struct {
-	v     *env
-	since time.Time     // end of its last invocation
-	idle  time.Duration // how long it may stay idle
-	until time.Time     // when it is discarded in any case
+	warm    []*env // idle ones; the last used is last
 }
 
 const (
@@ -55,11 +47,11 @@ const (
 func (f *function) invoke(batch []message, d dice, done func(ok bool, failed []string)) {
 	f.started++
 	name := fmt.Sprintf("%s#%d", f.name, f.started)
-	at, begins := f.place(d)
+	v, begins := f.place(d)
 	f.a.spawn(begins, func(p *process) {
-		inv := &invocation{process: p, v: at.v, d: d, name: name, batch: batch}
+		inv := &invocation{process: p, v: v, d: d, name: name, batch: batch}
 		inv.diesAt, inv.after = f.fate(d)
-		at.v.inv = inv
+		v.inv = inv
 		inv.begun = f.a.Now()
 		f.a.usage.Invocations[string(f.name)]++
 		defer func() {
@@ -92,36 +84,36 @@ func (f *function) invoke(batch []message, d dice, done func(ok bool, failed []s
 				end(false, nil)
 			}
 		})
-		if at.v.run == nil {
-			at.v.run = f.build(at.v)
+		if v.run == nil {
+			v.run = f.build(v)
 		}
-		failed := at.v.run(inv, batch)
+		failed := v.run(inv, batch)
 		f.a.audit.givenUp(inv)
 		f.a.audit.sweptAll(inv)
-		at.v.inv, at.since = nil, f.a.Now()
-		f.warm = append(f.warm, at)
+		v.inv, v.since = nil, f.a.Now()
+		f.warm = append(f.warm, v)
 		end(true, failed)
 	})
 }
 
 // place returns an environment for an invocation, warm or new, and how long its start takes.
-func (f *function) place(d dice) (*place, time.Duration) {
+func (f *function) place(d dice) (*env, time.Duration) {
 	now := f.a.Now()
 	for len(f.warm) > 0 {
-		at := f.warm[len(f.warm)-1]
+		v := f.warm[len(f.warm)-1]
 		f.warm = f.warm[:len(f.warm)-1]
-		if now.Before(at.until) && now.Sub(at.since) < at.idle {
-			return at, d.of("warm").between(time.Millisecond, 10*time.Millisecond)
+		if now.Before(v.until) && now.Sub(v.since) < v.idle {
+			return v, d.of("warm").between(time.Millisecond, 10*time.Millisecond)
 		}
 	}
 	d = d.of("environment")
-	v := &env{a: f.a, fn: f.name, d: d}
+	v := &env{
+		a: f.a, fn: f.name, d: d, idle: d.of("idle").between(5*time.Minute, 15*time.Minute), until: now.Add(d.of("until").between(time.Hour, 4*time.Hour)),
+	}
 	if !f.a.sc.Quiet {
 		v.skew = d.of("skew").between(0, 2*skewed) - skewed
 	}
-	return &place{
-		v: v, idle: d.of("idle").between(5*time.Minute, 15*time.Minute), until: now.Add(d.of("until").between(time.Hour, 4*time.Hour)),
-	}, d.of("cold").between(200*time.Millisecond, 900*time.Millisecond)
+	return v, d.of("cold").between(200*time.Millisecond, 900*time.Millisecond)
 }
 
 // fate decides at which call an invocation is killed, 0 for none, and whether that call takes
@@ -143,33 +135,23 @@ const (
 	asyncPause   = time.Minute // how long Lambda waits before a retry
 )
 
-// async is an event that invokes a function without a queue.
-type async struct {
-	f     *function
-	m     message
-	d     dice
-	born  time.Time
-	tries int
-}
-
-// begin invokes the function. If it is throttled or the reserved number of invocations already
-// runs, it tries again later.
-func (e *async) begin(running *int, reserved int) {
-	now := e.f.a.Now()
-	if now.Sub(e.born) > asyncAge {
+// sweeps invokes the function sweep without a queue, for an event of the schedule. If it is throttled or the
+// reserved number of invocations already runs, it tries again later.
+func (d *deployment) sweeps(m message, dice dice, born time.Time, tries int) {
+	now := d.a.Now()
+	if now.Sub(born) > asyncAge {
 		return
 	}
-	if *running >= reserved || e.f.a.befalls(FaultNotInvoked, "", e.d.of("throttled").of(now.String()), string(e.f.name)+" is throttled") {
-		e.f.a.in(asyncPause, func() { e.begin(running, reserved) })
+	again := func(tries int) { d.a.in(asyncPause, func() { d.sweeps(m, dice, born, tries) }) }
+	if d.sweeping >= sweepsReserved || d.a.befalls(FaultNotInvoked, "", dice.of("throttled").of(now.String()), string(sweep)+" is throttled") {
+		again(tries)
 		return
 	}
-	*running++
-	e.f.invoke([]message{e.m}, e.d.nth(e.tries), func(ok bool, failed []string) {
-		*running--
-		if ok && len(failed) == 0 || e.tries == asyncRetries {
-			return
+	d.sweeping++
+	d.functions[sweep].invoke([]message{m}, dice.nth(tries), func(ok bool, failed []string) {
+		d.sweeping--
+		if (!ok || len(failed) > 0) && tries < asyncRetries {
+			again(tries + 1)
 		}
-		e.tries++
-		e.f.a.in(asyncPause, func() { e.begin(running, reserved) })
 	})
 }

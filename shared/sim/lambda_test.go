@@ -126,8 +126,8 @@ func TestClocksDifferByTwoSecondsAtMost(t *testing.T) {
 		f := a.dep.functions[inspect]
 		least, most := time.Duration(0), time.Duration(0)
 		for i := range 1000 {
-			at, _ := f.place(a.d.nth(i))
-			least, most = min(least, at.v.skew), max(most, at.v.skew)
+			v, _ := f.place(a.d.nth(i))
+			least, most = min(least, v.skew), max(most, v.skew)
 		}
 		if !loud && (least != 0 || most != 0) || loud && (least < -skewed || most > skewed || most-least < 3*time.Second) {
 			t.Errorf("loud %v: clocks differ from %s to %s", loud, least, most)
