@@ -29,15 +29,12 @@ import (
 func shop(t *testing.T) (*account, *cluster) {
 	t.Helper()
 	a := bare(t, false)
-	a.founding = true
-	c := a.newCluster(ClusterSpec{Name: "shop", Mode: "remediate", Groups: []GroupSpec{
+	a.found(ClusterSpec{Name: "shop", Mode: "remediate", Groups: []GroupSpec{
 		{Name: "general", Owner: "karpenter", Type: "m5.large", Desired: 3},
 		{Name: "system", Owner: "managed-nodegroup", Type: "m6g.large", Desired: 2, Repair: true},
 		{Name: "batch", Owner: "autoscaling-group", Type: "c5.xlarge", Desired: 2},
 	}})
-	c.populate()
-	a.founding = false
-	return a, c
+	return a, a.clusters[0]
 }
 
 // need stops a test on an unexpected error.

@@ -90,9 +90,8 @@ func BenchmarkListing(b *testing.B) {
 	a, err := newAccount(Scenario{Seed: 7, Start: dawn, Permitted: "observe", Sweep: 5 * time.Minute, Quiet: true}, Watch{})
 	must.Succeed(b, err)
 	defer a.shutdown()
-	a.founding = true
-	c := a.newCluster(ClusterSpec{Name: "large", Groups: []GroupSpec{{Name: "general", Owner: "karpenter", Type: "m5.large", Desired: 1000}}})
-	c.populate()
+	a.found(ClusterSpec{Name: "large", Groups: []GroupSpec{{Name: "general", Owner: "karpenter", Type: "m5.large", Desired: 1000}}})
+	c := a.clusters[0]
 	tags := [2][]tag{c.machines[500].tags, with(c.machines[500].tags, tag{roll.TagFinding, "Unknown"})}
 	b.ReportAllocs()
 	b.ResetTimer()

@@ -156,10 +156,8 @@ func TestWithoutCapacityNothingIsLaunched(t *testing.T) {
 // A machine without an owner is not replaced.
 func TestWhatNobodyOwnsIsNotReplaced(t *testing.T) {
 	a := bare(t, false)
-	a.founding = true
-	c := a.newCluster(ClusterSpec{Name: "shop", Groups: []GroupSpec{{Name: "single", Owner: "none", Type: "m5.large", Desired: 2}}})
-	c.populate()
-	a.founding = false
+	a.found(ClusterSpec{Name: "shop", Groups: []GroupSpec{{Name: "single", Owner: "none", Type: "m5.large", Desired: 2}}})
+	c := a.clusters[0]
 	g := c.groups[0]
 	g.members[0].end("a person")
 	if a.pass(time.Hour); len(g.members) != 1 || g.desired != 1 || len(c.nodes) != 1 {

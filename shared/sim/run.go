@@ -152,13 +152,18 @@ func newAccount(sc Scenario, w Watch) (*account, error) {
 
 // begin creates the machines that predate the run and schedules what is to come.
 func (a *account) begin() {
+	a.found(a.sc.Clusters...)
+	a.arrange()
+	a.dep.start()
+}
+
+// found creates clusters whose machines predate the run.
+func (a *account) found(clusters ...ClusterSpec) {
 	a.founding = true
-	for _, s := range a.sc.Clusters {
+	for _, s := range clusters {
 		a.newCluster(s).populate()
 	}
 	a.founding = false
-	a.arrange()
-	a.dep.start()
 }
 
 func (a *account) nodeHours(d time.Duration) float64 {
