@@ -56,6 +56,15 @@ func (e *engine) in(d time.Duration, run func()) {
 	e.push(event{at: e.now + max(d, 0), run: run})
 }
 
+// every calls a function after each interval, for as long as it returns true. The function must not wait.
+func (e *engine) every(interval time.Duration, goesOn func() bool) {
+	e.in(interval, func() {
+		if goesOn() {
+			e.every(interval, goesOn)
+		}
+	})
+}
+
 func (e *engine) spawn(d time.Duration, body func(*process)) {
 	p := &process{e: e, body: body, baton: make(chan struct{})}
 	e.push(event{at: e.now + max(d, 0), proc: p})

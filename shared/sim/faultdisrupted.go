@@ -79,20 +79,19 @@ func (m *machine) disrupt(f Fault, d dice) {
 	}
 	// It waits for the replacement, and gives up after ten minutes.
 	since := a.Now()
-	var waits func()
-	waits = func() {
-		switch came := g.launchedReady(since); {
-		case came:
+	a.every(10*time.Second, func() bool {
+		switch {
+		case g.launchedReady(since):
 			ends()
 		case a.Now().Sub(since) > 10*time.Minute:
 			m.disrupting = false
 			n.untaint("karpenter.sh/disrupted")
 			g.desired = max(1, g.desired-1)
 		default:
-			a.in(10*time.Second, waits)
+			return true
 		}
-	}
-	a.in(10*time.Second, waits)
+		return false
+	})
 }
 
 // launchedReady reports whether a machine of the group that was launched since a time is Ready.

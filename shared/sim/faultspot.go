@@ -108,8 +108,7 @@ func (m *machine) rebalance(f Fault, d dice) {
 	a, g, since := m.c.a, m.g, m.c.a.Now()
 	m.relieved = true
 	g.reconcile()
-	var waits func()
-	waits = func() {
+	a.every(10*time.Second, func() bool {
 		switch {
 		case m.state != running || m.warned || a.healedNow():
 		case g.launchedReady(since):
@@ -122,10 +121,10 @@ func (m *machine) rebalance(f Fault, d dice) {
 		case a.Now().Sub(since) > 20*time.Minute:
 			m.relieved = false
 		default:
-			a.in(10*time.Second, waits)
+			return true
 		}
-	}
-	a.in(10*time.Second, waits)
+		return false
+	})
 }
 
 // drains has EKS cordon and drain the node of a Spot Instance.
