@@ -67,34 +67,29 @@ func (sc Scenario) clone() Scenario {
 
 // smaller returns the scenarios that have slightly less than this one.
 func (sc Scenario) smaller() (out []Scenario) {
-	if !sc.Quiet {
-		quiet := sc.clone()
-		quiet.Quiet = true
-		out = append(out, quiet)
+	add := func(reduce func(*Scenario)) {
+		less := sc.clone()
+		reduce(&less)
+		out = append(out, less)
 	}
-	for i := range sc.Clusters {
+	if !sc.Quiet {
+		add(func(less *Scenario) { less.Quiet = true })
+	}
+	for i, c := range sc.Clusters {
 		if len(sc.Clusters) > 1 {
-			less := sc.clone()
-			less.Clusters = slices.Delete(less.Clusters, i, i+1)
-			out = append(out, less)
+			add(func(less *Scenario) { less.Clusters = slices.Delete(less.Clusters, i, i+1) })
 		}
-		for j := range sc.Clusters[i].Groups {
-			if len(sc.Clusters[i].Groups) > 1 {
-				less := sc.clone()
-				less.Clusters[i].Groups = slices.Delete(less.Clusters[i].Groups, j, j+1)
-				out = append(out, less)
+		for j, g := range c.Groups {
+			if len(c.Groups) > 1 {
+				add(func(less *Scenario) { less.Clusters[i].Groups = slices.Delete(less.Clusters[i].Groups, j, j+1) })
 			}
-			if n := sc.Clusters[i].Groups[j].Desired; n > 2 {
-				less := sc.clone()
-				less.Clusters[i].Groups[j].Desired = n / 2
-				out = append(out, less)
+			if g.Desired > 2 {
+				add(func(less *Scenario) { less.Clusters[i].Groups[j].Desired = g.Desired / 2 })
 			}
 		}
 	}
 	if half := sc.Storm / 2; half >= time.Hour && !slices.ContainsFunc(sc.Faults, func(f Fault) bool { return f.At > half }) {
-		less := sc.clone()
-		less.Storm = half
-		out = append(out, less)
+		add(func(less *Scenario) { less.Storm = half })
 	}
 	return out
 }
