@@ -142,18 +142,21 @@ var instanceStates = map[machineState]*types.InstanceState{
 }
 
 var (
-	spotTaken    = &types.StateReason{Code: aws.String("Server.SpotInstanceTermination"), Message: aws.String("Server.SpotInstanceTermination: Spot instance termination")}
-	retirement   = &types.StateReason{Code: aws.String("Server.ScheduledStop"), Message: aws.String("Server.ScheduledStop: Stopped due to scheduled retirement")}
-	userShutdown = &types.StateReason{
-		Code: aws.String("Client.UserInitiatedShutdown"), Message: aws.String("Client.UserInitiatedShutdown: User initiated shutdown"),
-	}
-	linux = aws.String("Linux/UNIX")
+	spotTaken     = reasonOf("Server.SpotInstanceTermination", "Spot instance termination")
+	retirement    = reasonOf("Server.ScheduledStop", "Stopped due to scheduled retirement")
+	userShutdown  = reasonOf("Client.UserInitiatedShutdown", "User initiated shutdown")
+	userHibernate = reasonOf("Client.UserInitiatedHibernate", "User initiated hibernate")
+	linux         = aws.String("Linux/UNIX")
 	// metadata holds the options of the instance metadata service, as EKS sets them.
 	metadata = &types.InstanceMetadataOptionsResponse{
 		HttpEndpoint: types.InstanceMetadataEndpointStateEnabled, HttpTokens: types.HttpTokensStateRequired, HttpPutResponseHopLimit: aws.Int32(2),
 		State: types.InstanceMetadataOptionsStateApplied,
 	}
 )
+
+func reasonOf(code, text string) *types.StateReason {
+	return &types.StateReason{Code: &code, Message: aws.String(code + ": " + text)}
+}
 
 // described returns the machine as EC2 describes it at launch.
 func (m *machine) described(kind machineKind) types.Instance {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -333,7 +332,7 @@ func (m *machine) stateReason(state machineState) *types.StateReason {
 	case m.retired:
 		return retirement
 	case m.hibernates:
-		return &types.StateReason{Code: aws.String("Client.UserInitiatedHibernate"), Message: aws.String("Client.UserInitiatedHibernate: User initiated hibernate")}
+		return userHibernate
 	}
 	return userShutdown
 }
