@@ -499,9 +499,6 @@ func (u *auditor) minute() {
 	for g := range u.verdicts.losses {
 		u.madeGood(g)
 	}
-	for _, c := range u.a.clusters {
-		u.waits(c)
-	}
 	for _, l := range u.a.left {
 		u.toldOfLeft(l)
 	}
@@ -512,6 +509,7 @@ func (u *auditor) minute() {
 		u.verdicts.usable = u.a.Now()
 	}
 	for _, c := range u.a.clusters {
+		u.waits(c)
 		if c.unjudged() {
 			u.verdicts.blind[c] = u.a.Now()
 		}
