@@ -71,8 +71,7 @@ func up(g *group, name string) *machine {
 	m.node = n
 	c.a.machines[m.id] = m
 	c.machines, g.members = append(c.machines, m), append(g.members, m)
-	c.nodes = append(c.nodes, n)
-	c.byNode[name] = n
+	c.addNode(n)
 	switch g.owner {
 	case karpenter:
 		n.labels["karpenter.sh/nodepool"], n.labels["karpenter.sh/registered"], n.initialized = g.name, "true", true

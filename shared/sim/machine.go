@@ -200,10 +200,8 @@ func (m *machine) register() {
 	}
 	n.conditions = append(n.conditions, corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: now, Reason: "KubeletNotReady", Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"})
 	m.node, m.reporting = n, true
-	c.nodes = append(c.nodes, n)
-	c.byNode[n.name] = n
 	n.pods = n.daemons()
-	n.version = c.changed()
+	c.addNode(n)
 	n.happened("Normal", "Starting", "Starting kubelet.")
 	n.tell(StateRegistered)
 	g.took = append(g.took, n.created.Sub(m.launched))

@@ -13,6 +13,13 @@ import (
 // stamp returns the time as the cluster's machines write it, in whole seconds.
 func (c *cluster) stamp() time.Time { return c.a.Now().Add(c.skew).Truncate(time.Second) }
 
+// addNode adds a Node object to the cluster.
+func (c *cluster) addNode(n *node) {
+	c.nodes = append(c.nodes, n)
+	c.byNode[n.name] = n
+	n.version = c.changed()
+}
+
 // ready returns the node's condition Ready, which is mostly the last.
 func (n *node) ready() *corev1.NodeCondition {
 	for i := len(n.conditions) - 1; i >= 0; i-- {
