@@ -50,13 +50,13 @@ var noReplacement = faultType{
 	fits: func(g GroupSpec, value string) bool {
 		switch value {
 		case haltedProcesses:
-			return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup) && !g.Repair
+			return actedOnSoon(g)
 		case unwellNodeGroup:
-			return g.Owner == string(nodeGroup) && !g.Repair
+			return g.Owner == nodeGroup && !g.Repair
 		case spareRoom:
-			return g.Owner == string(karpenter) && !g.Repair
+			return g.Owner == karpenter && !g.Repair
 		}
-		return g.Owner != string(nobody) && !g.Repair
+		return fitsUnrepaired(g, value)
 	},
 	shape: []GroupSpec{managedNodes(6), scaledNodes(10), pooledNodes(6)},
 	strike: func(a *account, f Fault, d dice) {
@@ -229,9 +229,9 @@ var ownerIdle = faultType{
 	fits: func(g GroupSpec, value string) bool {
 		switch value {
 		case idleRepair:
-			return g.Owner == string(nodeGroup)
+			return g.Owner == nodeGroup
 		case idleClaim:
-			return g.Owner == string(karpenter)
+			return g.Owner == karpenter
 		}
 		return actedOnSoon(g)
 	},
@@ -294,7 +294,7 @@ var unlaunchedGroup = faultType{
 	kind: FaultUnlaunched, weight: 2, need: 100 * time.Minute, least: time.Hour, most: 4 * time.Hour,
 	values: []string{"capacity", "quota", "denied", "ami", "subnet", "unknown", nodeGroupIssue, endedAtLaunch, "profile"},
 	fits: func(g GroupSpec, value string) bool {
-		return g.Owner == string(nodeGroup) || value != nodeGroupIssue && g.Owner != string(nobody)
+		return g.Owner == nodeGroup || value != nodeGroupIssue && g.Owner != nobody
 	},
 	shape: groupsOfFour,
 	strike: eachGroup(func(g *group, f Fault, _ dice) {

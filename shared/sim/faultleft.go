@@ -28,7 +28,7 @@ const (
 var leftBehind = faultType{
 	kind: FaultLeft, weight: 1, need: 5 * time.Hour, count: 2,
 	values: []string{leftVolume, leftInterface, leftClaimed, leftAttached, leftDeleted, leftOrphan},
-	fits:   func(g GroupSpec, value string) bool { return value != leftOrphan || g.Owner == string(karpenter) },
+	fits:   func(g GroupSpec, value string) bool { return value != leftOrphan || g.Owner == karpenter },
 	shape:  []GroupSpec{managedNodes(5), pooledNodes(5)},
 	strike: eachVictim(func(m *machine, f Fault, d dice) {
 		if m.leaves != nil || m.shown == nil {

@@ -87,7 +87,7 @@ func (c *cluster) newStrays(name string, f Fault, d dice, count int) *group {
 		}
 	}
 	owner := oneOf(d.of("owner"), autoScaling, autoScaling, nobody)
-	g := c.newGroup(GroupSpec{Name: fmt.Sprintf("%s-%d", name, f.ID), Owner: string(owner), Type: "m5.large", Desired: count})
+	g := c.newGroup(GroupSpec{Name: fmt.Sprintf("%s-%d", name, f.ID), Owner: owner, Type: "m5.large", Desired: count})
 	g.stray = true
 	if nodes != nil {
 		g.template.id, g.template.version = nodes.template.id, nodes.template.version+100+f.ID
@@ -172,7 +172,7 @@ func (c *cluster) joinBeside(f Fault, d dice) {
 	if f.Value == besideWindows {
 		owner = autoScaling
 	}
-	g := c.newGroup(GroupSpec{Name: fmt.Sprintf("%s-%d", f.Value, f.ID), Owner: string(owner), Type: "m5.large", Desired: f.Count})
+	g := c.newGroup(GroupSpec{Name: fmt.Sprintf("%s-%d", f.Value, f.ID), Owner: owner, Type: "m5.large", Desired: f.Count})
 	g.beside, g.by = f.Value, f.ID
 	switch f.Value {
 	case besideAuto:
@@ -234,9 +234,7 @@ func (c *cluster) guest(f Fault, d dice) {
 		delete(n.labels, "topology.kubernetes.io/zone")
 	}
 	n.conditions, n.works = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastTransitionTime: metav1.NewTime(n.created)}}, true
-	c.nodes = append(c.nodes, n)
-	c.byNode[n.name] = n
-	n.version = c.changed()
+	c.addNode(n)
 	a.in(d.of("silent").between(5*time.Minute, 25*time.Minute), func() {
 		if c.byNode[n.name] == n {
 			n.turn(corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")

@@ -17,7 +17,7 @@ const markLost = "the label of an initialized node is gone"
 var taintReturns = faultType{
 	kind: FaultTaintReturns, weight: 2, need: time.Hour, least: 20 * time.Minute, most: 3 * time.Hour, count: 2,
 	values: []string{"node.cilium.io/agent-not-ready:NoSchedule", "readiness.k8s.io/NetworkReady=pending:NoSchedule", "ebs.csi.aws.com/agent-not-ready:NoExecute", markLost},
-	fits:   func(g GroupSpec, value string) bool { return value != markLost || g.Owner == string(karpenter) },
+	fits:   func(g GroupSpec, value string) bool { return value != markLost || g.Owner == karpenter },
 	shape:  groupsOfFour,
 	strike: eachVictim(func(m *machine, f Fault, _ dice) {
 		if m.settledAt.IsZero() || m.c.a.Now().Sub(m.settledAt) < 30*time.Minute {
@@ -120,9 +120,7 @@ func (m *machine) restore() bool {
 		return false
 	}
 	m.node = n
-	m.c.nodes = append(m.c.nodes, n)
-	m.c.byNode[n.name] = n
-	n.version = m.c.changed()
+	m.c.addNode(n)
 	m.report()
 	return true
 }
@@ -224,7 +222,7 @@ var nameReused = faultType{
 // ID, and no controller sets it. Their Nodes work.
 var noProviderID = faultType{
 	kind: FaultNoProviderID, weight: 1, need: 90 * time.Minute, least: 70 * time.Minute, most: 4 * time.Hour, count: 2,
-	fits:  func(g GroupSpec, _ string) bool { return g.Owner != string(karpenter) && g.Owner != string(nobody) },
+	fits:  fitsScaled,
 	shape: groupsScaled,
 	strike: eachGroup(func(g *group, f Fault, _ dice) {
 		g.nameless, g.namelessBy = f.Count, &f

@@ -54,7 +54,7 @@ var unreadSibling = faultType{
 func (g *group) shareUnmapped(f Fault) {
 	g.unmap(true)
 	g.grow(1)
-	other := g.c.newGroup(GroupSpec{Name: fmt.Sprintf("by-hand-%d", f.ID), Owner: string(nobody), Type: "m5.large", Desired: 1})
+	other := g.c.newGroup(GroupSpec{Name: fmt.Sprintf("by-hand-%d", f.ID), Owner: nobody, Type: "m5.large", Desired: 1})
 	other.role, other.unread = g.role, unreadDenied
 	g.c.groups = append(g.c.groups, other)
 	other.unmap(true)

@@ -43,7 +43,7 @@ var scheduledEvents = faultType{
 	kind: FaultScheduled, weight: 3, need: 80 * time.Minute, count: 2,
 	values: []string{eventRetires, eventReboots, eventCanceled, eventFar, eventMoved, eventStops, eventRestarts, eventMaintains},
 	fits: func(g GroupSpec, value string) bool {
-		return g.Owner != string(nobody) && (value != eventMoved || g.Owner == string(karpenter))
+		return g.Owner != nobody && (value != eventMoved || g.Owner == karpenter)
 	},
 	shape: groupsOfRepair,
 	strike: eachVictim(func(m *machine, f Fault, d dice) {

@@ -363,14 +363,14 @@ var (
 // actedOnSoon reports whether the group's owner leaves nodes that are not ready to Rollcall at
 // once.
 func actedOnSoon(g GroupSpec) bool {
-	return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup) && !g.Repair
+	return g.Owner == autoScaling || g.Owner == nodeGroup && !g.Repair
 }
 
 // The groups that a fault fits, whatever its form.
 func fitsActedOnSoon(g GroupSpec, _ string) bool { return actedOnSoon(g) }
-func fitsOwned(g GroupSpec, _ string) bool       { return g.Owner != string(nobody) }
-func fitsUnrepaired(g GroupSpec, _ string) bool  { return g.Owner != string(nobody) && !g.Repair }
-func fitsKarpenter(g GroupSpec, _ string) bool   { return g.Owner == string(karpenter) }
+func fitsOwned(g GroupSpec, _ string) bool       { return g.Owner != nobody }
+func fitsUnrepaired(g GroupSpec, _ string) bool  { return g.Owner != nobody && !g.Repair }
+func fitsKarpenter(g GroupSpec, _ string) bool   { return g.Owner == karpenter }
 func fitsScaled(g GroupSpec, _ string) bool {
-	return g.Owner == string(autoScaling) || g.Owner == string(nodeGroup)
+	return g.Owner == autoScaling || g.Owner == nodeGroup
 }

@@ -23,7 +23,7 @@ var smallZone = faultType{
 		case bareMetal:
 			return strings.HasSuffix(g.Type, metalTypes) && actedOnSoon(g)
 		case pairOfFew:
-			return g.Owner != string(nobody) && !g.Repair
+			return fitsUnrepaired(g, value)
 		}
 		return true
 	},

@@ -101,7 +101,7 @@ func randomCluster(d dice, i, nodes int) ClusterSpec {
 // nameGroups names the Auto Scaling groups of the i-th cluster: an account has one of a name.
 func (c ClusterSpec) nameGroups(i int) {
 	for j, g := range c.Groups {
-		if i > 0 && g.Owner == "autoscaling-group" {
+		if i > 0 && g.Owner == autoScaling {
 			c.Groups[j].Name = c.Name + "-" + g.Name
 		}
 	}

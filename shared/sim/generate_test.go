@@ -30,10 +30,10 @@ func sound(t *testing.T, o Options) {
 		names[c.Name] = true
 		for _, g := range c.Groups {
 			expect.That(t, g.Desired >= 1 && kindOf(g.Type).Price != 0, "%+v: %+v", o, g)
-			if scaling[g.Name] && g.Owner == string(autoScaling) {
+			if scaling[g.Name] && g.Owner == autoScaling {
 				t.Errorf("%+v: two Auto Scaling groups %s", o, g.Name)
 			}
-			scaling[g.Name] = scaling[g.Name] || g.Owner == string(autoScaling)
+			scaling[g.Name] = scaling[g.Name] || g.Owner == autoScaling
 		}
 	}
 	for i, f := range sc.Faults {

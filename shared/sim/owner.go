@@ -342,7 +342,7 @@ func (g *group) settled(zone string) {
 
 func (c *cluster) newGroup(s GroupSpec) *group {
 	g := &group{
-		c: c, d: c.d.of("group").of(s.Name), name: s.Name, owner: ownerKind(s.Owner), kind: kindOf(s.Type), spec: GroupSpec{Type: s.Type}, patterns: map[string]types.Instance{}, desired: s.Desired, repair: s.Repair, spot: s.Spot,
+		c: c, d: c.d.of("group").of(s.Name), name: s.Name, owner: s.Owner, kind: kindOf(s.Type), spec: GroupSpec{Type: s.Type}, patterns: map[string]types.Instance{}, desired: s.Desired, repair: s.Repair, spot: s.Spot,
 		role: c.name + "-" + s.Name + "-node",
 	}
 	g.template = template{

@@ -217,7 +217,7 @@ func (p *policyWriter) presets(clusters []ClusterSpec) {
 		o := d.nth(i)
 		c := oneOf(o.of("cluster"), clusters...)
 		g := oneOf(o.of("group"), c.Groups...)
-		kind := map[string]string{"karpenter": "nodepool/", "managed-nodegroup": "nodegroup/", "autoscaling-group": "asg/"}[g.Owner]
+		kind := map[ownerKind]string{karpenter: "nodepool/", nodeGroup: "nodegroup/", autoScaling: "asg/"}[g.Owner]
 		match := []string{fmt.Sprintf("cluster: %s", oneOf(o.of("pattern"), c.Name, c.Name[:2]+"*"))}
 		if kind != "" && o.of("grouped").chance(0.6) {
 			match = append(match, fmt.Sprintf("group: %q", oneOf(o.of("group pattern"), kind+g.Name, kind+"*")))

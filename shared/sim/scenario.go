@@ -31,7 +31,7 @@ type ClusterSpec struct {
 // GroupSpec describes a group of a cluster.
 type GroupSpec struct {
 	Name    string
-	Owner   string // karpenter, managed-nodegroup, autoscaling-group, none
+	Owner   ownerKind
 	Type    string // of the instances, such as m5.large
 	Desired int
 	Repair  bool // its owner repairs nodes itself
