@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,12 +18,7 @@ import (
 
 // broke reports whether the auditor recorded a violation of the rule.
 func (u *auditor) broke(rule Rule) bool {
-	for _, v := range u.violations {
-		if v.Rule == rule {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(u.violations, func(v Violation) bool { return v.Rule == rule })
 }
 
 // No guard lets another function act, so the test makes one act.
@@ -53,9 +49,9 @@ func TestAScheduleThatNeverFiresIsNoticed(t *testing.T) {
 // A violation is part of the history, at the time when it happened.
 func TestAViolationIsTold(t *testing.T) {
 	a := bare(t, false)
-	var told []Event
-	a.tell = func(e Event) { told = append(told, e) }
+	all := a.told()
 	a.audit.broken(RuleOnce, "%s twice", "i-1")
+	told := *all
 	expect.That(t, len(told) == 1 && told[0].Kind == EventViolated && told[0].At.Equal(a.Now()) && strings.Contains(told[0].String(), "once: i-1 twice"), "told %+v", told)
 }
 

@@ -153,8 +153,7 @@ func TestLookUps(t *testing.T) {
 
 func TestWhatIsNotSimulatedIsNotAnswered(t *testing.T) {
 	a, c := shop(t)
-	var told []Event
-	a.tell = func(e Event) { told = append(told, e) }
+	told := a.told()
 	inside(t, a, inspect, func(v *env) {
 		for name, ask := range map[string]func(){
 			"another filter": func() {
@@ -174,10 +173,10 @@ func TestWhatIsNotSimulatedIsNotAnswered(t *testing.T) {
 				_, _ = autoscaling.NewFromConfig(v.aws()).DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{})
 			},
 		} {
-			before := len(told)
+			before := len(*told)
 			func() {
 				defer func() {
-					expect.That(t, recover() != nil && len(told) == before+1 && told[before].Kind == EventViolated, "%s: it was answered", name)
+					expect.That(t, recover() != nil && len(*told) == before+1 && (*told)[before].Kind == EventViolated, "%s: it was answered", name)
 				}()
 				ask()
 			}()

@@ -152,6 +152,12 @@ func TestShutdownLeavesNoGoroutine(t *testing.T) {
 	expect.That(t, len(l.e.live) == 50, "%d processes are under way", len(l.e.live))
 	l.e.shutdown()
 	l.want(t)
+	noneIsLeft(t, before)
+}
+
+// noneIsLeft waits until there are no more goroutines than before.
+func noneIsLeft(t *testing.T, before int) {
+	t.Helper()
 	for range 1000 {
 		if runtime.NumGoroutine() <= before {
 			return
@@ -167,11 +173,5 @@ func TestARunThatIsStoppedLeavesNoGoroutine(t *testing.T) {
 	steps := 0
 	r, err := Run(trial(ill(FaultNotReady, 30, api, 1)), Watch{Stop: func() bool { steps++; return steps == 50 }})
 	expect.That(t, err == nil && steps == 50 && r.Ended.Equal(began.Add(50*time.Minute)) && r.Digest == "", "%d steps, ended at %s with digest %q: %v", steps, r.Ended, r.Digest, err)
-	for range 1000 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Errorf("%d goroutines are left", runtime.NumGoroutine()-before)
+	noneIsLeft(t, before)
 }

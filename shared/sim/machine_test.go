@@ -16,12 +16,14 @@ func (n *node) tainted(key string) bool {
 }
 
 func (n *node) condition(what corev1.NodeConditionType) corev1.ConditionStatus {
-	for _, c := range n.conditions {
-		if c.Type == what {
-			return c.Status
-		}
-	}
-	return ""
+	return conditionOf(n.conditions, what).Status
+}
+
+// settled returns a machine of a shop in which everything has been healthy for an hour.
+func settled(t *testing.T) (*account, *machine) {
+	t.Helper()
+	a, c := settledShop(t)
+	return a, c.group("batch").members[0]
 }
 
 // settledShop returns a shop in which everything has been healthy for an hour.
@@ -75,8 +77,7 @@ func TestWhatNeverGetsReadyKeepsItsTaint(t *testing.T) {
 // The control plane notices after its grace period that a kubelet is silent. It removes the taints when
 // the kubelet reports again.
 func TestASilentKubelet(t *testing.T) {
-	a, c := settledShop(t)
-	m := c.group("batch").members[0]
+	a, m := settled(t)
 	m.fall(silent, false, false)
 	if a.pass(graceful - time.Second); m.node.ready().Status != corev1.ConditionTrue {
 		t.Error("it is noticed at once")
@@ -94,8 +95,7 @@ func TestASilentKubelet(t *testing.T) {
 
 // A silence that is over before the control plane notices leaves no trace.
 func TestAShortSilenceIsNotNoticed(t *testing.T) {
-	a, c := settledShop(t)
-	m := c.group("batch").members[0]
+	a, m := settled(t)
 	before := m.node.ready().LastTransitionTime
 	m.mute(true)
 	a.in(10*time.Second, func() { m.muted = false; m.join() })
@@ -134,8 +134,7 @@ func TestWhatARebootCures(t *testing.T) {
 }
 
 func TestAMachineThatRunsShortOfMemory(t *testing.T) {
-	a, c := settledShop(t)
-	m := c.group("batch").members[0]
+	a, m := settled(t)
 	m.starve(10*time.Minute, true)
 	expect.That(t, m.node.condition(corev1.NodeMemoryPressure) == corev1.ConditionTrue && m.node.ready().Status == corev1.ConditionTrue, "%+v", m.node.conditions)
 	if a.pass(12 * time.Minute); m.ail != silent || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionUnknown {
@@ -163,8 +162,7 @@ func TestAMachineThatIsStoppedWhileItIsShortOfMemory(t *testing.T) {
 }
 
 func TestAMachineThatIsShortOfMemoryAndWorks(t *testing.T) {
-	a, c := settledShop(t)
-	m := c.group("batch").members[0]
+	a, m := settled(t)
 	m.fall(short, false, false)
 	if a.pass(2 * time.Hour); m.ail != short || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionTrue || m.node.ready().Status != corev1.ConditionTrue {
 		t.Errorf("%s: %+v", m.ail, m.node.conditions)
@@ -177,8 +175,7 @@ func TestAMachineThatIsShortOfMemoryAndWorks(t *testing.T) {
 
 // The monitoring agent's condition is independent of Ready.
 func TestAPartThatFailed(t *testing.T) {
-	a, c := settledShop(t)
-	m := c.group("batch").members[0]
+	a, m := settled(t)
 	m.fall(failedPart, false, false)
 	expect.That(t, m.node.condition("KernelReady") == corev1.ConditionFalse && m.node.ready().Status == corev1.ConditionTrue, "%+v", m.node.conditions)
 	m.cure()
@@ -188,8 +185,7 @@ func TestAPartThatFailed(t *testing.T) {
 }
 
 func TestAFlappingKubeletComesAndGoes(t *testing.T) {
-	a, c := settledShop(t)
-	m := c.group("batch").members[0]
+	a, m := settled(t)
 	states := map[string]int{}
 	tell := a.tell
 	a.tell = func(e Event) {

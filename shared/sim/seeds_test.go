@@ -258,15 +258,12 @@ func TestShrinkLeavesWhatDoesNotFail(t *testing.T) {
 // The demo's day shows what it is made for, and breaks no rule.
 func TestTheDay(t *testing.T) {
 	var notices strings.Builder
-	held, acts := map[string]int{}, map[string]int{}
+	var happened tally
 	r, err := Run(Day(), Watch{Tell: func(e Event) {
+		happened.add(e)
 		switch e.Kind {
 		case EventNotice:
 			fmt.Fprintln(&notices, e.Cause, e.Text)
-		case EventHeld:
-			held[e.Reason]++
-		case EventAct:
-			acts[e.Action]++
 		case EventViolated:
 			t.Errorf("at %s: %s", e.At.Format(time.TimeOnly), e.Detail)
 		}
@@ -278,8 +275,9 @@ func TestTheDay(t *testing.T) {
 		expect.That(t, strings.Contains(notices.String(), code), "no notice tells of %s", code)
 	}
 	for _, reason := range []plan.Reason{plan.SharedCause, plan.ZoneOutage, plan.ClusterNotActive} {
-		expect.That(t, held[string(reason)] != 0, "nothing is held for %s: %v", reason, held)
+		expect.That(t, happened.held[string(reason)] != 0, "nothing is held for %s: %v", reason, happened.held)
 	}
+	acts := happened.acts
 	expect.That(t, acts[string(actReboot)] != 0 && acts[string(actTerminate)] != 0 && acts[string(actCordon)] != 0, "acts %v", acts)
 	if u, err := Run(Day().Untended(), Watch{}); err != nil || len(u.Violations) > 0 || u.Cost.Wasted <= r.Cost.Wasted {
 		t.Errorf("untended, the day wastes $%.2f, and $%.2f with Rollcall; %+v, %v", u.Cost.Wasted, r.Cost.Wasted, u.Violations, err)
