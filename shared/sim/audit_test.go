@@ -41,9 +41,8 @@ func TestAScheduleThatNeverFiresIsNoticed(t *testing.T) {
 	a.until(dawn.Add(time.Hour))
 	in := asks(a, trigger.Check{Cluster: "demo", Due: dawn.Add(30 * time.Minute)})
 	must.Succeed(t, a.dep.create(in))
-	if a.audit.end(); !a.audit.broke(RuleSchedule) {
-		t.Errorf("%s is not noticed; broken are %+v", aws.ToString(in.Name), a.audit.violations)
-	}
+	a.audit.end()
+	expect.That(t, a.audit.broke(RuleSchedule), "%s is not noticed; broken are %+v", aws.ToString(in.Name), a.audit.violations)
 }
 
 // A violation is part of the history, at the time when it happened.

@@ -106,9 +106,8 @@ func TestAPodOfADaemonSetIsNotEvicted(t *testing.T) {
 	for _, daemon := range []bool{true, false} {
 		c, m := worker(t)
 		n := m.node
-		if c.a.audit.evicted(&invocation{name: "remediate#1"}, n, &pod{name: "p", daemon: daemon}); c.a.audit.broke(RuleKept) != daemon {
-			t.Errorf("of a DaemonSet %v: broken are %+v", daemon, c.a.audit.violations)
-		}
+		c.a.audit.evicted(&invocation{name: "remediate#1"}, n, &pod{name: "p", daemon: daemon})
+		expect.That(t, c.a.audit.broke(RuleKept) == daemon, "of a DaemonSet %v: broken are %+v", daemon, c.a.audit.violations)
 	}
 }
 

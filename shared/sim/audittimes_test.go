@@ -56,9 +56,8 @@ func TestAnOrderThatExpiredIsNotCarriedOut(t *testing.T) {
 		inv := &invocation{name: "remediate#1"}
 		inv.seen.nodes.at = c.a.Now()
 		inv.seen.looked = map[string]lookup{m.id: {at: c.a.Now()}}
-		if u.fresh(inv, actTerminate, m.id, "a"); u.broke(RuleFresh) != broken {
-			t.Errorf("after %s: broken are %+v", after, u.violations)
-		}
+		u.fresh(inv, actTerminate, m.id, "a")
+		expect.That(t, u.broke(RuleFresh) == broken, "after %s: broken are %+v", after, u.violations)
 	}
 }
 
@@ -69,9 +68,8 @@ func TestAnActRestsOnAPolicyThatWasReadLast(t *testing.T) {
 		now := c.a.Now()
 		inv := &invocation{name: "remediate#1", v: &env{policy: policySight{at: now.Add(-before)}}}
 		inv.seen.nodes.at, inv.seen.looked = now, map[string]lookup{m.id: {at: now}}
-		if c.a.audit.fresh(inv, actTerminate, m.id, "a"); c.a.audit.broke(RuleFresh) != broken {
-			t.Errorf("read %s before: broken are %+v", before, c.a.audit.violations)
-		}
+		c.a.audit.fresh(inv, actTerminate, m.id, "a")
+		expect.That(t, c.a.audit.broke(RuleFresh) == broken, "read %s before: broken are %+v", before, c.a.audit.violations)
 	}
 }
 
@@ -98,9 +96,8 @@ func TestTheEndOfAToleranceHasItsCheck(t *testing.T) {
 		u.times.cut = due.Add(tt.cut)
 		c.a.until(due.Add(time.Minute - 1).Truncate(time.Minute).Add(dueWithin + time.Second))
 		u.violations = nil
-		if u.dues(c); u.broke(RuleDeadline) != tt.broken {
-			t.Errorf("%s: broken are %+v; hindered by %q", name, u.violations, u.hindered(m))
-		}
+		u.dues(c)
+		expect.That(t, u.broke(RuleDeadline) == tt.broken, "%s: broken are %+v; hindered by %q", name, u.violations, u.hindered(m))
 	}
 }
 

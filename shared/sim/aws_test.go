@@ -202,9 +202,7 @@ func TestStatusChecks(t *testing.T) {
 		}
 		out, err := v.ec2().DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{InstanceIds: []string{c.machines[0].id, ill.id}})
 		of := need(t, out, err).InstanceStatuses
-		if of[0].InstanceStatus.Status != types.SummaryStatusOk || of[1].InstanceStatus.Status != types.SummaryStatusImpaired || of[1].SystemStatus.Status != types.SummaryStatusOk {
-			t.Errorf("got %+v", of)
-		}
+		expect.That(t, of[0].InstanceStatus.Status == types.SummaryStatusOk && of[1].InstanceStatus.Status == types.SummaryStatusImpaired && of[1].SystemStatus.Status == types.SummaryStatusOk, "got %+v", of)
 		ill.end("a test")
 		v.inv.wait(time.Minute)
 		if got := failing(v, "instance-status.status"); len(got) != 0 {

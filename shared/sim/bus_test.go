@@ -49,9 +49,7 @@ func TestTheRuleTellsOfEveryStateButPending(t *testing.T) {
 			ids[s.ID] = true
 		}
 	}
-	if !slices.Equal(states, []string{string(roll.StateRunning), string(roll.StateStopped), string(roll.StateShuttingDown), string(roll.StateTerminated)}) || len(ids) != 4 {
-		t.Errorf("told of %q, %d ids", states, len(ids))
-	}
+	expect.That(t, slices.Equal(states, []string{string(roll.StateRunning), string(roll.StateStopped), string(roll.StateShuttingDown), string(roll.StateTerminated)}) && len(ids) == 4, "told of %q, %d ids", states, len(ids))
 }
 
 func TestTheBusTakesTenEventsAtMost(t *testing.T) {

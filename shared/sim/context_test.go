@@ -37,16 +37,12 @@ func TestContextsEndWithThoseThatTheyAreMadeFrom(t *testing.T) {
 	type key struct{}
 	short, cancelShort := deadline.In(context.WithValue(longer, key{}, "x"), 10*time.Second)
 	defer cancelShort()
-	if ends(longer) != time.Minute || ends(short) != 10*time.Second || ends(context.WithValue(long, key{}, "x")) != time.Minute {
-		t.Errorf("they end at %s, %s and %s", ends(longer), ends(short), ends(context.WithValue(long, key{}, "x")))
-	}
+	expect.That(t, ends(longer) == time.Minute && ends(short) == 10*time.Second && ends(context.WithValue(long, key{}, "x")) == time.Minute, "they end at %s, %s and %s", ends(longer), ends(short), ends(context.WithValue(long, key{}, "x")))
 	expect.That(t, short.Value(key{}) == "x", "its values are lost")
 	a.until(dawn.Add(30 * time.Second))
 	expect.That(t, short.Err() != nil && longer.Err() == nil, "after half a minute: %v and %v", short.Err(), longer.Err())
 	cancelLonger()
-	if !errors.Is(longer.Err(), context.Canceled) || long.Err() != nil {
-		t.Errorf("cancelled: %v, and what it was made from %v", longer.Err(), long.Err())
-	}
+	expect.That(t, errors.Is(longer.Err(), context.Canceled) && long.Err() == nil, "cancelled: %v, and what it was made from %v", longer.Err(), long.Err())
 }
 
 // A context that is detached from another has no deadline until it is given one: the outcome of an act
@@ -57,14 +53,10 @@ func TestWhatOutlivesAContextHasNoEnd(t *testing.T) {
 	cancel()
 	a.until(dawn.Add(2 * time.Minute))
 	after := context.WithoutCancel(ctx)
-	if after.Err() != nil || ends(after) != endless {
-		t.Errorf("it ended: %v, at %s", after.Err(), ends(after))
-	}
+	expect.That(t, after.Err() == nil && ends(after) == endless, "it ended: %v, at %s", after.Err(), ends(after))
 	recording, cancelRecording := deadline.In(after, 10*time.Second)
 	defer cancelRecording()
-	if recording.Err() != nil || ends(recording) != 2*time.Minute+10*time.Second {
-		t.Errorf("%v, ends at %s", recording.Err(), ends(recording))
-	}
+	expect.That(t, recording.Err() == nil && ends(recording) == 2*time.Minute+10*time.Second, "%v, ends at %s", recording.Err(), ends(recording))
 	expect.That(t, ends(context.Background()) == endless, "what knows no clock ends")
 }
 

@@ -64,9 +64,7 @@ func TestTheDeploymentIsTheTemplates(t *testing.T) {
 			if q.fn != f {
 				continue
 			}
-			if q.batch != number(r, "BatchSize") || q.consumers != number(r, "MaximumConcurrency") || max(0, number(r, "MaximumBatchingWindowInSeconds")) != int(q.window.Seconds()) {
-				t.Errorf("%s: batches of %d within %s, %d at once", name, q.batch, q.window, q.consumers)
-			}
+			expect.That(t, q.batch == number(r, "BatchSize") && q.consumers == number(r, "MaximumConcurrency") && max(0, number(r, "MaximumBatchingWindowInSeconds")) == int(q.window.Seconds()), "%s: batches of %d within %s, %d at once", name, q.batch, q.window, q.consumers)
 		}
 	}
 	if r := all["SweepFunction"]; !strings.Contains(r, fmt.Sprintf("ReservedConcurrentExecutions: !If [Reserves, %d,", sweepsReserved)) ||

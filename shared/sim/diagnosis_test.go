@@ -50,9 +50,7 @@ func TestTheAccountItselfIsNoCause(t *testing.T) {
 				t.Errorf("%s of %s: %+v", kind, g.groupName(), found)
 			}
 			for _, n := range d.NotChecked {
-				if !slices.Contains(unproven, n.Code) {
-					t.Errorf("%s of %s: not checked %+v", kind, g.groupName(), n)
-				}
+				expect.That(t, slices.Contains(unproven, n.Code), "%s of %s: not checked %+v", kind, g.groupName(), n)
 			}
 		}
 	}

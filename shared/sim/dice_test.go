@@ -22,9 +22,7 @@ func TestDiceFallAsTheyAlwaysDid(t *testing.T) {
 		{"a number", d.nth(3), 0x9aaf21d8296e1e3d},
 		{"a name's number's name", d.of("group").nth(0).of("zone"), 0x9c847ace1724c13f},
 	} {
-		if tt.got != tt.want {
-			t.Errorf("%s: %#x, want %#x", tt.what, uint64(tt.got), uint64(tt.want))
-		}
+		expect.That(t, tt.got == tt.want, "%s: %#x, want %#x", tt.what, uint64(tt.got), uint64(tt.want))
 	}
 }
 

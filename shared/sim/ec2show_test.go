@@ -38,12 +38,10 @@ func TestWhatChangedIsShownLaterAndInItsOrder(t *testing.T) {
 		t.Errorf("seen %v", seen)
 	}
 	expect.That(t, m.shown.VpcId == nil && m.shown.StateReason != nil, "terminated: %+v", m.shown)
-	if a.until(m.ended.Add(45 * time.Minute)); a.machines[m.id] != m || !slices.Contains(c.machines, m) {
-		t.Error("it is forgotten soon")
-	}
-	if a.until(m.ended.Add(75 * time.Minute)); a.machines[m.id] != nil || slices.Contains(c.machines, m) || slices.Contains(idsOf(c.list()), m.id) {
-		t.Error("it is not forgotten")
-	}
+	a.until(m.ended.Add(45 * time.Minute))
+	expect.That(t, a.machines[m.id] == m && slices.Contains(c.machines, m), "it is forgotten soon")
+	a.until(m.ended.Add(75 * time.Minute))
+	expect.That(t, a.machines[m.id] == nil && !slices.Contains(c.machines, m) && !slices.Contains(idsOf(c.list()), m.id), "it is not forgotten")
 }
 
 func TestAnswersStayAsTheyWere(t *testing.T) {
@@ -67,12 +65,10 @@ func TestStale(t *testing.T) {
 	m := c.machines[0]
 	m.tags = with(m.tags, tag{roll.TagOrder, "one"})
 	m.touch()
-	if a.until(a.Now().Add(staleLeast - time.Second)); len(m.shownTags) == len(m.tags) {
-		t.Error("it is shown soon")
-	}
-	if a.until(a.Now().Add(staleMost)); len(m.shownTags) != len(m.tags) {
-		t.Error("it is not shown")
-	}
+	a.until(a.Now().Add(staleLeast - time.Second))
+	expect.That(t, len(m.shownTags) != len(m.tags), "it is shown soon")
+	a.until(a.Now().Add(staleMost))
+	expect.That(t, len(m.shownTags) == len(m.tags), "it is not shown")
 }
 
 func TestALaunchedMachineStaysOfItsKind(t *testing.T) {

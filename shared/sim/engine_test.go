@@ -69,9 +69,8 @@ func TestProcessesWaitBesideEachOther(t *testing.T) {
 	for i, name := range []string{"x", "y"} {
 		l.e.spawn(time.Duration(i)*time.Second, func(p *process) {
 			for range 3 {
-				if inside++; inside > 1 {
-					t.Error("two at once")
-				}
+				inside++
+				expect.That(t, inside <= 1, "two at once")
 				l.note(name)
 				inside--
 				p.wait(2 * time.Second)

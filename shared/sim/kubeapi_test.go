@@ -86,12 +86,8 @@ func TestNodesOfASimulatedClusterAreListed(t *testing.T) {
 		nodes, restarts, err := nodesOf(k)
 		must.That(t, err == nil && restarts == 0 && len(nodes) == 2, "%d nodes, %d restarts, %v", len(nodes), restarts, err)
 		a, b := nodes[0], nodes[1]
-		if a.Name != "a" || string(a.Instance) != m.id || a.Group != "nodepool/default" || a.Zone != zones[0] || !a.Initialized || a.Ready.Status != roll.ConditionTrue || a.UID != m.node.uid || !a.DeletedAt.IsZero() {
-			t.Errorf("%+v", a)
-		}
-		if b.Ready.Status != roll.ConditionUnknown || b.Group != "nodegroup/core" || b.StartupTaint != "ebs.csi.aws.com/agent-not-ready:NoExecute" || b.DeletedAt.IsZero() || !b.Created.Equal(other.node.created) {
-			t.Errorf("%+v", b)
-		}
+		expect.That(t, a.Name == "a" && string(a.Instance) == m.id && a.Group == "nodepool/default" && a.Zone == zones[0] && a.Initialized && a.Ready.Status == roll.ConditionTrue && a.UID == m.node.uid && a.DeletedAt.IsZero(), "%+v", a)
+		expect.That(t, b.Ready.Status == roll.ConditionUnknown && b.Group == "nodegroup/core" && b.StartupTaint == "ebs.csi.aws.com/agent-not-ready:NoExecute" && !b.DeletedAt.IsZero() && b.Created.Equal(other.node.created), "%+v", b)
 		expect.That(t, v.inv.calls == 1 && v.inv.seen.nodes.whole() && len(v.inv.seen.nodesOf(m.id)) == 1, "%d calls, seen %+v", v.inv.calls, v.inv.seen.nodes)
 	})
 }
@@ -114,9 +110,7 @@ func TestAListingOfNodesIsAsItWasWhenItBegan(t *testing.T) {
 		for _, n := range nodes {
 			names[n.Name], reasons[n.Ready.Reason] = true, true
 		}
-		if err != nil || restarts != 0 || v.inv.calls != 3 || len(names) != len(nodes) {
-			t.Fatalf("%d nodes by %d names, %d restarts, %d calls, %v", len(nodes), len(names), restarts, v.inv.calls, err)
-		}
+		must.That(t, err == nil && restarts == 0 && v.inv.calls == 3 && len(names) == len(nodes), "%d nodes by %d names, %d restarts, %d calls, %v", len(nodes), len(names), restarts, v.inv.calls, err)
 		expect.That(t, len(nodes) != len(c.nodes) && len(reasons) <= 2, "%d nodes of one moment? reasons %v", len(nodes), reasons)
 		expect.That(t, v.inv.seen.nodes.whole() && len(v.inv.seen.nodes.pages) == 3, "seen %d pages", len(v.inv.seen.nodes.pages))
 	})
@@ -135,9 +129,7 @@ func TestListedNodesAreSharedAndNeverChanged(t *testing.T) {
 	n.turn(corev1.ConditionFalse, "KubeletNotReady", "")
 	n.conditions[0].Reason = "other"
 	second := c.listNodes()
-	if len(first[0].Labels) == len(second[0].Labels) || len(first[0].Annotations) != 0 || first[0].Status.Conditions[0].Reason == "other" || first[0].Status.Conditions[1].Status != corev1.ConditionTrue {
-		t.Errorf("%+v", first[0])
-	}
+	expect.That(t, len(first[0].Labels) != len(second[0].Labels) && len(first[0].Annotations) == 0 && first[0].Status.Conditions[0].Reason != "other" && first[0].Status.Conditions[1].Status == corev1.ConditionTrue, "%+v", first[0])
 	expect.That(t, second[0].ResourceVersion != first[0].ResourceVersion && second[0].Status.Conditions[1].Status == corev1.ConditionFalse, "%+v", second[0])
 }
 
@@ -455,9 +447,7 @@ func TestANodeIsReadWithWhatIsAboutIt(t *testing.T) {
 	}
 	reaching(t, c, func(k *kube.Client, v *env) {
 		n := read[corev1.Node](t, k, kube.ANode("a"))
-		if n.Kind != "Node" || string(n.UID) != m.node.uid || n.Status.NodeInfo.Architecture != "arm64" || !strings.HasSuffix(n.Status.NodeInfo.KernelVersion, "aarch64") || n.Spec.ProviderID != m.providerID() {
-			t.Errorf("%+v", n)
-		}
+		expect.That(t, n.Kind == "Node" && string(n.UID) == m.node.uid && n.Status.NodeInfo.Architecture == "arm64" && strings.HasSuffix(n.Status.NodeInfo.KernelVersion, "aarch64") && n.Spec.ProviderID == m.providerID(), "%+v", n)
 		ready := n.Status.Conditions[1]
 		if age := c.stamp().Sub(ready.LastHeartbeatTime.Time); age < 0 || age > statusEvery+time.Second {
 			t.Errorf("reported %s ago", age)
@@ -475,13 +465,9 @@ func TestANodeIsReadWithWhatIsAboutIt(t *testing.T) {
 		l := read[lease](t, k, kube.LeaseOf("a"))
 		expect.That(t, l.Spec.RenewTime.Equal(m.renewed.Add(c.skew)), "renewed at %s, and silent since %s", l.Spec.RenewTime, m.renewed)
 		events := read[listOf[corev1.Event]](t, k, kube.EventsOfNode("a")).Items
-		if len(events) != 1 || events[0].Reason != "NodeNotReady" || events[0].Type != "Warning" || string(events[0].InvolvedObject.UID) != m.node.uid || events[0].Source.Component != "node-controller" || events[0].Count != 1 || events[0].LastTimestamp.IsZero() {
-			t.Errorf("%+v", events)
-		}
+		expect.That(t, len(events) == 1 && events[0].Reason == "NodeNotReady" && events[0].Type == "Warning" && string(events[0].InvolvedObject.UID) == m.node.uid && events[0].Source.Component == "node-controller" && events[0].Count == 1 && !events[0].LastTimestamp.IsZero(), "%+v", events)
 		pods := read[listOf[corev1.Pod]](t, k, kube.PodsOf("a")).Items
-		if len(pods) != 4 || pods[0].OwnerReferences[0].Kind != "DaemonSet" || pods[0].OwnerReferences[0].Name != "aws-node" || pods[1].Status.ContainerStatuses[0].State.Running == nil {
-			t.Errorf("%+v", pods)
-		}
+		expect.That(t, len(pods) == 4 && pods[0].OwnerReferences[0].Kind == "DaemonSet" && pods[0].OwnerReferences[0].Name == "aws-node" && pods[1].Status.ContainerStatuses[0].State.Running != nil, "%+v", pods)
 		m.settledAt, m.g.desired = m.node.created, 3
 		wait, err := k.PodsWait(t.Context())
 		expect.That(t, wait && err == nil && c.waiting() == 2, "%d pods wait; %v, %v", c.waiting(), wait, err)
@@ -558,9 +544,7 @@ func TestWhatAClusterIsSetUpWith(t *testing.T) {
 	c.mapped = []string{"demo-node", "KarpenterController"}
 	reaching(t, c, func(k *kube.Client, _ *env) {
 		auth := awsauth.Parse(read[corev1.ConfigMap](t, k, kube.AwsAuth()).Data)
-		if auth.Unparseable != "" || len(auth.Rejected) > 0 || len(auth.Roles) != 2 || auth.Roles[0].ARN != "arn:aws:iam::"+accountID+":role/demo-node" || !slices.Equal(auth.Roles[0].Groups, nodeGroups) || auth.Roles[0].Username != nodeUser {
-			t.Errorf("%+v", auth)
-		}
+		expect.That(t, auth.Unparseable == "" && len(auth.Rejected) == 0 && len(auth.Roles) == 2 && auth.Roles[0].ARN == "arn:aws:iam::"+accountID+":role/demo-node" && slices.Equal(auth.Roles[0].Groups, nodeGroups) && auth.Roles[0].Username == nodeUser, "%+v", auth)
 		c.mapped = []string{}
 		if auth := awsauth.Parse(read[corev1.ConfigMap](t, k, kube.AwsAuth()).Data); auth.Unparseable != "" || len(auth.Roles) != 0 {
 			t.Errorf("%+v", auth)
@@ -613,8 +597,6 @@ func TestANodeOutOfServiceLosesItsPods(t *testing.T) {
 	m.node.cordoned, m.state = true, terminated
 	reaching(t, c, func(k *kube.Client, _ *env) {
 		must.Succeed(t, k.OutOfService(t.Context(), "a", m.node.uid))
-		if len(m.node.pods) != 0 || len(m.node.taints) != 1 || m.node.taints[0].Key != corev1.TaintNodeOutOfService || !m.node.cordoned {
-			t.Errorf("%d pods, taints %v, cordoned %v", len(m.node.pods), m.node.taints, m.node.cordoned)
-		}
+		expect.That(t, len(m.node.pods) == 0 && len(m.node.taints) == 1 && m.node.taints[0].Key == corev1.TaintNodeOutOfService && m.node.cordoned, "%d pods, taints %v, cordoned %v", len(m.node.pods), m.node.taints, m.node.cordoned)
 	})
 }

@@ -33,9 +33,7 @@ func TestAFunctionEndsWithItsTime(t *testing.T) {
 	a.pass(time.Hour)
 	c.want(t, "0:a", "5:a")
 	expect.That(t, effects == 2*9 && len(a.dep.checks.dead) == 1, "%d effects in 2 invocations of five minutes, %d dead letters", effects, len(a.dep.checks.dead))
-	if len(*all) != 2 || !strings.Contains((*all)[0].Detail, "inspect#1 timed out") {
-		t.Errorf("told %+v", *all)
-	}
+	expect.That(t, len(*all) == 2 && strings.Contains((*all)[0].Detail, "inspect#1 timed out"), "told %+v", *all)
 	expect.That(t, c.got[0].env != c.got[1].env, "what timed out is used again")
 }
 
@@ -55,9 +53,7 @@ func TestAnEnvironmentIsUsedAgainUnlessItDiedOrRested(t *testing.T) {
 	a.pass(2 * time.Hour)
 	c.want(t, "0:a", "1:b", "2:dies", "3:c", "7:dies", "60:d")
 	e := func(i int) *env { return c.got[i].env }
-	if e(0) != e(1) || e(1) != e(2) || e(2) == e(3) || e(3) != e(4) || e(4) == e(5) {
-		t.Errorf("the environments are %p %p %p %p %p %p", e(0), e(1), e(2), e(3), e(4), e(5))
-	}
+	expect.That(t, e(0) == e(1) && e(1) == e(2) && e(2) != e(3) && e(3) == e(4) && e(4) != e(5), "the environments are %p %p %p %p %p %p", e(0), e(1), e(2), e(3), e(4), e(5))
 }
 
 func TestTwoInvocationsAtOnceHaveTwoEnvironments(t *testing.T) {
@@ -84,9 +80,7 @@ func TestAFunctionIsKilledAtACallBeforeOrAfterItsEffect(t *testing.T) {
 			}
 			ended = true
 		})
-		if effects != tt.want || ended != (tt.dies == 0 || tt.dies > 5) {
-			t.Errorf("killed at call %d, after its effect %v: %d effects, to its end %v", tt.dies, tt.after, effects, ended)
-		}
+		expect.That(t, effects == tt.want && ended == (tt.dies == 0 || tt.dies > 5), "killed at call %d, after its effect %v: %d effects, to its end %v", tt.dies, tt.after, effects, ended)
 	}
 }
 
@@ -111,9 +105,7 @@ func TestHowOftenFunctionsAreKilled(t *testing.T) {
 	}
 	a.weather.spells = []spell{{from: dawn, to: dawn.Add(time.Hour), what: FaultKills, share: 0.5}}
 	n, after, calls := killed()
-	if n < 4500 || n > 5500 || after < n/3 || after > 2*n/3 || len(calls) != killedWithin || calls[0] || !calls[1] || !calls[killedWithin] {
-		t.Errorf("%d of 10,000 are killed, %d after the call, at %d calls", n, after, len(calls))
-	}
+	expect.That(t, n >= 4500 && n <= 5500 && after >= n/3 && after <= 2*n/3 && len(calls) == killedWithin && !calls[0] && calls[1] && calls[killedWithin], "%d of 10,000 are killed, %d after the call, at %d calls", n, after, len(calls))
 	a.sc.Quiet = true
 	if n, _, _ := killed(); n != 0 {
 		t.Errorf("%d are killed on a quiet day", n)

@@ -111,9 +111,8 @@ func TestALargeRecordThatIsKilledLeavesItsBeginning(t *testing.T) {
 		a := bare(t, false)
 		v := a.environment(inspect)
 		v.within(tt.dies, tt.after, func() { _ = a.dep.newLedger(v).Record(t.Context(), ledgertest.Cluster, c) })
-		if s := a.dep.table.state(ledgertest.Cluster); len(s.Findings) != tt.findings || (s.Trouble != nil) != (tt.findings > 0) {
-			t.Errorf("killed at write %d, after it %v: %d findings, trouble %v, want %d", tt.dies, tt.after, len(s.Findings), s.Trouble != nil, tt.findings)
-		}
+		s := a.dep.table.state(ledgertest.Cluster)
+		expect.That(t, len(s.Findings) == tt.findings && (s.Trouble != nil) == (tt.findings > 0), "killed at write %d, after it %v: %d findings, trouble %v, want %d", tt.dies, tt.after, len(s.Findings), s.Trouble != nil, tt.findings)
 	}
 }
 

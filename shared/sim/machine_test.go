@@ -41,9 +41,8 @@ func TestAMachineBootsRegistersAndIsReady(t *testing.T) {
 		g.template.taints = []string{"ebs.csi.aws.com/agent-not-ready:NoExecute"}
 		m := g.add()
 		expect.That(t, m.state == pending && m.node == nil, "%s: launched as %s", group, m.state)
-		if a.pass(14 * time.Second); m.state != running || m.node != nil {
-			t.Errorf("%s: then %s with node %v", group, m.state, m.node)
-		}
+		a.pass(14 * time.Second)
+		expect.That(t, m.state == running && m.node == nil, "%s: then %s with node %v", group, m.state, m.node)
 		for m.node == nil && a.Now().Before(m.launched.Add(2*time.Minute)) {
 			a.pass(time.Second)
 		}
@@ -54,9 +53,7 @@ func TestAMachineBootsRegistersAndIsReady(t *testing.T) {
 		if a.pass(2 * time.Minute); n.ready().Status != corev1.ConditionTrue || len(n.taints) != 0 || len(n.pods) < 3 {
 			t.Errorf("%s: is %+v", group, n)
 		}
-		if !wellNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: n.shownLabels()}, Spec: corev1.NodeSpec{Taints: n.taints}, Status: corev1.NodeStatus{Conditions: n.conditions}}) {
-			t.Errorf("%s: does not count as well: %+v", group, n)
-		}
+		expect.That(t, wellNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: n.shownLabels()}, Spec: corev1.NodeSpec{Taints: n.taints}, Status: corev1.NodeStatus{Conditions: n.conditions}}), "%s: does not count as well: %+v", group, n)
 	}
 }
 
@@ -69,9 +66,8 @@ func TestWhatNeverGetsReadyKeepsItsTaint(t *testing.T) {
 	m := g.members[len(g.members)-1]
 	expect.That(t, m.node != nil && m.node.ready().Status == corev1.ConditionTrue && m.node.tainted("node.cilium.io/agent-not-ready"), "%+v", m.node)
 	m.cure()
-	if a.pass(2 * time.Minute); len(m.node.taints) != 0 {
-		t.Errorf("well, with taints %v", m.node.taints)
-	}
+	a.pass(2 * time.Minute)
+	expect.That(t, len(m.node.taints) == 0, "well, with taints %v", m.node.taints)
 }
 
 // The control plane notices after its grace period that a kubelet is silent. It removes the taints when
@@ -79,18 +75,15 @@ func TestWhatNeverGetsReadyKeepsItsTaint(t *testing.T) {
 func TestASilentKubelet(t *testing.T) {
 	a, m := settled(t)
 	m.fall(silent, false, false)
-	if a.pass(graceful - time.Second); m.node.ready().Status != corev1.ConditionTrue {
-		t.Error("it is noticed at once")
-	}
-	if a.pass(12 * time.Second); m.node.ready().Status != corev1.ConditionUnknown || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionUnknown || !m.node.tainted("node.kubernetes.io/unreachable") {
-		t.Errorf("%+v", m.node)
-	}
+	a.pass(graceful - time.Second)
+	expect.That(t, m.node.ready().Status == corev1.ConditionTrue, "it is noticed at once")
+	a.pass(12 * time.Second)
+	expect.That(t, m.node.ready().Status == corev1.ConditionUnknown && m.node.condition(corev1.NodeMemoryPressure) == corev1.ConditionUnknown && m.node.tainted("node.kubernetes.io/unreachable"), "%+v", m.node)
 	m.fall(notReady, false, false)
 	expect.That(t, m.ail == silent, "what is ill falls ill of %s too", m.ail)
 	m.cure()
-	if a.pass(time.Minute); m.node.ready().Status != corev1.ConditionTrue || m.node.tainted("node.kubernetes.io/unreachable") || !m.reporting {
-		t.Errorf("well, as %+v", m.node)
-	}
+	a.pass(time.Minute)
+	expect.That(t, m.node.ready().Status == corev1.ConditionTrue && !m.node.tainted("node.kubernetes.io/unreachable") && m.reporting, "well, as %+v", m.node)
 }
 
 // A silence that is over before the control plane notices leaves no trace.
@@ -99,9 +92,8 @@ func TestAShortSilenceIsNotNoticed(t *testing.T) {
 	before := m.node.ready().LastTransitionTime
 	m.mute(true)
 	a.in(10*time.Second, func() { m.muted = false; m.join() })
-	if a.pass(5 * time.Minute); m.node.ready().LastTransitionTime != before || len(m.node.taints) != 0 {
-		t.Errorf("%+v", m.node)
-	}
+	a.pass(5 * time.Minute)
+	expect.That(t, m.node.ready().LastTransitionTime == before && len(m.node.taints) == 0, "%+v", m.node)
 }
 
 // A reboot cures what it may cure, and nothing else.
@@ -137,13 +129,11 @@ func TestAMachineThatRunsShortOfMemory(t *testing.T) {
 	a, m := settled(t)
 	m.starve(10*time.Minute, true)
 	expect.That(t, m.node.condition(corev1.NodeMemoryPressure) == corev1.ConditionTrue && m.node.ready().Status == corev1.ConditionTrue, "%+v", m.node.conditions)
-	if a.pass(12 * time.Minute); m.ail != silent || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionUnknown {
-		t.Errorf("%s: %+v", m.ail, m.node.conditions)
-	}
+	a.pass(12 * time.Minute)
+	expect.That(t, m.ail == silent && m.node.condition(corev1.NodeMemoryPressure) == corev1.ConditionUnknown, "%s: %+v", m.ail, m.node.conditions)
 	m.reboot()
-	if a.pass(5 * time.Minute); m.ail != well || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionFalse || m.node.ready().Status != corev1.ConditionTrue {
-		t.Errorf("%s: %+v", m.ail, m.node.conditions)
-	}
+	a.pass(5 * time.Minute)
+	expect.That(t, m.ail == well && m.node.condition(corev1.NodeMemoryPressure) == corev1.ConditionFalse && m.node.ready().Status == corev1.ConditionTrue, "%s: %+v", m.ail, m.node.conditions)
 }
 
 // What used its memory is gone when it starts again.
@@ -156,21 +146,18 @@ func TestAMachineThatIsStoppedWhileItIsShortOfMemory(t *testing.T) {
 	m.stop(false)
 	a.pass(20 * time.Minute)
 	m.restart()
-	if a.pass(10 * time.Minute); m.ail != well || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionFalse || m.node.ready().Status != corev1.ConditionTrue {
-		t.Errorf("%s: %+v", m.ail, m.node.conditions)
-	}
+	a.pass(10 * time.Minute)
+	expect.That(t, m.ail == well && m.node.condition(corev1.NodeMemoryPressure) == corev1.ConditionFalse && m.node.ready().Status == corev1.ConditionTrue, "%s: %+v", m.ail, m.node.conditions)
 }
 
 func TestAMachineThatIsShortOfMemoryAndWorks(t *testing.T) {
 	a, m := settled(t)
 	m.fall(short, false, false)
-	if a.pass(2 * time.Hour); m.ail != short || m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionTrue || m.node.ready().Status != corev1.ConditionTrue {
-		t.Errorf("%s: %+v", m.ail, m.node.conditions)
-	}
+	a.pass(2 * time.Hour)
+	expect.That(t, m.ail == short && m.node.condition(corev1.NodeMemoryPressure) == corev1.ConditionTrue && m.node.ready().Status == corev1.ConditionTrue, "%s: %+v", m.ail, m.node.conditions)
 	m.cure()
-	if a.pass(time.Minute); m.node.condition(corev1.NodeMemoryPressure) != corev1.ConditionFalse || m.node.ready().Status != corev1.ConditionTrue {
-		t.Errorf("%+v", m.node.conditions)
-	}
+	a.pass(time.Minute)
+	expect.That(t, m.node.condition(corev1.NodeMemoryPressure) == corev1.ConditionFalse && m.node.ready().Status == corev1.ConditionTrue, "%+v", m.node.conditions)
 }
 
 // The monitoring agent's condition is independent of Ready.
@@ -179,9 +166,8 @@ func TestAPartThatFailed(t *testing.T) {
 	m.fall(failedPart, false, false)
 	expect.That(t, m.node.condition("KernelReady") == corev1.ConditionFalse && m.node.ready().Status == corev1.ConditionTrue, "%+v", m.node.conditions)
 	m.cure()
-	if a.pass(time.Minute); m.node.condition("KernelReady") != corev1.ConditionTrue {
-		t.Errorf("%+v", m.node.conditions)
-	}
+	a.pass(time.Minute)
+	expect.That(t, m.node.condition("KernelReady") == corev1.ConditionTrue, "%+v", m.node.conditions)
 }
 
 func TestAFlappingKubeletComesAndGoes(t *testing.T) {
@@ -200,9 +186,8 @@ func TestAFlappingKubeletComesAndGoes(t *testing.T) {
 	m.cure()
 	a.pass(10 * time.Minute)
 	states = map[string]int{}
-	if a.pass(time.Hour); len(states) != 0 || m.node.ready().Status != corev1.ConditionTrue {
-		t.Errorf("well, and in an hour %v", states)
-	}
+	a.pass(time.Hour)
+	expect.That(t, len(states) == 0 && m.node.ready().Status == corev1.ConditionTrue, "well, and in an hour %v", states)
 }
 
 // Machines without a network fall silent, and recover with it. New ones register when there is a network
@@ -215,9 +200,8 @@ func TestAZoneWithoutANetwork(t *testing.T) {
 	a.pass(20 * time.Minute)
 	expect.That(t, m.state == running && m.node == nil, "a new one is %s with node %v", m.state, m.node)
 	for _, n := range c.nodes {
-		if silent := n.ready().Status == corev1.ConditionUnknown; silent != (n.machine.zone == zone) {
-			t.Errorf("%s in %s is %s", n.name, n.machine.zone, n.ready().Status)
-		}
+		silent := n.ready().Status == corev1.ConditionUnknown
+		expect.That(t, silent == (n.machine.zone == zone), "%s in %s is %s", n.name, n.machine.zone, n.ready().Status)
 	}
 	a.zoneNetwork(zone, false)
 	a.pass(5 * time.Minute)
@@ -237,16 +221,13 @@ func TestTheNodeOfWhatIsGone(t *testing.T) {
 		n := m.node
 		m.end("a person")
 		expect.That(t, m.state == shuttingDown && slices.Contains(c.nodes, n), "%s: it is %s at once", name, m.state)
-		if a.pass(2 * time.Minute); m.state != terminated || slices.Contains(c.nodes, n) != ghosts {
-			t.Errorf("%s: it is %s, its node there: %t", name, m.state, slices.Contains(c.nodes, n))
-		}
+		a.pass(2 * time.Minute)
+		expect.That(t, m.state == terminated && slices.Contains(c.nodes, n) == ghosts, "%s: it is %s, its node there: %t", name, m.state, slices.Contains(c.nodes, n))
 		if !ghosts {
 			continue
 		}
 		a.pass(2 * time.Hour)
-		if a.machines[m.id] != nil || n.ready().Status != corev1.ConditionUnknown {
-			t.Errorf("%s: the node is %s", name, n.ready().Status)
-		}
+		expect.That(t, a.machines[m.id] == nil && n.ready().Status == corev1.ConditionUnknown, "%s: the node is %s", name, n.ready().Status)
 		a.relent(Fault{ID: 1, Kind: FaultGhosts})
 		expect.That(t, !slices.Contains(c.nodes, n), "%s: for ever", name)
 	}

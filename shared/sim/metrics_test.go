@@ -49,9 +49,7 @@ func TestEveryLineOfMetricsOfAStormCanBeRead(t *testing.T) {
 			by := func(set []metric.Dimension) bool {
 				return len(set) == len(d.Dimensions) && !slices.ContainsFunc(set, func(k metric.Dimension) bool { return d.Dimensions[string(k)] == "" })
 			}
-			if !ok || d.Namespace != metric.Namespace || d.Unit != s.Unit || !slices.ContainsFunc(slices.Concat(s.Sets, s.Detailed), by) {
-				t.Errorf("seed %d: %+v is not in the catalogue", seed, d)
-			}
+			expect.That(t, ok && d.Namespace == metric.Namespace && d.Unit == s.Unit && slices.ContainsFunc(slices.Concat(s.Sets, s.Detailed), by), "seed %d: %+v is not in the catalogue", seed, d)
 			for k, v := range d.Dimensions {
 				expect.That(t, v != metric.OtherValue, "seed %d: %s is worth something that is not listed for %s", seed, d.Name, k)
 			}

@@ -71,9 +71,7 @@ func TestNoticesHaveThePublishedFormWhateverHappens(t *testing.T) {
 			}
 			n := len(m.Subject)
 			expect.That(t, n < 100 && n != 0, "%s: a subject of %d characters: %q", name, n, m.Subject)
-			if !strings.Contains(m.Text, "\nWhere: ") || slices.Contains(strings.Split(m.Text, "\n"), "Incident: ") {
-				t.Errorf("%s: %q: the text is not whole:\n%s", name, m.Subject, m.Text)
-			}
+			expect.That(t, strings.Contains(m.Text, "\nWhere: ") && !slices.Contains(strings.Split(m.Text, "\n"), "Incident: "), "%s: %q: the text is not whole:\n%s", name, m.Subject, m.Text)
 			news[m.Attributes.News]++
 		}
 		for _, n := range []string{"opened", "resolved"} {

@@ -40,14 +40,11 @@ func TestKarpenterGivesUpOnWhatDoesNotRegister(t *testing.T) {
 	a.pass(time.Minute)
 	m := g.members[len(g.members)-1]
 	must.That(t, len(g.members) == 4 && m.claim != nil && m.node == nil, "%d machines, the last with claim %v and node %v", len(g.members), m.claim, m.node)
-	if a.until(m.launched.Add(registrationTTL - time.Second)); m.state != running {
-		t.Errorf("before its time is up it is %s", m.state)
-	}
+	a.until(m.launched.Add(registrationTTL - time.Second))
+	expect.That(t, m.state == running, "before its time is up it is %s", m.state)
 	g.template.breaks = well
 	a.until(m.launched.Add(registrationTTL + 3*time.Minute))
-	if m.alive() || len(*ends) != 1 || !strings.Contains((*ends)[0].Detail, "karpenter") {
-		t.Errorf("it is %s, ended are %v", m.state, *ends)
-	}
+	expect.That(t, !m.alive() && len(*ends) == 1 && strings.Contains((*ends)[0].Detail, "karpenter"), "it is %s, ended are %v", m.state, *ends)
 	next := g.members[len(g.members)-1]
 	expect.That(t, len(g.members) == 4 && next.node != nil && !next.claim.initialized.IsZero(), "%d machines, the last with node %v", len(g.members), next.node)
 	expect.That(t, m.claim == nil, "its NodeClaim is still there")
@@ -60,9 +57,7 @@ func TestKarpenterKeepsWhatRegisters(t *testing.T) {
 	g.grow(1)
 	a.pass(time.Hour)
 	m := g.members[len(g.members)-1]
-	if len(*ends) != 0 || m.node == nil || !m.node.initialized || m.claim.registered.IsZero() {
-		t.Errorf("ended are %v, its node is %+v", *ends, m.node)
-	}
+	expect.That(t, len(*ends) == 0 && m.node != nil && m.node.initialized && !m.claim.registered.IsZero(), "ended are %v, its node is %+v", *ends, m.node)
 }
 
 // An Auto Scaling group replaces what fails its status checks, unless that process is suspended.
@@ -74,9 +69,8 @@ func TestAutoScalingReplacesWhatIsImpaired(t *testing.T) {
 		g.suspended = suspended
 		m := g.members[0]
 		m.fall(impaired, false, false)
-		if a.pass(replaceImpaired - time.Minute); m.state != running {
-			t.Errorf("%s: it is ended at once", name)
-		}
+		a.pass(replaceImpaired - time.Minute)
+		expect.That(t, m.state == running, "%s: it is ended at once", name)
 		a.pass(3 * time.Minute)
 		expect.That(t, m.alive() == suspended, "%s: it is %s", name, m.state)
 		if a.pass(5 * time.Minute); !suspended && (len(g.members) != 2 || g.members[1].node == nil) {
@@ -111,12 +105,10 @@ func TestNodeRepair(t *testing.T) {
 		for _, other := range g.members[:tt.ill] {
 			other.fall(tt.ail, false, false)
 		}
-		if a.pass(repairAfter - time.Minute); m.state != running {
-			t.Errorf("%s: it is ended after less than %s", name, repairAfter)
-		}
-		if a.pass(3 * time.Minute); m.alive() == tt.want {
-			t.Errorf("%s: it is %s", name, m.state)
-		}
+		a.pass(repairAfter - time.Minute)
+		expect.That(t, m.state == running, "%s: it is ended after less than %s", name, repairAfter)
+		a.pass(3 * time.Minute)
+		expect.That(t, m.alive() != tt.want, "%s: it is %s", name, m.state)
 	}
 }
 
@@ -124,17 +116,14 @@ func TestGroupsHaveWhatTheyWant(t *testing.T) {
 	a, c := untended(t)
 	g := c.group("batch")
 	g.grow(2)
-	if a.pass(5 * time.Minute); len(g.members) != 4 || len(c.nodes) != 9 {
-		t.Errorf("grown to %d machines, %d nodes", len(g.members), len(c.nodes))
-	}
+	a.pass(5 * time.Minute)
+	expect.That(t, len(g.members) == 4 && len(c.nodes) == 9, "grown to %d machines, %d nodes", len(g.members), len(c.nodes))
 	g.grow(-3)
-	if a.pass(5 * time.Minute); len(g.members) != 1 || len(c.nodes) != 6 {
-		t.Errorf("shrunk to %d machines, %d nodes", len(g.members), len(c.nodes))
-	}
+	a.pass(5 * time.Minute)
+	expect.That(t, len(g.members) == 1 && len(c.nodes) == 6, "shrunk to %d machines, %d nodes", len(g.members), len(c.nodes))
 	g.members[0].end("a person")
-	if a.pass(5 * time.Minute); len(g.members) != 1 || g.members[0].node == nil {
-		t.Errorf("what was ended by hand is not replaced: %d machines", len(g.members))
-	}
+	a.pass(5 * time.Minute)
+	expect.That(t, len(g.members) == 1 && g.members[0].node != nil, "what was ended by hand is not replaced: %d machines", len(g.members))
 }
 
 // Without capacity nothing is launched. The group reports that, and tries again.
@@ -145,12 +134,9 @@ func TestWithoutCapacityNothingIsLaunched(t *testing.T) {
 	g.grow(1)
 	a.pass(18 * time.Minute)
 	last := g.activities[0]
-	if len(g.members) != 2 || last.StatusCode != "Failed" || !strings.Contains(*last.StatusMessage, "InsufficientInstanceCapacity") {
-		t.Errorf("%d machines, %+v", len(g.members), last)
-	}
-	if a.pass(10 * time.Minute); len(g.members) != 3 || g.members[2].node == nil {
-		t.Errorf("%d machines once there is capacity", len(g.members))
-	}
+	expect.That(t, len(g.members) == 2 && last.StatusCode == "Failed" && strings.Contains(*last.StatusMessage, "InsufficientInstanceCapacity"), "%d machines, %+v", len(g.members), last)
+	a.pass(10 * time.Minute)
+	expect.That(t, len(g.members) == 3 && g.members[2].node != nil, "%d machines once there is capacity", len(g.members))
 }
 
 // A machine without an owner is not replaced.
@@ -160,9 +146,8 @@ func TestWhatNobodyOwnsIsNotReplaced(t *testing.T) {
 	c := a.clusters[0]
 	g := c.groups[0]
 	g.members[0].end("a person")
-	if a.pass(time.Hour); len(g.members) != 1 || g.desired != 1 || len(c.nodes) != 1 {
-		t.Errorf("%d machines, %d wanted, %d nodes", len(g.members), g.desired, len(c.nodes))
-	}
+	a.pass(time.Hour)
+	expect.That(t, len(g.members) == 1 && g.desired == 1 && len(c.nodes) == 1, "%d machines, %d wanted, %d nodes", len(g.members), g.desired, len(c.nodes))
 }
 
 // Machines are launched in the zone with the fewest, and not where a zone is down.
@@ -190,9 +175,8 @@ func TestKarpenterEndsWhatItsClaimIsDeletedOf(t *testing.T) {
 	ends := endings(a)
 	m := c.group("general").members[0]
 	c.claimDeleted(m.claim)
-	if a.pass(5 * time.Minute); m.alive() || m.claim != nil || len(*ends) != 1 || len(c.claims) != 3 {
-		t.Errorf("it is %s with claim %v; ended are %v, claims %d", m.state, m.claim, *ends, len(c.claims))
-	}
+	a.pass(5 * time.Minute)
+	expect.That(t, !m.alive() && m.claim == nil && len(*ends) == 1 && len(c.claims) == 3, "it is %s with claim %v; ended are %v, claims %d", m.state, m.claim, *ends, len(c.claims))
 }
 
 // An Auto Scaling group replaces a member that somebody else terminated, once each process that it needs for

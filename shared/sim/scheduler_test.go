@@ -91,8 +91,7 @@ func TestWhatTheSchedulerRefuses(t *testing.T) {
 		a := bare(t, false)
 		in := asks(a, trigger.Check{Cluster: "demo", Due: dawn.Add(5 * time.Minute)})
 		set(in)
-		if err := a.dep.create(in); err == nil || awserr.IsConflict(err) || len(a.schedules()) != 0 {
-			t.Errorf("%s: %v, %d schedules", name, err, len(a.schedules()))
-		}
+		err := a.dep.create(in)
+		expect.That(t, err != nil && !awserr.IsConflict(err) && len(a.schedules()) == 0, "%s: %v, %d schedules", name, err, len(a.schedules()))
 	}
 }

@@ -250,9 +250,7 @@ func failing(t *testing.T, m mutant) (Scenario, Result) {
 func TestShrinkLeavesWhatDoesNotFail(t *testing.T) {
 	sc := Random(Options{Seed: 1, Hours: 6, Clusters: 1, Nodes: 8})
 	small, r := Shrink(sc, Watch{}, RuleOnce, 10, nil)
-	if len(r.Violations) != 0 || len(small.Faults) != len(sc.Faults) || len(small.Clusters) != len(sc.Clusters) {
-		t.Errorf("%+v, %d faults of %d", r.Violations, len(small.Faults), len(sc.Faults))
-	}
+	expect.That(t, len(r.Violations) == 0 && len(small.Faults) == len(sc.Faults) && len(small.Clusters) == len(sc.Clusters), "%+v, %d faults of %d", r.Violations, len(small.Faults), len(sc.Faults))
 }
 
 // The demo's day shows what it is made for, and breaks no rule.

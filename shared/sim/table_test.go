@@ -127,9 +127,7 @@ func TestATransactionIsMadeWhollyOrNotAtAll(t *testing.T) {
 		in.TransactItems[1].Put.ExpressionAttributeValues = item{":p": text("p")}
 		_, err := d.TransactWriteItems(t.Context(), in)
 		var cancelled *types.TransactionCanceledException
-		if !awserr.IsConditionFailed(err) || !errors.As(err, &cancelled) || *cancelled.CancellationReasons[0].Code != "None" || *cancelled.CancellationReasons[1].Code != "ConditionalCheckFailed" {
-			t.Errorf("%v", err)
-		}
+		expect.That(t, awserr.IsConditionFailed(err) && errors.As(err, &cancelled) && *cancelled.CancellationReasons[0].Code == "None" && *cancelled.CancellationReasons[1].Code == "ConditionalCheckFailed", "%v", err)
 		if sks, _ := queried(t, d, "pk = :p", item{":p": text("p")}); len(sks) != 0 {
 			t.Errorf("%q are there", sks)
 		}

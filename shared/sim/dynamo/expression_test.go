@@ -68,9 +68,8 @@ func TestWhatIsNoKnownExpressionIsAnError(t *testing.T) {
 	} {
 		r := newReader(nil, Item{":a": text("a")})
 		r.condition(&condition)
-		if err := r.done(); err == nil || errors.Is(err, ErrUnsimulated) == simulated {
-			t.Errorf("%q: %v", condition, err)
-		}
+		err := r.done()
+		expect.That(t, err != nil && errors.Is(err, ErrUnsimulated) != simulated, "%q: %v", condition, err)
 	}
 }
 
