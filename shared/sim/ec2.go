@@ -199,18 +199,13 @@ func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out 
 		}
 		return err
 	}
-	var all []*machine
-	if len(in.Filters) == 0 {
-		all = e.v.a.running(after(in.NextToken) + int(*in.MaxResults) + 1)
-	} else {
+	all := e.v.a.running()
+	if len(in.Filters) > 0 {
 		f := in.Filters[0]
 		all = e.v.a.said(func(m *machine) bool { return slices.Contains(f.Values, m.statusBy(aws.ToString(f.Name))) })
 	}
-	all, out.NextToken = cut(all, in.NextToken, in.MaxResults)
-	out.InstanceStatuses = make([]types.InstanceStatus, len(all))
-	for i, m := range all {
-		out.InstanceStatuses[i] = m.status()
-	}
+	page, next := cutEach(all, in.NextToken, int(*in.MaxResults))
+	out.InstanceStatuses, out.NextToken = roll.Map(page, (*machine).status), next
 	return nil
 }
 
@@ -279,32 +274,30 @@ func (m *machine) runs() bool {
 	return m.shown != nil && runs(m.shown)
 }
 
-// running returns the first machines of the region that EC2 shows as running, at most as many as
-// given.
-func (a *account) running(most int) (out []*machine) {
-	for _, c := range a.clusters {
-		for _, m := range c.machines {
-			if len(out) == most {
-				return out
-			}
-			if m.runs() {
-				out = append(out, m)
+// running iterates over the machines of the region that EC2 shows as running.
+func (a *account) running() iter.Seq[*machine] {
+	return func(yield func(*machine) bool) {
+		for _, c := range a.clusters {
+			for _, m := range c.machines {
+				if m.runs() && !yield(m) {
+					return
+				}
 			}
 		}
 	}
-	return out
 }
 
-// said returns the running machines that match a filter, among those that EC2 has something to
+// said iterates over the running machines that match a filter, among those that EC2 has something to
 // report about. All others pass their checks and have no scheduled event.
-func (a *account) said(filter func(*machine) bool) (out []*machine) {
+func (a *account) said(filter func(*machine) bool) iter.Seq[*machine] {
 	a.reported = slices.DeleteFunc(a.reported, func(m *machine) bool { return m.ail != impaired && m.event == nil || m.shown == nil })
-	for _, m := range a.reported {
-		if m.runs() && filter(m) {
-			out = append(out, m)
+	return func(yield func(*machine) bool) {
+		for _, m := range a.reported {
+			if m.runs() && filter(m) && !yield(m) {
+				return
+			}
 		}
 	}
-	return out
 }
 
 // report records that EC2 has something to report about the machine.
