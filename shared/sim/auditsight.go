@@ -302,7 +302,6 @@ func (inv *invocation) sawPolicy(document string, ok bool) {
 // act is something that an invocation did, or tried to do, to a machine or its objects.
 type act string
 
-// The acts.
 const (
 	actTerminate    act = "terminate"
 	actReboot       act = "reboot"

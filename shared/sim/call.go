@@ -19,7 +19,6 @@ import (
 // access says whether a call reads or writes.
 type access bool
 
-// The kinds of access.
 const (
 	reads  access = false
 	writes access = true

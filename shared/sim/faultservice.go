@@ -44,7 +44,6 @@ type retry struct {
 	waits func(n int, d dice) time.Duration
 }
 
-// The retry behaviors.
 const (
 	sdkBackoff = "backoff"     // the AWS SDK's
 	retryAfter = "retry-after" // an API server's

@@ -8,7 +8,6 @@ import (
 // functionName is the name of one of Rollcall's functions.
 type functionName string
 
-// The functions.
 const (
 	stateChange functionName = "statechange"
 	sweep       functionName = "sweep"

@@ -85,7 +85,6 @@ type cluster struct {
 // ownerKind says which controller launches a group's machines.
 type ownerKind string
 
-// The owners.
 const (
 	karpenter   ownerKind = "karpenter"
 	nodeGroup   ownerKind = "managed-nodegroup"
@@ -165,7 +164,6 @@ type template struct {
 // ailment is the fault of a machine.
 type ailment string
 
-// The ailments.
 const (
 	well       ailment = ""
 	neverJoins ailment = "never-joins" // its kubelet never registers
@@ -182,7 +180,6 @@ const (
 // machineState is the state of an instance, as EC2 names it.
 type machineState string
 
-// The states.
 const (
 	pending      machineState = "pending"
 	running      machineState = "running"
