@@ -28,9 +28,8 @@ func TestOnlyRemediateMayAct(t *testing.T) {
 	m.touch()
 	c.a.until(c.a.Now().Add(10 * time.Minute)) // until EC2 shows it
 	inside(t, c.a, inspect, func(v *env) {
-		if _, err := (ec2API{v}).TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{m.id}}); err != nil {
-			t.Error(err)
-		}
+		_, err := (ec2API{v}).TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{m.id}})
+		expect.Succeed(t, err)
 	})
 	expect.That(t, m.state != running && c.a.audit.broke(RuleRole), "%s is %s, and broken are %+v", m.id, m.state, c.a.audit.violations)
 }

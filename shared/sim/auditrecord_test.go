@@ -93,9 +93,8 @@ func TestACordonOfAPersonIsNotTakenOver(t *testing.T) {
 		}
 		inside(t, c.a, remediator, func(v *env) {
 			q := &kubeQuery{api: &kubeAPI{v: v}, c: c, name: n.name, body: fmt.Appendf(nil, tt.patch, roll.AnnotationCordoned)}
-			if _, err := q.patchNode(); err != nil {
-				t.Error(err)
-			}
+			_, err := q.patchNode()
+			expect.Succeed(t, err)
 		})
 		expect.That(t, c.a.audit.broke(RuleKept) == tt.broken, "%s: broken are %+v", name, c.a.audit.violations)
 	}

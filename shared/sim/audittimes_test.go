@@ -38,9 +38,8 @@ func TestAnActRestsOnWhatWasJustRead(t *testing.T) {
 				read(tt.instance, instance)
 				read(tt.node, node)
 			}
-			if _, err := (ec2API{v}).TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{m.id}}); err != nil {
-				t.Error(err)
-			}
+			_, err := (ec2API{v}).TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{m.id}})
+			expect.Succeed(t, err)
 		})
 		expect.That(t, c.a.audit.broke(RuleFresh) == tt.broken, "%+v: broken are %+v", tt, c.a.audit.violations)
 	}

@@ -76,11 +76,7 @@ func listed(t *testing.T, v *env, cluster string, size int32) []types.Instance {
 }
 
 func idsOf(instances []types.Instance) []string {
-	var ids []string
-	for _, i := range instances {
-		ids = append(ids, *i.InstanceId)
-	}
-	return ids
+	return roll.Map(instances, func(i types.Instance) string { return *i.InstanceId })
 }
 
 func TestInstancesAreToldAsEC2Does(t *testing.T) {

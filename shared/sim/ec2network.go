@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"rollcall/shared/roll"
 )
 
 // Each cluster has its own VPC with a private subnet in each zone. The main route table leads to a
@@ -34,13 +36,7 @@ func (c *cluster) cidrOf(quarter int) string {
 }
 func (c *cluster) routeTable(s string) string { return c.ec2ID("rtb", s) }
 
-func (c *cluster) subnets() []string {
-	var ids []string
-	for _, z := range zones {
-		ids = append(ids, c.subnet(z))
-	}
-	return ids
-}
+func (c *cluster) subnets() []string { return roll.Map(zones, c.subnet) }
 
 // byID returns resources by ID, without a filter. EC2 must know all of them: code and text are the
 // error for unknown IDs. found returns a cluster's resources of the kind.

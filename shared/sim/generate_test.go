@@ -150,9 +150,8 @@ func TestEverythingIsHealedInTheEnd(t *testing.T) {
 		sc := Random(Options{Seed: 9000 + seed, Hours: 6, Clusters: 2, Nodes: 15, Faults: 25})
 		sc.Permitted = "observe"
 		var last []Standing
-		if _, err := Run(sc, Watch{Step: func(_ time.Time, s []Standing) { last = s }}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := Run(sc, Watch{Step: func(_ time.Time, s []Standing) { last = s }})
+		must.Succeed(t, err)
 		for _, s := range last {
 			if s.Exists && (s.Nodes != s.Ready || s.Nodes != s.Machines) || !s.Exists && s.Machines > 0 {
 				t.Errorf("seed %d: %+v", sc.Seed, s)

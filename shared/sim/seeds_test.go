@@ -118,9 +118,8 @@ func history(t *testing.T, sc Scenario, g Guards) string {
 
 func told(t *testing.T, sc Scenario, g Guards) (all []Event) {
 	t.Helper()
-	if _, err := Run(sc, Watch{Guards: g, Tell: func(e Event) { all = append(all, e) }}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := Run(sc, Watch{Guards: g, Tell: func(e Event) { all = append(all, e) }})
+	must.Succeed(t, err)
 	return all
 }
 
@@ -182,9 +181,8 @@ func TestAFaultThatIsLeftOutChangesNothingBeforeIt(t *testing.T) {
 			}
 			var got []Event
 			over := func() bool { return len(got) > 0 && got[len(got)-1].At.After(at) }
-			if _, err := Run(less, Watch{Tell: func(e Event) { got = append(got, e) }, Stop: over}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := Run(less, Watch{Tell: func(e Event) { got = append(got, e) }, Stop: over})
+			must.Succeed(t, err)
 			want, got := before(whole), before(got)
 			if !slices.Equal(want, got) {
 				n := 0

@@ -174,9 +174,8 @@ func TestAQueryHasPages(t *testing.T) {
 	a := bare(t, false)
 	asking(a, func(d dynamoAPI) {
 		for _, sks := range [][]string{numbered(8), {"j", "k", "k#", "l"}} {
-			if _, err := d.TransactWriteItems(t.Context(), putting(300_000, sks...)); err != nil {
-				t.Error(err)
-			}
+			_, err := d.TransactWriteItems(t.Context(), putting(300_000, sks...))
+			expect.Succeed(t, err)
 		}
 		for condition, want := range map[string][2]int{"pk = :p": {12, 4}, "pk = :p AND begins_with(sk, :k)": {9, 3}} {
 			values := item{":p": text("p")}
