@@ -39,26 +39,15 @@ func (t *Topic) From(release string) *Topic {
 	return t
 }
 
-// ChatError means that a notice was published, but not to the chat topic.
-type ChatError struct{ err error }
-
-// Error returns the message.
-func (e *ChatError) Error() string {
-	return "the notice was sent, but not to the chat topic: " + e.err.Error()
-}
-
-// Unwrap returns the error of the chat topic.
-func (e *ChatError) Unwrap() error { return e.err }
+// errChat means that a notice was published, but not to the chat topic.
+var errChat = errors.New("the notice was sent, but not to the chat topic")
 
 // Sent reports whether a notice was published, even if Publish returned an error. Publishing
 // it again would send it twice to its subscribers.
-func Sent(err error) bool {
-	var chat *ChatError
-	return err == nil || errors.As(err, &chat)
-}
+func Sent(err error) bool { return err == nil || errors.Is(err, errChat) }
 
 // Publish sends a message: as text to email subscriptions, as JSON to all others, and then
-// to the chat topic. If only the chat topic failed, the error is a *ChatError.
+// to the chat topic. If only the chat topic failed, Sent reports the error as sent.
 func (t *Topic) Publish(ctx context.Context, m Message) error {
 	attributes := m.Attributes.values()
 	if t.release != "" {
@@ -81,7 +70,7 @@ func (t *Topic) Publish(ctx context.Context, m Message) error {
 	}
 	in = &sns.PublishInput{TopicArn: aws.String(t.chat), Message: aws.String(string(m.Chat)), MessageAttributes: attributes}
 	if _, err := t.sns.Publish(ctx, in); err != nil {
-		return &ChatError{errors.New(awserr.Describe(err, "sns:Publish", t.principal(ctx)))}
+		return fmt.Errorf("%w: %s", errChat, awserr.Describe(err, "sns:Publish", t.principal(ctx)))
 	}
 	return nil
 }
