@@ -165,7 +165,7 @@ func (l letter) markdown() string {
 		} else {
 			s = "The command is in the mail."
 		}
-		parts = append(parts, "*"+headed(harmless(l.run.Title))+"*\n"+s)
+		parts = append(parts, "*"+harmless(l.run.Title)+":*\n"+s)
 	}
 	var facts []string
 	for _, f := range slices.Concat(l.facts, l.sequel) {

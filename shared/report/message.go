@@ -139,17 +139,10 @@ func (r *Recipe) write(b *strings.Builder) {
 	if r == nil {
 		return
 	}
-	fmt.Fprintf(b, "\n%s\n", headed(r.Title))
+	fmt.Fprintf(b, "\n%s:\n", r.Title)
 	for _, c := range r.Commands {
 		fmt.Fprintf(b, "  %s\n", c)
 	}
-}
-
-func headed(title string) string {
-	if strings.HasSuffix(title, "?") {
-		return title
-	}
-	return title + ":"
 }
 
 func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }
