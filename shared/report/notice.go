@@ -50,11 +50,8 @@ type Attributes struct {
 }
 
 const (
-	actionNone     = "none"
+	none           = "none" // the value of an attribute that does not apply
 	actionResolved = "resolved"
-	causeNone      = "none"
-	incidentNone   = "none"
-	newsNone       = "none"
 )
 
 // News values that plan.News does not have.
@@ -143,7 +140,7 @@ type NoticeNodes struct {
 func document(id roll.ClusterID, at time.Time, group, kind string, i ledger.Incident) NoticeDocument {
 	d := NoticeDocument{
 		Version: 1, Source: "rollcall", At: at.UTC(), Account: id.Account, Region: id.Region, Cluster: id.Name,
-		Group: group, Kind: kind, Action: actionNone, Instances: []NoticeInstance{},
+		Group: group, Kind: kind, Action: none, Instances: []NoticeInstance{},
 	}
 	if i.ID != "" {
 		d.Incident = &NoticeIncident{ID: i.ID, First: i.First.UTC(), Sent: i.Sent, Total: i.Total}
@@ -168,8 +165,8 @@ func (d NoticeDocument) message(subject string, l letter) (Message, error) {
 		return Message{}, err
 	}
 	a := Attributes{
-		Cluster: d.Cluster, Group: d.Group, Kind: d.Kind, Cause: cmp.Or(d.Cause, causeNone), Severity: d.Severity, Action: d.Action,
-		News: newsNone, Incident: incidentNone,
+		Cluster: d.Cluster, Group: d.Group, Kind: d.Kind, Cause: cmp.Or(d.Cause, none), Severity: d.Severity, Action: d.Action,
+		News: none, Incident: none,
 	}
 	if len(d.News) > 0 {
 		a.News = d.News[0]
