@@ -298,15 +298,7 @@ func (c Check) checked(t *text, d roll.Diagnosis) {
 }
 
 func evidenceInWords(e roll.Evidence) string {
-	s := e.Source
-	if e.Field != "" {
-		s += ", " + e.Field
-	}
-	s += ": " + e.Observed
-	if e.Expected != "" {
-		s += " (expected: " + e.Expected + ")"
-	}
-	return s
+	return e.Source + roll.Behind(", ", e.Field) + ": " + e.Observed + inBrackets(roll.Behind("expected: ", e.Expected))
 }
 
 // ExplanationDocument is the JSON form of an explanation. It extends that of the check.

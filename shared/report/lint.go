@@ -64,10 +64,7 @@ type LintGap struct {
 func (d LintDocument) Write(w io.Writer, layout Layout) error {
 	t := &text{w: w, Layout: layout}
 	n := len(d.Findings)
-	where := ""
-	if d.Cluster != "" {
-		where = " in " + d.Cluster
-	}
+	where := roll.Behind(" in ", d.Cluster)
 	if len(d.Launches) > 0 {
 		t.head(fmt.Sprintf("%d %s would keep nodes from joining%s: judged %s", n, roll.Plural(n, "cause", "causes"), where, roll.Few(d.Launches, 5)))
 	} else {

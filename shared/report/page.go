@@ -155,11 +155,7 @@ func (t total) title() string {
 	if t.clusters == 1 {
 		return "Roll call of " + t.only
 	}
-	s := fmt.Sprintf("Roll call of %d clusters", t.clusters)
-	if t.region != "" {
-		s += " in " + t.region
-	}
-	return s
+	return fmt.Sprintf("Roll call of %d clusters", t.clusters) + roll.Behind(" in ", t.region)
 }
 
 // verdict returns the summary in a sentence or two.

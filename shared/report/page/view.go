@@ -171,11 +171,7 @@ func left(more int, rest string) string {
 	if more <= 0 {
 		return ""
 	}
-	s := fmt.Sprintf("and %d more", more)
-	if rest != "" {
-		s += ": " + rest
-	}
-	return s
+	return fmt.Sprintf("and %d more", more) + roll.Behind(": ", rest)
 }
 
 func share(part, whole int) string {
