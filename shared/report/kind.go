@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -99,39 +98,33 @@ var contradicted = kindWords{
 
 var flaps = strconv.Itoa(roll.FlapCount)
 
-// troubled returns the headline of a kind of finding, of n instances or nodes.
-func troubled(k roll.Kind, n int) string {
-	words, ok := kindTable[k]
-	if !ok {
-		return fmt.Sprintf("%d %s", n, k)
+// wordsOf returns the words for a kind of finding. A kind of another version, which a ledger may still have, is
+// called by its name.
+func wordsOf(k roll.Kind) kindWords {
+	if words, ok := kindTable[k]; ok {
+		return words
 	}
-	return numbered("%d "+words.name, n)
+	return kindWords{name: string(k), head: string(k), means: "%d (instance is|instances are) " + string(k) + ".", whatOnly: true}
 }
+
+// troubled returns the headline of a kind of finding, of n instances or nodes.
+func troubled(k roll.Kind, n int) string { return numbered("%d "+wordsOf(k).name, n) }
 
 // headlined returns the subject of a notice: what is wrong with its instances or nodes. Only with
 // a cause is it known that they cannot join.
 func headlined(k roll.Kind, entries []plan.Entry, cause string) string {
-	n := len(entries)
-	words, ok := kindTable[k]
+	n, head := len(entries), wordsOf(k).head
 	switch {
-	case !ok:
-		return troubled(k, n)
 	case disputed(entries) == n:
-		words = contradicted
+		head = contradicted.head
 	case k == roll.Unregistered && cause != "":
-		return numbered("%d (node|nodes) can't join", n)
+		head = "(node|nodes) can't join"
 	}
-	return numbered("%d "+words.head, n)
+	return numbered("%d "+head, n)
 }
 
 // explain returns a sentence that says what a kind of finding means, of n instances.
-func explain(k roll.Kind, n int) string {
-	words, ok := kindTable[k]
-	if !ok {
-		return numbered("%d (instance is|instances are) "+string(k)+".", n)
-	}
-	return numbered(words.means, n)
-}
+func explain(k roll.Kind, n int) string { return numbered(wordsOf(k).means, n) }
 
 // disputed counts the entries with contradicted findings.
 func disputed(entries []plan.Entry) (n int) {
@@ -167,12 +160,6 @@ func explainOf(k roll.Kind, entries []plan.Entry) string {
 		s += " " + explain(k, others)
 	}
 	return s
-}
-
-// hasCauses reports whether the kind says what is wrong, but not why.
-func hasCauses(k roll.Kind) bool {
-	words, ok := kindTable[k]
-	return ok && !words.whatOnly
 }
 
 // explain returns the command that explains an instance or another subject of a finding. It

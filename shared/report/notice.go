@@ -309,7 +309,7 @@ func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entr
 	l := letter{headline: explainOf(n.Key.Kind, entries), why: reasons(causes, n.Key.Cause, len(entries)), next: firstDeeds(d.Does), facts: []fact{d.place(), {"Since", began(n, at)}}, sequel: d.sequel(), link: d.Links.first()}
 	switch {
 	case len(l.why) > 0:
-	case !hasCauses(n.Key.Kind) || entries[0].Finding.Left.ID != "" || disputed(entries) == len(entries):
+	case wordsOf(n.Key.Kind).whatOnly || entries[0].Finding.Left.ID != "" || disputed(entries) == len(entries):
 		l.why = []why{{summary: capital(because(entries[0])) + "."}}
 	case len(entries) == 1:
 		l.why = []why{{summary: capital(because(entries[0])) + ". The cause is unknown."}}
