@@ -151,7 +151,7 @@ func lay(id, cluster string, t Timeline, links map[string]string) *chart {
 	c.ready(a, t.Ready)
 	states, kinds := map[State]bool{}, map[MarkKind]bool{}
 	if len(t.Marks) > 0 {
-		c.lane(a, Lane{Label: "cluster", Marks: t.Marks}, "", states, kinds)
+		t.Lanes = append([]Lane{{Label: "cluster", Marks: t.Marks}}, t.Lanes...)
 	}
 	for i, l := range t.Lanes {
 		if l.Sub != "" && (i == 0 || t.Lanes[i-1].Sub != l.Sub) {
@@ -159,7 +159,7 @@ func lay(id, cluster string, t Timeline, links map[string]string) *chart {
 		}
 		c.lane(a, l, links[l.Label], states, kinds)
 	}
-	if len(t.Lanes) > 16 {
+	if c.lanes > 16 {
 		c.Feet = c.Height
 		c.row("axis", "UTC", "", heightAxis)
 	}
@@ -298,12 +298,7 @@ func (c *chart) explain(a axis, t Timeline, states map[State]bool, kinds map[Mar
 	for _, b := range t.Bands {
 		c.Facts = append(c.Facts, fmt.Sprintf("%s: %s", b.Label, stretch(a, b.From, b.To)))
 	}
-	if len(t.Marks) > 0 {
-		c.Tale = append(c.Tale, tell(a, Lane{Label: "cluster", Marks: t.Marks}))
-	}
-	for _, l := range t.Lanes {
-		c.Tale = append(c.Tale, tell(a, l))
-	}
+	c.Tale = roll.Map(t.Lanes, func(l Lane) tale { return tell(a, l) })
 }
 
 // known lists the values met: those of order first, in that order, then the rest, sorted.
