@@ -465,12 +465,8 @@ func pressure(r evidence.Remembered) (ledger.Pressure, bool) {
 }
 
 func (f explainFlags) print(env Environment, c report.Check) error {
-	if f.output.data() {
-		if err := f.output.print(env.Stdout, c.Explanation()); err != nil {
-			return err
-		}
-	} else if err := c.Explain(env.Stdout, env.layout()); err != nil {
-		return fmt.Errorf("print: %w", err)
+	if err := answer(f.output, env, c.Explanation, c.Explain); err != nil {
+		return err
 	}
 	switch {
 	case len(c.Explained()) > 0:

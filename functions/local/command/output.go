@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"rollcall/shared/report"
 	"rollcall/shared/roll"
 )
 
@@ -44,6 +45,14 @@ func (f form) check() error {
 }
 
 func (f form) data() bool { return f.output == outputJSON || f.output == outputYAML }
+
+// answer prints the document of a result as data, or else its text.
+func answer[D any](f form, env Environment, document func() D, text func(io.Writer, report.Layout) error) error {
+	if f.data() {
+		return f.print(env.Stdout, document())
+	}
+	return ofFlag("print", text(env.Stdout, env.layout()))
+}
 
 // print writes values as JSON or YAML, which has the fields of the JSON in its order.
 func (f form) print(w io.Writer, values ...any) error {

@@ -140,10 +140,7 @@ func runReplay(ctx context.Context, env Environment, f replayFlags) error {
 	if err := writePage(f.html, "replay", r.Page); err != nil {
 		return err
 	}
-	if f.output.data() {
-		return f.output.print(env.Stdout, r.Document())
-	}
-	return ofFlag("print", r.Write(env.Stdout, env.layout()))
+	return answer(f.output, env, r.Document, r.Write)
 }
 
 // compare replays checks under the policies. One policy, or none, is compared with what happened.

@@ -115,23 +115,14 @@ func runReport(ctx context.Context, env Environment, f reportFlags) error {
 	if overview.Checks, older = report.Latest(checks); older > 0 {
 		_, _ = fmt.Fprintf(env.Stderr, "rollcall: %d older %s left out: the latest of each cluster counts\n", older, roll.Plural(older, "result is", "results are"))
 	}
-	if err := f.show(env, overview); err != nil {
+	shown := answer(f.output, env, overview.Document, overview.Write)
+	if err := errors.Join(shown, writePage(f.html, "report", overview.Page)); err != nil {
 		return err
 	}
 	if len(unread) > 0 {
 		return exit(ExitError)
 	}
 	return verdict(overview.Checks)
-}
-
-func (f reportFlags) show(env Environment, overview report.Overview) error {
-	var err error
-	if f.output.data() {
-		err = f.output.print(env.Stdout, overview.Document())
-	} else {
-		err = ofFlag("print", overview.Write(env.Stdout, env.layout()))
-	}
-	return errors.Join(err, writePage(f.html, "report", overview.Page))
 }
 
 // checkProfiles checks the clusters of the profiles. What cannot be read of a profile is an error
