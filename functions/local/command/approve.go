@@ -101,20 +101,14 @@ func (a approval) print(env Environment, form form) error {
 	if a.Approved {
 		headline = "approved: the next check orders " + q.Acts[0] + ", and remediate looks again before it acts"
 	}
-	hanging(&b, "", headline)
-	b.WriteByte('\n')
-	rows := []struct{ name, value string }{
+	fields := [][2]string{
 		{"acts", strings.Join(q.Acts, ", ")}, {"instance", string(q.Instance)}, {"node", q.Node}, {"group", string(q.Group)}, {"cluster", a.Cluster},
 		{"finding", string(q.Kind)}, {"cause", q.Cause}, {"why", q.Why}, {"order", q.Order}, {"asked", roll.Clock(q.At)}, {"until", roll.Clock(q.Until)},
 	}
 	if a.Approval != nil {
-		rows = append(rows, struct{ name, value string }{"by", a.Approval.By})
+		fields = append(fields, [2]string{"by", a.Approval.By})
 	}
-	for _, row := range rows {
-		if row.value != "" {
-			hanging(&b, pad("  "+row.name, len("  instance  ")), row.value)
-		}
-	}
+	sheet(&b, headline, fields)
 	_, err := io.WriteString(env.Stdout, b.String())
 	return ofFlag("print", err)
 }

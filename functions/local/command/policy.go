@@ -293,12 +293,25 @@ func row(b *strings.Builder, key, value, from string) {
 	b.WriteString(line + "\n")
 }
 
+// sheet writes a headline, and below it fields with their values, in two columns.
+func sheet(b *strings.Builder, headline string, fields [][2]string) {
+	widest := 0
+	for _, f := range fields {
+		widest = max(widest, len(f[0]))
+	}
+	hanging(b, "", headline)
+	b.WriteByte('\n')
+	for _, f := range fields {
+		hanging(b, pad("  "+f[0], 2+widest+2), f[1])
+	}
+}
+
 // pad pads a text with spaces up to a column, with at least one.
 func pad(s string, column int) string {
 	return s + strings.Repeat(" ", max(1, column-len([]rune(s))))
 }
 
-// hanging writes a text after a word, with its further lines indented.
+// hanging writes a text after a word, with its further lines indented; nothing if the text is empty.
 func hanging(b *strings.Builder, word, text string) {
 	for _, line := range report.Wrapped(text, policyWidth-len(word)) {
 		b.WriteString(word + line + "\n")

@@ -371,12 +371,7 @@ func (f inForce) print(env Environment, form form) error {
 	case form.data():
 		return form.print(env.Stdout, f)
 	}
-	var b strings.Builder
-	hanging(&b, "", f.headline)
-	place := f.Parameter + " in " + f.Region
-	if f.Stack != "" {
-		place += ", of stack " + f.Stack
-	}
+	place := f.Parameter + " in " + f.Region + roll.Behind(", of stack ", f.Stack)
 	version := "there is none"
 	if f.Version > 0 {
 		version = fmt.Sprintf("%d", f.Version)
@@ -388,13 +383,12 @@ func (f inForce) print(env Environment, form form) error {
 	if f.Permitted != "" {
 		mode = string(f.Mode) + " at most; the stack permits " + string(f.Permitted)
 	}
-	b.WriteByte('\n')
-	for _, row := range []struct{ name, value string }{{"parameter", place}, {"version", version}, {"stop", fmt.Sprint(f.Stop)}, {"mode", mode}} {
-		hanging(&b, pad("  "+row.name, len("  parameter  ")), row.value)
-	}
+	fields := [][2]string{{"parameter", place}, {"version", version}, {"stop", fmt.Sprint(f.Stop)}, {"mode", mode}}
 	for _, fault := range f.Faults {
-		hanging(&b, pad("  fault", len("  parameter  ")), fault)
+		fields = append(fields, [2]string{"fault", fault})
 	}
+	var b strings.Builder
+	sheet(&b, f.headline, fields)
 	for _, note := range f.notes {
 		b.WriteByte('\n')
 		hanging(&b, "", note)
