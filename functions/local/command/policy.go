@@ -71,16 +71,10 @@ matches.`,
 	return c
 }
 
-// subject identifies whose settings are shown.
-type subject struct {
-	cluster, clusterMode string
-	of                   roll.Selector
-}
-
-// subject parses the flags that select whose settings to show. Its error lists all faults
+// selector parses the flags that select whose settings to show. Its error lists all faults
 // at once.
-func (f policyFlags) subject() (subject, error) {
-	s := subject{f.cluster, f.clusterMode, roll.Selector{Group: roll.Group(f.group), Preset: f.preset}}
+func (f policyFlags) selector() (roll.Selector, error) {
+	s := roll.Selector{Group: roll.Group(f.group), Preset: f.preset}
 	var faults []error
 	if f.group != "" && !isGroup(f.group) {
 		faults = append(faults, fmt.Errorf("--group %q: a group is nodepool/NAME, nodegroup/NAME, asg/NAME or none", f.group))
@@ -91,7 +85,7 @@ func (f policyFlags) subject() (subject, error) {
 		case !ok:
 			faults = append(faults, fmt.Errorf("--instance-tag %q: it takes KEY=VALUE", tag))
 		case key == roll.TagDeadline:
-			s.of.Deadline = value
+			s.Deadline = value
 		default:
 			faults = append(faults, fmt.Errorf("--instance-tag %q: no policy depends on it; %s is the tag that counts", key, roll.TagDeadline))
 		}
@@ -112,7 +106,7 @@ func isGroup(name string) bool {
 }
 
 func policyCheck(env Environment, f policyFlags, file string) error {
-	whose, wrong := f.subject()
+	of, wrong := f.selector()
 	if err := errors.Join(f.output.check(), wrong); err != nil {
 		return err
 	}
@@ -137,9 +131,9 @@ func policyCheck(env Environment, f policyFlags, file string) error {
 		return fmt.Errorf("--preset %s: the presets of %s are %s", f.preset, file, strings.Join(doc.Presets(), ", "))
 	}
 	if f.output.data() {
-		return printPolicyData(env, f.output, doc, whose)
+		return f.printData(env, doc, of)
 	}
-	return printPolicyTable(env, file, doc, whose)
+	return f.printTable(env, file, doc, of)
 }
 
 // Maximum sizes of an SSM parameter in bytes, by tier:
@@ -169,7 +163,7 @@ func invalidPolicy(env Environment, form form, file string, err error) error {
 	return exit(ExitError)
 }
 
-func printPolicyData(env Environment, form form, doc *policy.Document, whose subject) error {
+func (f policyFlags) printData(env Environment, doc *policy.Document, of roll.Selector) error {
 	type selected struct {
 		Cluster      string            `json:"cluster,omitempty"`
 		ClusterMode  string            `json:"clusterMode,omitempty"`
@@ -177,7 +171,11 @@ func printPolicyData(env Environment, form form, doc *policy.Document, whose sub
 		Preset       string            `json:"preset,omitempty"`
 		InstanceTags map[string]string `json:"instanceTags,omitempty"`
 	}
-	return form.print(env.Stdout, struct {
+	tags := map[string]string{}
+	if of.Deadline != "" {
+		tags[roll.TagDeadline] = of.Deadline
+	}
+	return f.output.print(env.Stdout, struct {
 		Valid    bool             `json:"valid"`
 		For      selected         `json:"for"`
 		Presets  []string         `json:"presets"`
@@ -185,50 +183,24 @@ func printPolicyData(env Environment, form form, doc *policy.Document, whose sub
 		Settings []policy.Setting `json:"settings"`
 	}{
 		Valid: true, Presets: doc.Presets(), Warnings: append([]policy.Fault{}, doc.Warnings()...),
-		For:      selected{whose.cluster, whose.clusterMode, whose.of.Group, whose.of.Preset, whose.tags()},
-		Settings: doc.Explain(whose.cluster, whose.clusterMode, whose.of),
+		For:      selected{f.cluster, f.clusterMode, of.Group, of.Preset, tags},
+		Settings: doc.Explain(f.cluster, f.clusterMode, of),
 	})
 }
 
-func (s subject) tags() map[string]string {
-	tags := map[string]string{}
-	if s.of.Deadline != "" {
-		tags[roll.TagDeadline] = s.of.Deadline
-	}
-	return tags
-}
-
-// String returns the subject for a heading, "" if none was given.
-func (s subject) String() string {
-	var parts []string
-	add := func(name, value string) {
-		if value != "" {
-			parts = append(parts, name+" "+value)
-		}
-	}
-	add("cluster", s.cluster)
-	if s.clusterMode != "" {
-		add("cluster tag", roll.TagMode+"="+s.clusterMode)
-	}
-	add("group", string(s.of.Group))
-	add("preset", s.of.Preset)
-	if s.of.Deadline != "" {
-		add("instance tag", roll.TagDeadline+"="+s.of.Deadline)
-	}
-	return strings.Join(parts, ", ")
-}
-
-func printPolicyTable(env Environment, file string, doc *policy.Document, whose subject) error {
+func (f policyFlags) printTable(env Environment, file string, doc *policy.Document, of roll.Selector) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is valid\n", file)
-	if s := whose.String(); s != "" {
-		hanging(&b, "for ", s)
+	given := []string{
+		roll.Behind("cluster ", f.cluster), roll.Behind("cluster tag "+roll.TagMode+"=", f.clusterMode), roll.Behind("group ", f.group),
+		roll.Behind("preset ", f.preset), roll.Behind("instance tag "+roll.TagDeadline+"=", of.Deadline),
 	}
+	hanging(&b, "for ", strings.Join(slices.DeleteFunc(given, func(s string) bool { return s == "" }), ", "))
 	for _, w := range doc.Warnings() {
 		hanging(&b, "warning: ", w.String())
 	}
 	b.WriteByte('\n')
-	settingsTable(&b, doc.Explain(whose.cluster, whose.clusterMode, whose.of))
+	settingsTable(&b, doc.Explain(f.cluster, f.clusterMode, of))
 	_, err := io.WriteString(env.Stdout, b.String())
 	return ofFlag("print", err)
 }

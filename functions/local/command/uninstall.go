@@ -273,7 +273,7 @@ func (u uninstaller) access(ctx context.Context, cluster string, out *leftovers)
 // had reports whether the stack once made a role, by the name that CloudFormation generates. An access
 // entry outlives its role, and a stack forgets the role of a mode that was lowered.
 func (u uninstaller) had(role string) bool {
-	name := role[strings.LastIndex(role, "/")+1:]
+	name := roll.LastPart(role)
 	return strings.HasPrefix(name, u.stack+"-InspectRole-") || strings.HasPrefix(name, u.stack+"-RemediateRole-")
 }
 
