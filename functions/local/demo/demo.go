@@ -244,23 +244,22 @@ const repeated = 2 * time.Hour
 // repeats reports whether a line only repeats a recent one. Such lines are counted, and the
 // count is printed before the cluster's next news.
 func (s *story) repeats(l *line) bool {
+	e := l.event
 	last, ok := s.printed[l.key]
-	s.printed[l.key] = l.at
-	if ok && l.at.Sub(last) < repeated && l.event.Kind != sim.EventAct {
-		s.again[l.cluster]++
+	s.printed[l.key] = e.At
+	if ok && e.At.Sub(last) < repeated && e.Kind != sim.EventAct {
+		s.again[e.Cluster]++
 		return true
 	}
-	if n := s.again[l.cluster]; n > 0 {
-		delete(s.again, l.cluster)
-		s.say("%s  %-9s %s\n", "     ", l.cluster, s.paint(faint, fmt.Sprintf("... %d more like those above", n)))
+	if n := s.again[e.Cluster]; n > 0 {
+		delete(s.again, e.Cluster)
+		s.say("%s  %-9s %s\n", "     ", e.Cluster, s.paint(faint, fmt.Sprintf("... %d more like those above", n)))
 	}
 	return false
 }
 
 type line struct {
 	key       string
-	at        time.Time
-	cluster   string
 	word      string
 	color     string
 	text      string // %s is the subject
@@ -288,7 +287,7 @@ func (l *line) whom() string {
 
 // lineOf returns the line of an event, nil if it is not shown.
 func lineOf(e sim.Event) *line {
-	l := &line{at: e.At, cluster: e.Cluster, event: e, color: plain}
+	l := &line{event: e, color: plain}
 	switch e.Kind {
 	case sim.EventFault:
 		l.word, l.color, l.text = "FAULT", yellow, e.Text
@@ -332,7 +331,7 @@ func lineOf(e sim.Event) *line {
 	default:
 		return nil
 	}
-	l.key = strings.Join([]string{l.word, l.cluster, l.text}, "|")
+	l.key = strings.Join([]string{l.word, e.Cluster, l.text}, "|")
 	return l
 }
 
@@ -353,9 +352,9 @@ const (
 
 // print prints a line, folded, with its details below.
 func (s *story) print(l *line) {
-	text := l.text
-	text = strings.Replace(text, "%s", l.whom(), 1)
-	head := fmt.Sprintf("%s  %-9s %-8s ", l.at.Format("15:04"), l.cluster, l.word)
+	e := l.event
+	text := strings.Replace(l.text, "%s", l.whom(), 1)
+	head := fmt.Sprintf("%s  %-9s %-8s ", e.At.Format("15:04"), e.Cluster, l.word)
 	indent := strings.Repeat(" ", len(head))
 	for i, part := range report.Wrapped(text, width-len(head)) {
 		if i == 0 {
@@ -364,7 +363,6 @@ func (s *story) print(l *line) {
 		}
 		s.say("%s%s\n", indent, s.paint(l.color, part))
 	}
-	e := l.event
 	switch {
 	case e.Kind == sim.EventFinding && e.Cause != "":
 		s.below(indent, "because "+e.Cause+": "+e.Detail)

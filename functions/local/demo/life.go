@@ -38,10 +38,10 @@ type hold struct{ action, reason string }
 
 // act is an act that Rollcall ordered on an instance, and whether it was done.
 type act struct {
-	at           time.Time // when it was done, if the history shows it, or ordered
-	done         bool
-	kind, action string
-	evicted      int // number of pods that a drain evicted
+	at      time.Time // when it was done, if the history shows it, or ordered
+	done    bool
+	action  string
+	evicted int // number of pods that a drain evicted
 }
 
 // lives returns the instances of a cluster that have events, in the order of their first
@@ -183,7 +183,7 @@ func (l *life) ordered(e sim.Event) {
 			t.acts[n-1].done = true
 		}
 	}
-	t.acts = append(t.acts, act{at: e.At, kind: e.Finding, action: e.Action})
+	t.acts = append(t.acts, act{at: e.At, action: e.Action})
 }
 
 // acted records that an order was carried out. The history shows each eviction of a drain.

@@ -182,7 +182,7 @@ func acts(lives []*life) []page.Act {
 	var out []page.Act
 	for _, t := range all(lives) {
 		for _, a := range t.acts {
-			act := page.Act{At: a.at, Instance: t.instance, Node: t.node, Group: t.group, Kind: a.kind, Action: a.action, Result: resultDone, Tone: page.ToneGood}
+			act := page.Act{At: a.at, Instance: t.instance, Node: t.node, Group: t.group, Kind: t.kind, Action: a.action, Result: resultDone, Tone: page.ToneGood}
 			if a.done {
 				act.Detail = t.consequence(a, lives)
 			} else {

@@ -53,7 +53,7 @@ func (s *story) show(found map[int][]*trouble) {
 
 // entry describes a fault: its findings, their cause, and what came of it.
 func (s *story) entry(f sim.Fault, troubles []*trouble) string {
-	text := fmt.Sprintf("%s-%5s  %s: %s\n", hour(s.day.Start.Add(f.At)), until(s, f, troubles), cmp.Or(f.Cluster, "all clusters"), s.paint(bold, f.Says))
+	text := fmt.Sprintf("%s-%5s  %s: %s\n", hour(s.day.Start.Add(f.At)), s.until(f, troubles), cmp.Or(f.Cluster, "all clusters"), s.paint(bold, f.Says))
 	if len(troubles) == 0 {
 		return text + s.detail(magenta, "so", "what cannot be read is not judged: nothing found, nothing done")
 	}
@@ -84,7 +84,7 @@ func (s *story) screen(other *story, r, untended sim.Result) {
 }
 
 // until returns when a fault, or the last finding that it caused, ended.
-func until(s *story, f sim.Fault, troubles []*trouble) string {
+func (s *story) until(f sim.Fault, troubles []*trouble) string {
 	if last := ended(troubles); !last.IsZero() {
 		return hour(last)
 	}
