@@ -93,7 +93,7 @@ func (a *access) contextFlags(c *cobra.Command, env Environment) {
 	}
 	c.Flags().StringVar(&a.context, "context", "", usage)
 	c.Flags().StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig `FILE` to read the context from (default KUBECONFIG, or ~/.kube/config)")
-	values(c, "context", func(context.Context, []string) []string {
+	values(c, "context", func(context.Context) []string {
 		names, _ := kubeconfig.Names(a.kubeconfig) // nothing to complete
 		return names
 	})

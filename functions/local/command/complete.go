@@ -26,25 +26,25 @@ import (
 const completionTime = 3 * time.Second
 
 // values registers the completion of a flag's values. Whatever fails, nothing is completed.
-func values(c *cobra.Command, flag string, of func(ctx context.Context, args []string) []string) {
+func values(c *cobra.Command, flag string, of func(context.Context) []string) {
 	if c.Flags().Lookup(flag) == nil {
 		return
 	}
-	_ = c.RegisterFlagCompletionFunc(flag, func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) { // registered once
+	_ = c.RegisterFlagCompletionFunc(flag, func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) { // registered once
 		ctx, cancel := context.WithTimeout(c.Context(), completionTime)
 		defer cancel()
-		return of(ctx, args), cobra.ShellCompDirectiveNoFileComp
+		return of(ctx), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
 // fixed returns the same values each time.
-func fixed[S ~string](all ...S) func(context.Context, []string) []string {
-	return func(context.Context, []string) []string { return roll.Map(all, func(v S) string { return string(v) }) }
+func fixed[S ~string](all ...S) func(context.Context) []string {
+	return func(context.Context) []string { return roll.Map(all, func(v S) string { return string(v) }) }
 }
 
 // profiles returns the names of the AWS profiles.
 // https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-files.html
-func profiles(context.Context, []string) (names []string) {
+func profiles(context.Context) (names []string) {
 	home, _ := os.UserHomeDir() // the files are then not found
 	for _, file := range []string{
 		cmp.Or(os.Getenv("AWS_CONFIG_FILE"), filepath.Join(home, ".aws", "config")), cmp.Or(os.Getenv("AWS_SHARED_CREDENTIALS_FILE"), filepath.Join(home, ".aws", "credentials")),
@@ -66,7 +66,7 @@ func profiles(context.Context, []string) (names []string) {
 	return slices.Compact(names)
 }
 
-func (a *access) namesOfRegions(ctx context.Context, _ []string) []string {
+func (a *access) namesOfRegions(ctx context.Context) []string {
 	cfg, err := a.load(ctx)
 	if err != nil {
 		return nil
@@ -84,7 +84,7 @@ func (a access) here(ctx context.Context) []*account {
 	return all
 }
 
-func (a *access) namesOfClusters(ctx context.Context, _ []string) (names []string) {
+func (a *access) namesOfClusters(ctx context.Context) (names []string) {
 	for _, in := range a.here(ctx) {
 		found, _ := in.view.Observer.Clusters(ctx) // nothing to complete
 		names = append(names, found...)

@@ -110,7 +110,7 @@ func (f simulateFlags) check() error {
 	}
 	for _, name := range f.certain {
 		if !slices.Contains(sim.Kinds(), sim.FaultKind(name)) {
-			faults = append(faults, fmt.Errorf("--fault %s: the faults are %s", name, strings.Join(fixed(sim.Kinds()...)(context.Background(), nil), ", ")))
+			faults = append(faults, fmt.Errorf("--fault %s: the faults are %s", name, strings.Join(fixed(sim.Kinds()...)(context.Background()), ", ")))
 		}
 	}
 	if f.record != "" && (f.seeds > 1 || f.soak > 0) {
