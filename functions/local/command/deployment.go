@@ -36,13 +36,13 @@ type stacks interface {
 
 // shown lists the outputs and parameters in template.yaml that hold the functions'
 // settings.
-var shown = []struct{ setting, output, parameter string }{
-	{setting: config.Table, output: "LedgerTableName"},
-	{setting: config.PolicyParameter, output: "PolicyParameterName"},
-	{setting: config.EvidenceBucket, output: "EvidenceBucket"},
-	{setting: config.Mode, parameter: "Mode"},
-	{setting: config.WarnAfter, parameter: "WarnAfter"},
-	{setting: config.Deadline, parameter: "Deadline"},
+var shown = []struct{ setting, place string }{
+	{config.Table, "output LedgerTableName"},
+	{config.PolicyParameter, "output PolicyParameterName"},
+	{config.EvidenceBucket, "output EvidenceBucket"},
+	{config.Mode, "parameter Mode"},
+	{config.WarnAfter, "parameter WarnAfter"},
+	{config.Deadline, "parameter Deadline"},
 }
 
 // stackFlags are those of a command about one deployment.
@@ -102,7 +102,7 @@ func readDeployment(ctx context.Context, api stacks, name, region string, princi
 		return d, fmt.Errorf("--stack: stack %s (%s) has no %s: it is not a deployment of Rollcall, or one of an earlier version", name, s.StackStatus, strings.Join(missing, ", "))
 	}
 	lookup := func(variable string) (string, bool) { v, ok := values[variable]; return v, ok }
-	if d.settings, err = config.Read(lookup, roll.Map(shown, func(t struct{ setting, output, parameter string }) string { return t.setting })...); err != nil {
+	if d.settings, err = config.Read(lookup, roll.Map(shown, func(t struct{ setting, place string }) string { return t.setting })...); err != nil {
 		return d, fmt.Errorf("--stack: stack %s: %w", name, err)
 	}
 	return d, nil
@@ -110,21 +110,19 @@ func readDeployment(ctx context.Context, api stacks, name, region string, princi
 
 // settingsOf returns the settings in a stack, and the names of those that are missing.
 func settingsOf(s types.Stack) (values map[string]string, missing []string) {
+	there := map[string]*string{}
+	for _, o := range s.Outputs {
+		there["output "+aws.ToString(o.OutputKey)] = o.OutputValue
+	}
+	for _, p := range s.Parameters {
+		there["parameter "+aws.ToString(p.ParameterKey)] = p.ParameterValue
+	}
 	values = map[string]string{}
 	for _, t := range shown {
-		what := "parameter " + t.parameter
-		if t.output != "" {
-			what = "output " + t.output
-		}
-		i := slices.IndexFunc(s.Outputs, func(o types.Output) bool { return aws.ToString(o.OutputKey) == t.output })
-		j := slices.IndexFunc(s.Parameters, func(p types.Parameter) bool { return aws.ToString(p.ParameterKey) == t.parameter })
-		switch {
-		case t.output != "" && i >= 0:
-			values[t.setting] = aws.ToString(s.Outputs[i].OutputValue)
-		case t.parameter != "" && j >= 0:
-			values[t.setting] = aws.ToString(s.Parameters[j].ParameterValue)
-		default:
-			missing = append(missing, what)
+		if value, ok := there[t.place]; ok {
+			values[t.setting] = aws.ToString(value)
+		} else {
+			missing = append(missing, t.place)
 		}
 	}
 	return values, missing
