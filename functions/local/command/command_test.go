@@ -31,9 +31,13 @@ func startedAs(t *testing.T, name string, args ...string) (code int, stdout, std
 	return code, out.String(), err.String()
 }
 
-func write(t *testing.T, text string) string {
+// write writes a policy to a file.
+func write(t *testing.T, text string) string { return source(t, "policy.yaml", text) }
+
+// source writes a file.
+func source(t *testing.T, name, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "policy.yaml")
+	path := filepath.Join(t.TempDir(), name)
 	must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
@@ -50,53 +54,52 @@ func noAWS(t *testing.T) {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 }
 
+// useEndpoint points the SDK to a server, with keys that every server takes.
+func useEndpoint(t *testing.T, url string) {
+	t.Helper()
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": url, "AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"} {
+		t.Setenv(name, value)
+	}
+}
+
+// refused checks that a command only prints errors, with all the wanted texts.
+func refused(t *testing.T, args []string, wants ...string) {
+	t.Helper()
+	code, stdout, stderr := rollcall(t, args...)
+	expect.That(t, code == ExitError && stdout == "", "%q: exit %d, and printed %q", args, code, stdout)
+	says(t, stderr, wants...)
+}
+
+// says checks that a text has the wanted parts.
+func says(t *testing.T, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		expect.That(t, strings.Contains(text, want), "no %q in\n%s", want, text)
+	}
+}
+
 func TestAllFaultsOfTheFlagsAtOnce(t *testing.T) {
 	noAWS(t)
 	bad := write(t, "apiVersion: rollcall/v1\nmode: watch\n")
-	code, _, stderr := rollcall(t, "check", "--mode", "destroy", "--output", "xml", "--timeout", "-1s", "--cluster", "", "--policy", bad, "--ledger", filepath.Join(t.TempDir(), "no", "ledger.json"))
-	expect.Equal(t, code, ExitError, "exit")
-	for _, want := range []string{"--mode", "destroy", "--output", "xml", "--timeout", "--cluster", "line 2: mode", "--ledger", "does not exist"} {
-		expect.That(t, strings.Contains(stderr, want), "standard error lacks %q:\n%s", want, stderr)
-	}
+	args := []string{"check", "--mode", "destroy", "--output", "xml", "--timeout", "-1s", "--cluster", "", "--policy", bad, "--ledger", filepath.Join(t.TempDir(), "no", "ledger.json")}
+	refused(t, args, "--mode", "destroy", "--output", "xml", "--timeout", "--cluster", "line 2: mode", "--ledger", "does not exist")
 }
 
 func TestRemediateNeedsALedger(t *testing.T) {
 	noAWS(t)
-	code, _, stderr := rollcall(t, "check", "--mode", "remediate")
-	expect.That(t, code == ExitError && strings.Contains(stderr, "--ledger FILE"), "exit %d: %s", code, stderr)
-}
-
-func TestMissingRegionAndCredentialsAreOneSentence(t *testing.T) {
-	noAWS(t)
-	code, _, stderr := rollcall(t, "check")
-	expect.That(t, code == ExitError && strings.Contains(stderr, "AWS_REGION"), "no region: exit %d: %s", code, stderr)
-	code, _, stderr = rollcall(t, "check", "--region", "eu-west-1")
-	expect.That(t, code == ExitError && strings.Contains(stderr, "AWS_PROFILE") && strings.Count(stderr, "\n") == 1, "no credentials: exit %d: %s", code, stderr)
+	refused(t, []string{"check", "--mode", "remediate"}, "--ledger FILE")
 }
 
 func TestPolicyCheck(t *testing.T) {
 	bad := write(t, "apiVersion: rollcall/v1\nregistration: {deadline: -5m}\nlimits: {unhealthy: 120%}\nmdoe: notify\n")
-	code, stdout, stderr := rollcall(t, "policy", "check", bad)
-	expect.That(t, code == ExitError && stdout == "", "exit %d, %q", code, stdout)
-	for _, want := range []string{"line 2: registration.deadline", "line 3: limits.unhealthy", "line 4: mdoe"} {
-		expect.That(t, strings.Contains(stderr, want), "standard error lacks %q:\n%s", want, stderr)
-	}
+	refused(t, []string{"policy", "check", bad}, "line 2: registration.deadline", "line 3: limits.unhealthy", "line 4: mdoe")
 	good := write(t, "apiVersion: rollcall/v1\noverrides:\n- match: {cluster: \"gpu-*\"}\n  registration: {deadline: 30m}\n")
-	code, stdout, _ = rollcall(t, "policy", "check", good, "--cluster", "gpu-1", "--output", "json")
+	code, stdout, _ := rollcall(t, "policy", "check", good, "--cluster", "gpu-1", "--output", "json")
 	expect.Equal(t, code, ExitOK, "exit")
-	var out struct {
-		Valid    bool
-		Settings []struct{ Key, Value, From string }
-	}
+	var out effective
 	must.Succeed(t, json.Unmarshal([]byte(stdout), &out))
-	found := false
-	for _, s := range out.Settings {
-		found = found || s.Key == "registration.deadline" && s.Value == "30m" && strings.Contains(s.From, "line 4")
-	}
-	expect.That(t, out.Valid && found, "got %+v", out)
-	if code, _, stderr := rollcall(t, "policy", "check", filepath.Join(t.TempDir(), "none.yaml")); code != ExitError || !strings.Contains(stderr, "none.yaml") {
-		t.Errorf("missing file: exit %d: %s", code, stderr)
-	}
+	expect.That(t, out.Valid && out.of("registration.deadline") == "30m from override at line 4", "got %+v", out)
+	refused(t, []string{"policy", "check", filepath.Join(t.TempDir(), "none.yaml")}, "none.yaml")
 }
 
 func TestPolicySchemaIsJSON(t *testing.T) {
@@ -160,9 +163,7 @@ func TestProgressOnlyForAPersonAndGoneInTheEnd(t *testing.T) {
 func TestHelpNamesTheModes(t *testing.T) {
 	var out bytes.Buffer
 	Run(context.Background(), []string{"check", "--help"}, Environment{Stdout: &out, Stderr: &out, Now: time.Now})
-	for _, want := range []string{"observe", "notify", "remediate", "--ledger", "never raises it"} {
-		expect.That(t, strings.Contains(out.String(), want), "help lacks %q:\n%s", want, out.String())
-	}
+	says(t, out.String(), "observe", "notify", "remediate", "--ledger", "never raises it")
 }
 
 // Mistyped flags are reported as such, and shells complete the values of flags.

@@ -45,10 +45,7 @@ func silentAccount(t *testing.T, answers map[string]string) (asked <-chan struct
 		}
 	}))
 	t.Cleanup(func() { close(over); server.Close() })
-	t.Setenv("AWS_ENDPOINT_URL", server.URL)
-	t.Setenv("AWS_REGION", "eu-west-1")
-	t.Setenv("AWS_ACCESS_KEY_ID", "x")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "x")
+	useEndpoint(t, server.URL)
 	return held
 }
 
@@ -169,6 +166,5 @@ func TestAnEndpointThatRefusesIsAnErrorAtOnce(t *testing.T) {
 	must.Succeed(t, err)
 	_ = l.Close()
 	t.Setenv("AWS_ENDPOINT_URL", "http://"+l.Addr().String())
-	code, _, stderr := rollcall(t, "check", "--timeout", "1s")
-	expect.That(t, code == ExitError && strings.Contains(stderr, "eks:ListClusters"), "exit %d: %s", code, stderr)
+	refused(t, []string{"check", "--timeout", "1s"}, "eks:ListClusters")
 }

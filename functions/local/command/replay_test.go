@@ -101,8 +101,7 @@ func TestAReplayOfADeployment(t *testing.T) {
 		"there is no recorded check: a deployment":            {"--stack", "rollcall", "--days", "1"},
 		"there is no recorded check of cluster elsewhere: a ": {"--stack", "rollcall", "--days", "100000", "--cluster", "elsewhere"},
 	} {
-		code, stdout, stderr := rollcall(t, append([]string{"replay"}, args...)...)
-		expect.That(t, code == ExitError && stdout == "" && strings.Contains(stderr, want), "%q: exit %d, %s%s", args, code, stdout, stderr)
+		refused(t, append([]string{"replay"}, args...), want)
 	}
 }
 
@@ -121,11 +120,9 @@ func TestWhatAReplayCannotBeAsked(t *testing.T) {
 		"no such file or directory":    {"--from", filepath.Join(dir, "none")},
 		"in " + healthy + ": only checks in which something is or was wrong are recorded": {"--from", healthy},
 	} {
-		code, stdout, stderr := rollcall(t, append([]string{"replay"}, args...)...)
-		expect.That(t, code == ExitError && stdout == "" && strings.Contains(stderr, want), "%q: exit %d, %s%s", args, code, stdout, stderr)
+		refused(t, append([]string{"replay"}, args...), want)
 	}
-	code, _, stderr := rollcall(t, "simulate", "--seeds", "2", "--record", filepath.Join(dir, "x"))
-	expect.That(t, code == ExitError && strings.Contains(stderr, "--record: it takes one seed"), "exit %d: %s", code, stderr)
+	refused(t, []string{"simulate", "--seeds", "2", "--record", filepath.Join(dir, "x")}, "--record: it takes one seed")
 }
 
 // What is read is bounded, and of a folder only regular files are read: a pipe there may never end.
@@ -137,8 +134,7 @@ func TestWhatIsReadIsBounded(t *testing.T) {
 	}
 	dir := t.TempDir()
 	must.Succeed(t, os.Symlink(os.DevNull, filepath.Join(dir, "x.rollcall")))
-	code, _, stderr := rollcall(t, "replay", "--from", dir)
-	expect.That(t, code == ExitError && strings.Contains(stderr, filepath.Join(dir, "x.rollcall")+": it is no regular file"), "exit %d: %s", code, stderr)
+	refused(t, []string{"replay", "--from", dir}, filepath.Join(dir, "x.rollcall")+": it is no regular file")
 }
 
 // An error quotes what others wrote: names of files and objects, answers of API servers.

@@ -90,8 +90,7 @@ func TestWhatAReportCannotBeAsked(t *testing.T) {
 		"it takes a folder, or s3://BUCKET/PREFIX":   {"--from", "s3://"},
 		"no AWS region":                              {"--from", "s3://results/"},
 	} {
-		code, stdout, stderr := rollcall(t, append([]string{"report"}, args...)...)
-		expect.That(t, code == ExitError && stdout == "" && strings.Contains(stderr, want), "%q: exit %d, %s%s", args, code, stdout, stderr)
+		refused(t, append([]string{"report"}, args...), want)
 	}
 }
 
@@ -113,8 +112,7 @@ func TestAReportOfProfiles(t *testing.T) {
 	for _, key := range []string{"fromprofile", "fromother"} {
 		expect.That(t, slices.Contains(w.keys, key), "%s was not used, but %q", key, w.keys)
 	}
-	code, stdout, stderr = rollcall(t, "report", "--profiles", "broken")
-	expect.That(t, code == ExitError && stdout == "" && strings.Contains(stderr, "profile broken: "), "exit %d: %s%s", code, stdout, stderr)
+	refused(t, []string{"report", "--profiles", "broken"}, "profile broken: ")
 }
 
 // bucket serves objects as S3 does, two to a page, and the stack that has the bucket. https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html
@@ -155,9 +153,7 @@ func bucket(t *testing.T, objects map[string]string, denied string) {
 		_ = xml.NewEncoder(out).Encode(page)
 	}))
 	t.Cleanup(server.Close)
-	for name, value := range map[string]string{"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"} {
-		t.Setenv(name, value)
-	}
+	useEndpoint(t, server.URL)
 }
 
 func TestAReportOfABucket(t *testing.T) {
