@@ -83,9 +83,8 @@ func TestTheListIsCutAndNotTheCause(t *testing.T) {
 	for _, want := range []string{"*NodeRoleNotMapped*: größe", "in the mail", "SharedCause"} {
 		expect.That(t, strings.Contains(c.Content.Description, want), "a chat does not hear %q:\n%s", want, c.Content.Description)
 	}
-	var d NoticeDocument
-	err := json.Unmarshal(m.JSON, &d)
-	expect.That(t, err == nil && d.Causes[0].Summary == strings.Repeat("größe ", 1000), "the cause is not whole: %v", err)
+	got := documentOf(t, m).Causes[0].Summary
+	expect.That(t, got == strings.Repeat("größe ", 1000), "the cause is not whole: %s", got)
 	if !strings.Contains(m.Text, "NodeRoleNotMapped: größe größe") || !strings.Contains(m.Text, strings.Repeat("  kubectl apply -f x\n", 300)) {
 		t.Error("the text has not the cause and all that is to be pasted")
 	}

@@ -35,34 +35,34 @@ func instanceID(n int) roll.InstanceID { return roll.InstanceID(fmt.Sprintf("i-%
 
 func nodeName(n int) string { return fmt.Sprintf("ip-10-0-12-%d.eu-west-1.compute.internal", n) }
 
-// silent returns a finding about a node that has been silent for that long, with a tolerance
-// of 30 minutes.
-func silent(n int, long time.Duration) roll.Finding {
-	since := now.Add(-long)
-	f := roll.Finding{
-		Instance: instanceID(n), Node: nodeName(n), Group: "nodegroup/web-blue", Owner: roll.OwnerManagedNodeGroup, Zone: "eu-west-1a",
-		Kind: roll.Unknown, Stage: roll.Watching, Since: since, Due: since.Add(30 * time.Minute),
-		Summary: fmt.Sprintf("node %s has not reported its status since %s (NodeStatusUnknown)", nodeName(n), since.Format("2006-01-02 15:04:05Z")),
-	}
+// staged returns a finding that is overdue from its due time on, and before that in the stage that it has.
+func staged(f roll.Finding) roll.Finding {
 	if !now.Before(f.Due) {
 		f.Stage = roll.Overdue
 	}
 	return f
 }
 
+// silent returns a finding about a node that has been silent for that long, with a tolerance
+// of 30 minutes.
+func silent(n int, long time.Duration) roll.Finding {
+	since := now.Add(-long)
+	return staged(roll.Finding{
+		Instance: instanceID(n), Node: nodeName(n), Group: "nodegroup/web-blue", Owner: roll.OwnerManagedNodeGroup, Zone: "eu-west-1a",
+		Kind: roll.Unknown, Stage: roll.Watching, Since: since, Due: since.Add(30 * time.Minute),
+		Summary: fmt.Sprintf("node %s has not reported its status since %s (NodeStatusUnknown)", nodeName(n), since.Format("2006-01-02 15:04:05Z")),
+	})
+}
+
 // missing returns a finding about an instance that has run for that long and is no node. Its
 // warning time is 5 minutes, its tolerance 15.
 func missing(n int, long time.Duration) roll.Finding {
 	since := now.Add(-long)
-	f := roll.Finding{
+	return staged(roll.Finding{
 		Instance: instanceID(n), Group: "asg/web-workers-20260114", Owner: roll.OwnerAutoScalingGroup, Zone: "eu-west-1b",
 		Kind: roll.Unregistered, Stage: roll.Warned, Since: since, Due: since.Add(15 * time.Minute),
 		Summary: fmt.Sprintf("instance %s has not registered as a node since its launch at %s", instanceID(n), since.Format("2006-01-02 15:04:05Z")),
-	}
-	if !now.Before(f.Due) {
-		f.Stage = roll.Overdue
-	}
-	return f
+	})
 }
 
 // found returns a finding of a kind about the node of an instance, of that age.
@@ -70,10 +70,7 @@ func found(n int, k roll.Kind, long, tolerated time.Duration, summary string) ro
 	f := silent(n, long)
 	f.Kind, f.Due, f.Summary = k, f.Since.Add(tolerated), summary
 	f.Stage = roll.Watching
-	if !now.Before(f.Due) {
-		f.Stage = roll.Overdue
-	}
-	return f
+	return staged(f)
 }
 
 func clock(after time.Duration) string { return roll.Clock(now.Add(after)) }

@@ -43,6 +43,13 @@ func (s said) sent(t *testing.T) Message {
 	return m
 }
 
+// documentOf returns the JSON form of a notice.
+func documentOf(t *testing.T, m Message) (d NoticeDocument) {
+	t.Helper()
+	must.Succeed(t, json.Unmarshal(m.JSON, &d))
+	return d
+}
+
 // here is a deployment.
 var here = From{Stack: "rollcall"}
 
@@ -252,18 +259,14 @@ func outcomes() map[string]remediate.Outcome {
 	denied := func(what string) string {
 		return "the Kubernetes API of shop-production does not let arn:aws:sts::111122223333:assumed-role/rollcall-remediate/rollcall " + what + " nodes (403 Forbidden): apply infra/rbac.yaml"
 	}
+	acted := act(f, plan.Terminate, remediate.Acted, "", "terminated "+string(f.Instance))
+	caused, approved := acted, acted
+	caused.Cause, caused.Evidence, caused.Order.Incident = "KernelPanic", evidenceLink, incident
+	approved.Order.Approved = &ledger.Approval{By: "arn:aws:iam::111122223333:user/oncall", How: ledger.WayCommand, At: now.Add(-time.Minute)}
 	return map[string]remediate.Outcome{
-		"acted-caused": func() remediate.Outcome {
-			o := act(f, plan.Terminate, remediate.Acted, "", "terminated "+string(f.Instance))
-			o.Cause, o.Evidence, o.Order.Incident = "KernelPanic", evidenceLink, incident
-			return o
-		}(),
-		"acted-approved": func() remediate.Outcome {
-			o := act(f, plan.Terminate, remediate.Acted, "", "terminated "+string(f.Instance))
-			o.Order.Approved = &ledger.Approval{By: "arn:aws:iam::111122223333:user/oncall", How: ledger.WayCommand, At: now.Add(-time.Minute)}
-			return o
-		}(),
-		"acted":             act(f, plan.Terminate, remediate.Acted, "", "terminated "+string(f.Instance)),
+		"acted-caused":      caused,
+		"acted-approved":    approved,
+		"acted":             acted,
 		"acted-nobody":      act(nobody, plan.Terminate, remediate.Acted, "", "terminated "+string(nobody.Instance)),
 		"acted-orphan":      act(orphaned(3), plan.Terminate, remediate.Acted, "", "terminated "+string(instanceID(3))),
 		"refused":           act(f, plan.Terminate, remediate.Refused, plan.VerdictChanged, "node "+f.Node+" of "+string(f.Instance)+" is registered and Ready now"),
@@ -418,8 +421,7 @@ func TestThePublishedFormKnowsTheVocabulary(t *testing.T) {
 				for _, do := range []policy.Do{policy.DoWarn, policy.DoTag, policy.DoNotify, policy.DoCordon, policy.DoDrain, policy.DoReboot, policy.DoTerminate, policy.DoDeleteNode} {
 					f := silent(1, time.Hour)
 					f.Kind, f.Owner, f.Stage = kind, owner, stage
-					n := noticeOf(policy.Notify, plan.Entry{Finding: f, Step: plan.Step{Do: do, At: now}})
-					m := n.sent(t)
+					m := noticeOf(policy.Notify, plan.Entry{Finding: f, Step: plan.Step{Do: do, At: now}}).sent(t)
 					err := validate(t, s, m.JSON)
 					must.That(t, err == nil, "%s %s %s %s: %v", kind, owner, stage, do, err)
 				}
@@ -506,9 +508,7 @@ func aThousand(t *testing.T, hold string) Message {
 	o := order(entries[999].Finding)
 	entries[999].Held, entries[999].Order = nil, &o
 	entries[999].New = false
-	n := noticeOf(policy.Remediate, entries...)
-	m := n.sent(t)
-	return m
+	return noticeOf(policy.Remediate, entries...).sent(t)
 }
 
 // A reader on a phone at night must see at once what is wrong and what to do.
@@ -529,8 +529,7 @@ func TestANoticeOfAThousandInstancesFitsAndCounts(t *testing.T) {
 		t.Errorf("the text has %d bytes", n)
 	}
 	expect.That(t, strings.HasPrefix(m.Text, "1000 nodes have ") && strings.Contains(m.Text, " and 995 more\n"), "the text does not count them all:\n%s", m.Text[:200])
-	var d NoticeDocument
-	must.Succeed(t, json.Unmarshal(m.JSON, &d))
+	d := documentOf(t, m)
 	expect.That(t, d.Count == 1000 && len(d.Instances)+d.Truncated == 1000 && d.Truncated != 0, "count %d, %d listed, %d left out", d.Count, len(d.Instances), d.Truncated)
 	expect.That(t, d.Action == "terminate" && d.Instances[0].Order != "", "what is being acted on comes first: action %s, first %+v", d.Action, d.Instances[0])
 	for i, e := range d.Instances[1:] {
@@ -675,8 +674,7 @@ func TestLongNamesDoNotHideWhatBecameOfAnOrder(t *testing.T) {
 func TestALongGroupDoesNotHideWhatIsDone(t *testing.T) {
 	f := silent(1, time.Hour)
 	f.Group = roll.AutoScalingGroup(strings.Repeat("g", 255))
-	n := noticeOf(policy.Remediate, entry(f, func(e *plan.Entry) { o := order(f); e.Order = &o }))
-	m := n.sent(t)
+	m := noticeOf(policy.Remediate, entry(f, func(e *plan.Entry) { o := order(f); e.Order = &o })).sent(t)
 	expect.That(t, strings.Contains(m.Subject, "terminating 1"), "got %q", m.Subject)
 }
 
@@ -733,8 +731,7 @@ func TestANoticeAnnouncesNoTerminationThatIsNotToCome(t *testing.T) {
 	} {
 		m := n.sent(t)
 		expect.That(t, !strings.Contains(m.Text, "will be terminated"), "%s: a person is told:\n%s", name, m.Text)
-		var d NoticeDocument
-		must.Succeed(t, json.Unmarshal(m.JSON, &d))
+		d := documentOf(t, m)
 		for _, i := range d.Instances {
 			if i.Next != nil && i.Next.Do == string(policy.DoTerminate) {
 				t.Errorf("%s: a program is told that %s follows at %s", name, i.Next.Do, i.Next.At.Format(time.RFC3339))
@@ -747,8 +744,7 @@ func TestANoticeAnnouncesNoTerminationThatIsNotToCome(t *testing.T) {
 // says otherwise.
 func TestANoticeTakesNoHoldForOneThatIsOver(t *testing.T) {
 	for _, hold := range []string{"2026-03-01", "2026-03-02T11:59:59Z", "false", "no"} {
-		n := noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), func(e *plan.Entry) { e.Step, e.Hold = terminateAt(9*time.Minute), hold }))
-		m := n.sent(t)
+		m := noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), func(e *plan.Entry) { e.Step, e.Hold = terminateAt(9*time.Minute), hold })).sent(t)
 		if strings.Contains(m.Text, "kept as it is") || !strings.Contains(m.Text, "will be terminated at 2026-03-02 12:09:00Z") {
 			t.Errorf("rollcall:hold=%s: a person is told:\n%s", hold, m.Text)
 		}
@@ -758,8 +754,7 @@ func TestANoticeTakesNoHoldForOneThatIsOver(t *testing.T) {
 // A held act is not a next step, least of all one in the past.
 func TestWhatIsHeldBackHasNoNextStepInThePast(t *testing.T) {
 	for name, m := range messages(t) {
-		var d NoticeDocument
-		must.Succeed(t, json.Unmarshal(m.JSON, &d))
+		d := documentOf(t, m)
 		for _, i := range d.Instances {
 			if i.Next != nil && i.Next.At.Before(d.At) {
 				t.Errorf("%s: next is %s at %s, before the notice itself (held: %s)", name, i.Next.Do, i.Next.At.Format(time.RFC3339), i.Held)
@@ -773,8 +768,7 @@ func TestEachInstanceHasItsOwnTime(t *testing.T) {
 	at := func(after time.Duration) func(*plan.Entry) {
 		return func(e *plan.Entry) { e.Step = terminateAt(after) }
 	}
-	n := noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), at(9*time.Minute)), entry(silent(2, 39*time.Minute), at(time.Minute)))
-	m := n.sent(t)
+	m := noticeOf(policy.Remediate, entry(silent(1, 31*time.Minute), at(9*time.Minute)), entry(silent(2, 39*time.Minute), at(time.Minute))).sent(t)
 	for _, want := range []string{"1 of 2 will be terminated at 2026-03-02 12:01:00Z", "1 of 2 will be terminated at 2026-03-02 12:09:00Z"} {
 		expect.That(t, strings.Contains(m.Text, want), "the text lacks %q:\n%s", want, m.Text)
 	}
@@ -814,8 +808,7 @@ func TestWhatIsLeftToPeopleIsOneCommand(t *testing.T) {
 			h.Action, e.Finding.Kind, e.Held = plan.DeleteNode, roll.Ghost, &h
 		}))
 	}
-	n := noticeOf(policy.Remediate, entries...)
-	m := n.sent(t)
+	m := noticeOf(policy.Remediate, entries...).sent(t)
 	commands := strings.Count(m.Text, "kubectl delete node ")
 	expect.That(t, commands == 1 && len(m.Text) <= 20_000, "%d commands in %d bytes", commands, len(m.Text))
 }

@@ -184,8 +184,14 @@ func table(t *testing.T, c ...Check) string { return tables(t, c, false) }
 
 func tables(t *testing.T, checks []Check, everything bool) string {
 	t.Helper()
+	return drawn(t, Layout{Columns: 80, Everything: everything}, checks...)
+}
+
+// drawn returns the tables in a layout.
+func drawn(t *testing.T, l Layout, checks ...Check) string {
+	t.Helper()
 	var b bytes.Buffer
-	must.Succeed(t, Tables(&b, checks, Layout{Columns: 80, Everything: everything}))
+	must.Succeed(t, Tables(&b, checks, l))
 	return b.String()
 }
 
@@ -434,26 +440,25 @@ func TestNothingIsCalledFineThatWasNotRead(t *testing.T) {
 	}
 }
 
-func TestATableSaysWhatFollowsOrCame(t *testing.T) {
-	got := table(t, checks()["findings"])
-	for instance, want := range map[int]string{1: "terminated", 2: "refused", 3: "failed", 4: "unclear", 5: "held", 6: "held", 7: "terminate 12:09Z", 8: "held", 9: "terminate 12:09Z"} {
+// ends checks how the lines of instances end.
+func ends(t *testing.T, table string, wanted map[int]string) {
+	t.Helper()
+	for instance, want := range wanted {
 		found := false
-		for line := range strings.Lines(got) {
+		for line := range strings.Lines(table) {
 			found = found || strings.Contains(line, string(instanceID(instance))) && strings.HasSuffix(strings.TrimSpace(line), " "+want)
 		}
-		expect.That(t, found, "no line of instance %d ends in %q:\n%s", instance, want, got)
+		expect.That(t, found, "no line of instance %d ends in %q:\n%s", instance, want, table)
 	}
+}
+
+func TestATableSaysWhatFollowsOrCame(t *testing.T) {
+	ends(t, table(t, checks()["findings"]), map[int]string{1: "terminated", 2: "refused", 3: "failed", 4: "unclear", 5: "held", 6: "held", 7: "terminate 12:09Z", 8: "held", 9: "terminate 12:09Z"})
 }
 
 func TestATableSaysWhatBecameOfEveryAct(t *testing.T) {
 	got := table(t, checks()["kinds"])
-	for instance, want := range map[int]string{1: "rebooted", 2: "cordoned", 3: "draining", 4: "-", 5: "held", 6: "-", 7: "node deleted", 8: "held", 9: "held", 10: "claim deleted", 12: "reboot 12:09Z", 16: "delete-node 12:09Z"} {
-		found := false
-		for line := range strings.Lines(got) {
-			found = found || strings.Contains(line, string(instanceID(instance))) && strings.HasSuffix(strings.TrimSpace(line), " "+want)
-		}
-		expect.That(t, found, "no line of instance %d ends in %q:\n%s", instance, want, got)
-	}
+	ends(t, got, map[int]string{1: "rebooted", 2: "cordoned", 3: "draining", 4: "-", 5: "held", 6: "-", 7: "node deleted", 8: "held", 9: "held", 10: "claim deleted", 12: "reboot 12:09Z", 16: "delete-node 12:09Z"})
 	for _, k := range roll.Kinds() {
 		expect.That(t, strings.Contains(got, "\n  "+string(k)+" "), "no line begins with %s:\n%s", k, got)
 	}
@@ -515,14 +520,6 @@ func TestAFailedWriteIsTold(t *testing.T) {
 		err := Tables(&full{lines}, []Check{checks()["findings"]}, Layout{Columns: 80})
 		expect.That(t, err != nil, "the write after line %d failed, and nobody is told", lines)
 	}
-}
-
-// drawn returns the tables in a layout.
-func drawn(t *testing.T, l Layout, checks ...Check) string {
-	t.Helper()
-	var b bytes.Buffer
-	must.Succeed(t, Tables(&b, checks, l))
-	return b.String()
 }
 
 // long returns a check with names that fit no usual terminal.
