@@ -99,12 +99,7 @@ func gist(e emit.Event) string {
 	return "?"
 }
 
-func gists(events []emit.Event) (out []string) {
-	for _, e := range events {
-		out = append(out, gist(e))
-	}
-	return out
-}
+func gists(events []emit.Event) []string { return roll.Map(events, gist) }
 
 // expect runs a check at a time, compares the events, and checks again. The second check must
 // have no news.

@@ -64,9 +64,7 @@ func TestTextsAndEventsAreBounded(t *testing.T) {
 		causes = append(causes, roll.Cause{Code: "KernelPanic", Confidence: roll.Decisive, Summary: long, Subject: long, Fix: long})
 	}
 	w.diagnoses = map[roll.FindingKey]roll.Diagnosis{key: {Causes: causes}}
-	_, events := w.check(31 * time.Minute)
-	valid(t, events)
-	f := only(t, events, "FindingOpened Unknown overdue").Detail.(emit.Finding)
+	f := w.sample(t, 31*time.Minute, "FindingOpened Unknown overdue").Detail.(emit.Finding)
 	if len(f.Causes) != 5 || !strings.Contains(f.Why, "…") || !strings.HasSuffix(f.Title, "past its tolerance") {
 		t.Errorf("%d causes, why %q, title %q", len(f.Causes), f.Why, f.Title)
 	}
@@ -120,8 +118,7 @@ func TestOneTroubleHasOneID(t *testing.T) {
 	} {
 		other.state = ledger.State{First: other.state.First}
 		change()
-		_, events := other.check(6 * time.Minute)
-		id := only(t, events, "FindingOpened Unregistered warned").Detail.(emit.Finding).Finding
+		id := other.sample(t, 6*time.Minute, "FindingOpened Unregistered warned").Detail.(emit.Finding).Finding
 		expect.That(t, !ids[id], "another trouble has the id %s again", id)
 		ids[id] = true
 	}
@@ -131,8 +128,7 @@ func TestWhatFollowsIsSaid(t *testing.T) {
 	w := healthy(4)
 	w.turn(1, roll.ConditionUnknown, 0)
 	w.snapshot.Instances[0].Hold = "true"
-	_, events := w.check(31 * time.Minute)
-	f := only(t, events, "FindingOpened Unknown overdue").Detail.(emit.Finding)
+	f := w.sample(t, 31*time.Minute, "FindingOpened Unknown overdue").Detail.(emit.Finding)
 	if f.Held == nil || f.Held.Reason != "InstanceHeld" || f.Held.Action != "reboot" || f.Next != nil || !strings.Contains(f.Text, "Held back: reboot (InstanceHeld)") || !strings.Contains(f.Text, "This ends when you remove the tag rollcall:hold") {
 		t.Errorf("%+v", f)
 	}
@@ -140,13 +136,12 @@ func TestWhatFollowsIsSaid(t *testing.T) {
 		t.Errorf("%+v", f.Message)
 	}
 	w.turn(2, roll.ConditionUnknown, 0)
-	_, events = w.check(32 * time.Minute)
-	f = only(t, events, "FindingOpened Unknown overdue").Detail.(emit.Finding)
+	f = w.sample(t, 32*time.Minute, "FindingOpened Unknown overdue").Detail.(emit.Finding)
 	expect.That(t, f.Instance == string(instance(2)) && f.Held != nil && f.Held.Reason != "InstanceHeld", "what holds another one: %+v", f)
 	w = healthy(4)
 	w.snapshot.Nodes = w.snapshot.Nodes[:3]
 	w.snapshot.Instances[3].Launched = noon
-	_, events = w.check(6 * time.Minute)
+	_, events := w.check(6 * time.Minute)
 	e := only(t, events, "FindingOpened Unregistered warned")
 	f = e.Detail.(emit.Finding)
 	expect.That(t, f.Severity == report.SeverityWarning && strings.Contains(f.Text, "Next, if nothing changes: terminate at 2026-03-10 12:15:00Z."), "%+v", f.Message)
@@ -154,9 +149,7 @@ func TestWhatFollowsIsSaid(t *testing.T) {
 	done := only(t, events, "CheckCompleted")
 	expect.That(t, slices.Equal(done.Resources, []string{"arn:aws:eks:eu-west-1:111122223333:cluster/demo"}), "resources %q", done.Resources)
 	w.snapshot.Cluster.ID.Region, w.state = "us-iso-east-1", ledger.State{}
-	_, events = w.check(6 * time.Minute)
-	valid(t, events)
-	e = only(t, events, "FindingOpened Unregistered warned")
+	e = w.sample(t, 6*time.Minute, "FindingOpened Unregistered warned")
 	f = e.Detail.(emit.Finding)
 	expect.That(t, f.Console == "" && strings.HasPrefix(e.Resources[0], "arn:aws-iso:ec2:us-iso-east-1:"), "%q %q", f.Console, e.Resources)
 }
@@ -172,9 +165,7 @@ func TestACompletedCheckSumsUp(t *testing.T) {
 		{Instance: instance(3), Kind: roll.NotReady}: {Causes: []roll.Cause{{Code: "DiskFull", Confidence: roll.Decisive, Summary: "a full disk"}}},
 	}
 	w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapThrottled, Call: roll.CallScalingActivities}, {Scope: roll.ScopeDetail, Kind: roll.GapThrottled, Call: roll.CallNodegroup}}
-	_, events := w.check(51 * time.Minute)
-	valid(t, events)
-	c := only(t, events, "CheckCompleted").Detail.(emit.Completed)
+	c := w.sample(t, 51*time.Minute, "CheckCompleted").Detail.(emit.Completed)
 	if len(c.Kinds) != 1 || c.Kinds["Unknown"] != 2 || len(c.Causes) != 1 || c.Causes["KernelPanic"] != 1 || !c.Oldest.Equal(noon) || len(c.Gaps) != 1 || c.Gaps["Throttled"] != 2 {
 		t.Errorf("%+v", c)
 	}

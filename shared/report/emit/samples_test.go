@@ -76,6 +76,7 @@ func (w *world) evidence(t *testing.T, key roll.FindingKey) {
 	w.state.Findings[key] = known
 }
 
+// sample runs a check at a time, and returns its one event of that kind.
 func (w *world) sample(t *testing.T, after time.Duration, want string) emit.Event {
 	t.Helper()
 	_, events := w.check(after)

@@ -245,11 +245,8 @@ func TestSchemaKnowsEveryWord(t *testing.T) {
 	same("result", words("$defs", "action", "properties", "result", "enum"), texts([]remediate.Result{remediate.Acted, remediate.Failed, remediate.Unclear, emit.Held, remediate.Refused}))
 }
 
-func texts[S ~string](words []S) (out []string) {
-	for _, w := range words {
-		out = append(out, string(w))
-	}
-	return out
+func texts[S ~string](words []S) []string {
+	return roll.Map(words, func(w S) string { return string(w) })
 }
 
 func TestSchemaRefusesWhatNobodyEmits(t *testing.T) {
