@@ -50,15 +50,10 @@ var unquoted = strings.NewReplacer(`"`, "'", `\`, "/", "<", "(", ">", ")")
 func sentences(parts ...string) string {
 	var b strings.Builder
 	for _, p := range parts {
-		p = strings.TrimSpace(p)
-		if p == "" {
-			continue
+		if p = strings.TrimSpace(p); p != "" {
+			b.WriteString(strings.TrimSuffix(p, "."))
+			b.WriteString(". ")
 		}
-		b.WriteString(p)
-		if !strings.HasSuffix(p, ".") {
-			b.WriteByte('.')
-		}
-		b.WriteByte(' ')
 	}
 	return plain(b.String(), textLength)
 }
