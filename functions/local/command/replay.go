@@ -307,16 +307,9 @@ func (f replayFlags) ofBundles(ctx context.Context, env Environment, dirs []stri
 				return nil
 			},
 		}
-		faults = append(faults, said(runner.Check(ctx, c.cluster, c.at)))
+		faults = append(faults, roll.Map(runner.Check(ctx, c.cluster, c.at).Faults, errors.New)...)
 	}
 	return checks, errors.Join(faults...)
-}
-
-func said(c report.Check) error {
-	if len(c.Faults) == 0 {
-		return nil
-	}
-	return errors.New(strings.Join(c.Faults, "\n"))
 }
 
 // recordTo returns a function that appends checks to a record file, and one that ends it.

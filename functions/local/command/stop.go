@@ -156,9 +156,6 @@ type inForce struct {
 // otherwise says how to stop if the policy cannot be written.
 const otherwise = "to stop without the policy: aws lambda update-event-source-mapping --no-enabled --uuid UUID, where UUID is the stack's output RemediateEventSource"
 
-// errBuiltIn is why nothing can be written for a stack with the built-in policy.
-var errBuiltIn = errors.New("the stack has PolicyParameter=none, so its functions read no parameter: set its Mode to notify, or give it a parameter")
-
 // stop sets stop: true in the policy.
 func (s policySwitch) stop(ctx context.Context) (inForce, error) {
 	before, err := s.read(ctx)
@@ -225,7 +222,7 @@ func (s policySwitch) resume(ctx context.Context) (inForce, error) {
 
 func (s policySwitch) read(ctx context.Context) (written, error) {
 	if s.name == config.BuiltIn {
-		return written{}, errBuiltIn
+		return written{}, errors.New("the stack has PolicyParameter=none, so its functions read no parameter: set its Mode to notify, or give it a parameter")
 	}
 	out, err := s.api.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(s.name), WithDecryption: aws.Bool(true)})
 	switch {
