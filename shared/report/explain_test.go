@@ -227,9 +227,8 @@ func TestWhatIsWatchedIsAnsweredWithItsTime(t *testing.T) {
 	c.Assessment.Findings, c.Diagnoses = []roll.Finding{f}, nil
 	a := c.Answers()
 	expect.That(t, len(a) == 1 && a[0].Answer == AnswerWaiting && a[0].Until.Equal(f.Due) && a[0].Detail == f.Summary, "%+v", a)
-	var b bytes.Buffer
-	err := c.Explain(&b, Layout{Columns: 80})
-	expect.That(t, err == nil && strings.Contains(b.String(), "nothing yet: within its tolerance until"), "%v\n%s", err, b.String())
+	told := explained(t, c)
+	expect.That(t, strings.Contains(told, "nothing yet: within its tolerance until"), "%s", told)
 }
 
 // People ask about the act that interrupted something, not about the one that undid it.

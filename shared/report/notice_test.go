@@ -395,10 +395,11 @@ func TestThePublishedFormRefusesWhatItDoesNotName(t *testing.T) {
 	if err := validate(t, s, good); err != nil {
 		t.Errorf("unspoilt: %v", err)
 	}
+	all := messages(t)
 	for name, needs := range map[string][]string{"notice-resolved": {"until", "ended", "group"}, "cluster-unreachable": {"reason", "detail", "since"}, "cluster-resolved": {"until", "since"}} {
 		for _, field := range needs {
 			var d map[string]any
-			must.Succeed(t, json.Unmarshal(messages(t)[name].JSON, &d))
+			must.Succeed(t, json.Unmarshal(all[name].JSON, &d))
 			delete(d, field)
 			data, err := json.Marshal(d)
 			must.Succeed(t, err)

@@ -14,6 +14,7 @@ import (
 	"rollcall/shared/plan"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/emftest"
+	"rollcall/tests/harness/expect"
 	"rollcall/tests/harness/must"
 )
 
@@ -51,13 +52,9 @@ func TestDetailsAreFieldsUntilADeploymentAsksForMetrics(t *testing.T) {
 		got = append(got, d.Name+" "+strings.Join(slices.Sorted(maps.Values(d.Dimensions)), " "))
 	}
 	slices.Sort(got)
-	if want := []string{"APICalls ", "ChecksCompleted ", "Findings demo"}; !slices.Equal(got, want) {
-		t.Errorf("metrics %q, want %q", got, want)
-	}
+	expect.List(t, got, []string{"APICalls ", "ChecksCompleted ", "Findings demo"}, "metrics")
 	for _, field := range []string{`"Service":"ec2"`, `"Cluster":"demo"`} {
-		if !strings.Contains(lines, field) {
-			t.Errorf("no line has %s:\n%s", field, lines)
-		}
+		expect.That(t, strings.Contains(lines, field), "no line has %s:\n%s", field, lines)
 	}
 }
 
@@ -71,9 +68,7 @@ func TestAClusterHasTwoMetricsByDefault(t *testing.T) {
 			}
 		}
 	}
-	if n > 2 {
-		t.Errorf("%d metrics for each cluster", n)
-	}
+	expect.That(t, n <= 2, "%d metrics for each cluster", n)
 }
 
 func TestALineOfMetricsHasAHundredValuesOfOneAtMost(t *testing.T) {
@@ -87,12 +82,9 @@ func TestALineOfMetricsHasAHundredValuesOfOneAtMost(t *testing.T) {
 		}
 		w, got := write(t, Sample{Of: ChecksCompleted, By: of, Value: 1}, took)
 		// A single count must not be repeated in a second line.
-		if got != lines || w.Sum("RegistrationSeconds", "Cluster", "demo") != sum || w.Sum("RegistrationSeconds") != sum || w.Sum("ChecksCompleted") != 1 {
-			t.Errorf("%d values: %d lines, want %d: %+v", n, got, lines, w.Data)
-		}
-		if len(took.Values) != n {
-			t.Error("the caller's values were cut")
-		}
+		good := got == lines && w.Sum("RegistrationSeconds", "Cluster", "demo") == sum && w.Sum("RegistrationSeconds") == sum && w.Sum("ChecksCompleted") == 1
+		expect.That(t, good, "%d values: %d lines, want %d: %+v", n, got, lines, w.Data)
+		expect.That(t, len(took.Values) == n, "the caller's values were cut")
 	}
 }
 
@@ -102,10 +94,8 @@ func TestWhatIsCountedIsWrittenForEverySetThatHasItsDimensions(t *testing.T) {
 		Sample{Of: FindingsOpened, By: By{ByCluster: "demo", ByKind: "Unregistered", ByCause: NoCause}, Value: 1},
 		Sample{Of: ChecksCompleted, Value: 1},
 	)
-	if lines != 3 || w.Sum("FindingsOpened", "Cluster", "demo") != 3 || w.Sum("FindingsOpened", "Kind", "Unregistered") != 3 ||
-		w.Sum("FindingsOpened", "Kind", "Unregistered", "Cause", "none") != 1 || w.Sum("FindingsOpened") != 0 || w.Sum("ChecksCompleted") != 1 {
-		t.Errorf("%d lines: %+v", lines, w.Data)
-	}
+	expect.That(t, lines == 3 && w.Sum("FindingsOpened", "Cluster", "demo") == 3 && w.Sum("FindingsOpened", "Kind", "Unregistered") == 3 &&
+		w.Sum("FindingsOpened", "Kind", "Unregistered", "Cause", "none") == 1 && w.Sum("FindingsOpened") == 0 && w.Sum("ChecksCompleted") == 1, "%d lines: %+v", lines, w.Data)
 }
 
 // The value of a part must not be written as that of the whole.
@@ -115,9 +105,7 @@ func TestHowItStandsIsWrittenForTheSetThatItIsAbout(t *testing.T) {
 		Sample{Of: Findings, By: By{ByCluster: "demo", ByKind: "Unknown"}, Value: 3},
 		Sample{Of: OldestFinding, By: By{ByCluster: "demo"}, Value: 60},
 	)
-	if w.Sum("Findings", "Cluster", "demo") != 5 || w.Sum("Findings", "Cluster", "demo", "Kind", "Unknown") != 3 || w.Sum("OldestFindingSeconds") != 0 {
-		t.Errorf("%+v", w.Data)
-	}
+	expect.That(t, w.Sum("Findings", "Cluster", "demo") == 5 && w.Sum("Findings", "Cluster", "demo", "Kind", "Unknown") == 3 && w.Sum("OldestFindingSeconds") == 0, "%+v", w.Data)
 }
 
 // full is a writer that takes nothing.
@@ -131,25 +119,18 @@ func TestSamplesThatDoNotFitTheirMetricAreRefused(t *testing.T) {
 		"one that no set has":     {Of: ChecksCompleted, By: By{ByKind: "Unknown"}, Value: 1},
 		"a gauge with too many":   {Of: OldestFinding, By: By{ByCluster: "demo", ByKind: "Unknown"}},
 	} {
-		if err := Write(&bytes.Buffer{}, now, false, s); err == nil {
-			t.Errorf("%s is written", name)
-		}
+		expect.That(t, Write(&bytes.Buffer{}, now, false, s) != nil, "%s is written", name)
 	}
-	if err := Write(full{}, now, false, Sample{Of: Sweeps, Value: 1}); err == nil {
-		t.Error("a failed write is not told")
-	}
-	if _, lines := write(t); lines != 0 {
-		t.Errorf("nothing to count makes %d lines", lines)
-	}
+	expect.That(t, Write(full{}, now, false, Sample{Of: Sweeps, Value: 1}) != nil, "a failed write is not told")
+	_, lines := write(t)
+	expect.That(t, lines == 0, "nothing to count makes %d lines", lines)
 }
 
 func TestEveryMetricOfTheCatalogueCanBeWritten(t *testing.T) {
 	worth := By{ByCluster: "demo", ByKind: "Unknown", ByCause: "KernelPanic", ByAction: "reboot", ByReason: "SharedCause", ByService: "ec2"}
 	seen := map[string]bool{}
 	for _, s := range Catalogue() {
-		if seen[s.Name] || len(s.Sets)+len(s.Detailed) == 0 {
-			t.Errorf("%s is there twice, or by nothing", s.Name)
-		}
+		expect.That(t, !seen[s.Name] && len(s.Sets)+len(s.Detailed) > 0, "%s is there twice, or by nothing", s.Name)
 		seen[s.Name] = true
 		for _, set := range slices.Concat(s.Sets, s.Detailed) {
 			by, pairs := By{}, []string{}
@@ -158,9 +139,8 @@ func TestEveryMetricOfTheCatalogueCanBeWritten(t *testing.T) {
 				pairs = append(pairs, string(d), worth[d])
 			}
 			// A sample with more dimensions is written for the smaller sets too.
-			if w, _ := write(t, Sample{Of: s, By: by, Value: 2}); w.Sum(s.Name, pairs...) != 2 {
-				t.Errorf("%s by %v: %+v", s.Name, set, w.Data)
-			}
+			w, _ := write(t, Sample{Of: s, By: by, Value: 2})
+			expect.That(t, w.Sum(s.Name, pairs...) == 2, "%s by %v: %+v", s.Name, set, w.Data)
 		}
 	}
 }
@@ -172,17 +152,11 @@ func TestTheValuesOfADimensionAreListed(t *testing.T) {
 		fine[ByKind] = append(fine[ByKind], string(k))
 	}
 	fine[ByCause] = append(fine[ByCause], cause.Codes()...)
-	if len(fine) != len(dimensionValues) {
-		t.Errorf("lists of %v", slices.Collect(maps.Keys(dimensionValues)))
-	}
+	expect.That(t, len(fine) == len(dimensionValues), "lists of %v", slices.Collect(maps.Keys(dimensionValues)))
 	for d, values := range fine {
 		for _, v := range values {
-			if got := (Sample{By: By{d: v}}).value(d); got != v {
-				t.Errorf("%s %s is written as %s", d, v, got)
-			}
+			expect.Equal(t, Sample{By: By{d: v}}.value(d), v, "%s is written as", d)
 		}
-		if got := (Sample{By: By{d: "i-0123456789abcdef0"}}).value(d); got != OtherValue {
-			t.Errorf("%s can be %s", d, got)
-		}
+		expect.Equal(t, Sample{By: By{d: "i-0123456789abcdef0"}}.value(d), OtherValue, "%s can be", d)
 	}
 }
