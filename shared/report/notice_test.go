@@ -392,9 +392,7 @@ func TestThePublishedFormRefusesWhatItDoesNotName(t *testing.T) {
 		must.Succeed(t, err)
 		expect.That(t, validate(t, s, data) != nil, "%s is accepted", name)
 	}
-	if err := validate(t, s, good); err != nil {
-		t.Errorf("unspoilt: %v", err)
-	}
+	expect.Succeed(t, validate(t, s, good))
 	all := messages(t)
 	for name, needs := range map[string][]string{"notice-resolved": {"until", "ended", "group"}, "cluster-unreachable": {"reason", "detail", "since"}, "cluster-resolved": {"until", "since"}} {
 		for _, field := range needs {
@@ -447,9 +445,8 @@ func TestThePublishedFormKnowsEveryActAndReason(t *testing.T) {
 			o.Order.Action, o.Order.Claim = act, "default-x7k2p"
 			m, err := here.Outcome(cluster, o, now)
 			must.Succeed(t, err)
-			if err := validate(t, s, m.JSON); err != nil {
-				t.Errorf("%s %s %s: %v", act, o.Result, o.Reason, err)
-			}
+			err = validate(t, s, m.JSON)
+			expect.That(t, err == nil, "%s %s %s: %v", act, o.Result, o.Reason, err)
 		}
 		f := notReady(1)
 		n := noticeOf(policy.Remediate, entry(f, func(e *plan.Entry) { o := order(f); o.Action, e.Order = act, &o }))
@@ -526,9 +523,7 @@ func TestANoticeIsShort(t *testing.T) {
 func TestANoticeOfAThousandInstancesFitsAndCounts(t *testing.T) {
 	m := aThousand(t, "2026-03-05")
 	expect.That(t, strings.Contains(m.Subject, "1000 nodes stopped reporting"), "subject %q", m.Subject)
-	if n := len(m.Text); n >= 20_000 {
-		t.Errorf("the text has %d bytes", n)
-	}
+	expect.That(t, len(m.Text) < 20_000, "the text has %d bytes", len(m.Text))
 	expect.That(t, strings.HasPrefix(m.Text, "1000 nodes have ") && strings.Contains(m.Text, " and 995 more\n"), "the text does not count them all:\n%s", m.Text[:200])
 	d := documentOf(t, m)
 	expect.That(t, d.Count == 1000 && len(d.Instances)+d.Truncated == 1000 && d.Truncated != 0, "count %d, %d listed, %d left out", d.Count, len(d.Instances), d.Truncated)
@@ -556,11 +551,9 @@ func published(t *testing.T, m Message) int {
 func TestANoticeFitsWhateverPeopleWriteIntoTags(t *testing.T) {
 	for _, c := range []string{"x", "ü", "\"", "<", "\\"} {
 		m := aThousand(t, strings.Repeat(c, 256))
-		if n := published(t, m); n >= 256*1024 {
-			t.Errorf("with %q in rollcall:hold the message has %d bytes, SNS takes 262144", c, n)
-		}
-		n := len(m.Text)
-		expect.That(t, n < 20_000, "with %q in rollcall:hold the text has %d bytes", c, n)
+		n := published(t, m)
+		expect.That(t, n < 256*1024, "with %q in rollcall:hold the message has %d bytes, SNS takes 262144", c, n)
+		expect.That(t, len(m.Text) < 20_000, "with %q in rollcall:hold the text has %d bytes", c, len(m.Text))
 	}
 }
 

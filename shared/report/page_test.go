@@ -122,23 +122,14 @@ func TestAPageSaysThatNothingIsToBeDoneOnlyWhenSo(t *testing.T) {
 	for name, c := range all {
 		d := Page([]Check{c})
 		calm := c.Complete() && len(c.Findings()) == 0
-		if got := d.Subtitle == "Nothing to do."; got != calm {
-			t.Errorf("%s: %q", name, d.Subtitle)
-		}
-		if got := strings.HasPrefix(d.Clusters[0].Summary, "Nothing to do"); got != calm {
-			t.Errorf("%s: %q", name, d.Clusters[0].Summary)
-		}
-		got := d.Clusters[0].Tone == page.ToneGood
-		expect.That(t, got == calm, "%s: tone %s", name, d.Clusters[0].Tone)
+		expect.Equal(t, d.Subtitle == "Nothing to do.", calm, "%s: %q", name, d.Subtitle)
+		expect.Equal(t, strings.HasPrefix(d.Clusters[0].Summary, "Nothing to do"), calm, "%s: %q", name, d.Clusters[0].Summary)
+		expect.Equal(t, d.Clusters[0].Tone == page.ToneGood, calm, "%s: tone %s", name, d.Clusters[0].Tone)
 		_, unread := c.unread()
 		expect.That(t, (d.Clusters[0].Unread != "") == unread, "%s: unread %q", name, d.Clusters[0].Unread)
 	}
-	if d := Page([]Check{all["healthy"], all["unreadable"]}); d.Subtitle != "1 cluster could not be judged. No finding in the rest." {
-		t.Error(d.Subtitle)
-	}
-	if d := Page([]Check{all["findings"], all["unreadable"], all["incomplete"]}); d.Subtitle != "1 cluster could not be judged. 1 cluster is incomplete: something could not be read or done. 10 findings, 9 past tolerance." {
-		t.Error(d.Subtitle)
-	}
+	expect.Equal(t, Page([]Check{all["healthy"], all["unreadable"]}).Subtitle, "1 cluster could not be judged. No finding in the rest.", "of two")
+	expect.Equal(t, Page([]Check{all["findings"], all["unreadable"], all["incomplete"]}).Subtitle, "1 cluster could not be judged. 1 cluster is incomplete: something could not be read or done. 10 findings, 9 past tolerance.", "of three")
 }
 
 func TestFiguresSumClustersUp(t *testing.T) {

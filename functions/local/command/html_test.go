@@ -73,9 +73,7 @@ func TestAPageIsOpened(t *testing.T) {
 		}
 		script := "#!/bin/sh\necho \"$@\" > " + seen + "\n"
 		must.Succeed(t, os.WriteFile(filepath.Join(dir, opener), []byte(script), 0o700))
-		if err := show(t.Context(), system, "day.html"); err != nil {
-			t.Errorf("%s: %v", system, err)
-		}
+		expect.Succeed(t, show(t.Context(), system, "day.html"))
 		here, err := filepath.Abs("day.html")
 		must.Succeed(t, err)
 		if got, err := os.ReadFile(seen); err != nil || !strings.HasSuffix(strings.TrimSpace(string(got)), here) {

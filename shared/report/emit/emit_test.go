@@ -396,20 +396,14 @@ func TestAFindingBesideAnotherEndsByItself(t *testing.T) {
 	w.snapshot.Impaired = map[roll.InstanceID]roll.Impairment{instance(1): {Since: noon}}
 	w.check(time.Minute)
 	w.check(6 * time.Minute)
-	if _, events := w.check(31 * time.Minute); !slices.Contains(gists(events), "FindingOpened Unknown overdue") {
-		t.Fatalf("%q", gists(events))
-	}
+	w.sample(t, 31 * time.Minute, "FindingOpened Unknown overdue")
 	w.snapshot.Impaired = nil
-	if _, events := w.check(32 * time.Minute); !slices.Contains(gists(events), "FindingResolved Impaired cleared") {
-		t.Errorf("%q", gists(events))
-	}
+	w.sample(t, 32 * time.Minute, "FindingResolved Impaired cleared")
 	w.snapshot.Impaired = map[roll.InstanceID]roll.Impairment{instance(1): {Since: noon.Add(33 * time.Minute)}}
 	w.check(34 * time.Minute)
 	w.check(40 * time.Minute)
 	w.turn(1, roll.ConditionTrue, 41*time.Minute)
-	if _, events := w.check(42 * time.Minute); !slices.Contains(gists(events), "FindingResolved Unknown cleared") {
-		t.Errorf("%q", gists(events))
-	}
+	w.sample(t, 42 * time.Minute, "FindingResolved Unknown cleared")
 }
 
 // A finding whose state is unknown is neither over nor news: its ledger entry is unchanged.
@@ -446,9 +440,7 @@ func TestWhatNobodyRemembersIsToldAgain(t *testing.T) {
 	w.snapshot.Instances[0].Hold = "true"
 	w.check(31 * time.Minute)
 	for _, after := range []time.Duration{45 * time.Minute, 46 * time.Minute} {
-		if _, events := w.check(after); !slices.Contains(gists(events), "ActionHeld reboot held InstanceHeld") {
-			t.Errorf("%s: %q", after, gists(events))
-		}
+		w.sample(t, after, "ActionHeld reboot held InstanceHeld")
 	}
 }
 
