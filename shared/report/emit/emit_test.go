@@ -396,14 +396,14 @@ func TestAFindingBesideAnotherEndsByItself(t *testing.T) {
 	w.snapshot.Impaired = map[roll.InstanceID]roll.Impairment{instance(1): {Since: noon}}
 	w.check(time.Minute)
 	w.check(6 * time.Minute)
-	w.sample(t, 31 * time.Minute, "FindingOpened Unknown overdue")
+	w.sample(t, 31*time.Minute, "FindingOpened Unknown overdue")
 	w.snapshot.Impaired = nil
-	w.sample(t, 32 * time.Minute, "FindingResolved Impaired cleared")
+	w.sample(t, 32*time.Minute, "FindingResolved Impaired cleared")
 	w.snapshot.Impaired = map[roll.InstanceID]roll.Impairment{instance(1): {Since: noon.Add(33 * time.Minute)}}
 	w.check(34 * time.Minute)
 	w.check(40 * time.Minute)
 	w.turn(1, roll.ConditionTrue, 41*time.Minute)
-	w.sample(t, 42 * time.Minute, "FindingResolved Unknown cleared")
+	w.sample(t, 42*time.Minute, "FindingResolved Unknown cleared")
 }
 
 // A finding whose state is unknown is neither over nor news: its ledger entry is unchanged.
