@@ -130,9 +130,9 @@ var catalogue = []entry{
 }
 
 var rank = func() map[Code]int {
-	m := make(map[Code]int, len(catalogue))
-	for i, e := range catalogue {
-		m[e.code] = i
+	m := make(map[Code]int, len(codes))
+	for i, code := range codes {
+		m[code] = i
 	}
 	return m
 }()
@@ -140,13 +140,7 @@ var rank = func() map[Code]int {
 // Codes returns the codes of the catalogue in the order in which they are reported.
 func Codes() []Code { return slices.Clone(codes) }
 
-var codes = func() []Code {
-	out := make([]Code, len(catalogue))
-	for i, e := range catalogue {
-		out[i] = e.code
-	}
-	return out
-}()
+var codes = roll.Map(catalogue, func(e entry) Code { return e.code })
 
 // Known reports whether the code is in the catalogue.
 func Known(c Code) bool { _, ok := rank[c]; return ok }

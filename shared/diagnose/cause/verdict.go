@@ -31,25 +31,20 @@ func NotChecked(reason string) Verdict { return Verdict{reason: reason} }
 func Missing[T any](f evidence.Fact[T], what string) Verdict { return NotChecked(f.Missing(what)) }
 
 // Decisive returns a verdict with a cause that the evidence proves.
-func Decisive() Verdict { return With(roll.Decisive) }
+func Decisive() Verdict { return DecisiveIf(true) }
 
 // Suggestive returns a verdict with a cause that fits the evidence.
-func Suggestive() Verdict { return With(roll.Suggestive) }
+func Suggestive() Verdict { return DecisiveIf(false) }
 
 // DecisiveIf returns a verdict with a cause that is decisive if sure, and otherwise suggestive.
-func DecisiveIf(sure bool) Verdict {
-	if sure {
-		return Decisive()
-	}
-	return Suggestive()
-}
-
-// With returns a verdict with a cause of that confidence.
-func With(c roll.Confidence) Verdict { return Verdict{cause: &roll.Cause{Confidence: c}} }
+func DecisiveIf(sure bool) Verdict { return Verdict{cause: &roll.Cause{}}.DecisiveIf(sure) }
 
 // DecisiveIf sets the confidence: decisive if sure, and otherwise suggestive.
 func (v Verdict) DecisiveIf(sure bool) Verdict {
-	v.cause.Confidence = DecisiveIf(sure).cause.Confidence
+	v.cause.Confidence = roll.Suggestive
+	if sure {
+		v.cause.Confidence = roll.Decisive
+	}
 	return v
 }
 
@@ -110,9 +105,9 @@ func (v Verdict) Unsettled(why string) Verdict {
 	return v
 }
 
-// Past sets whether what was found had ended before the trouble began.
-func (v Verdict) Past(over bool) Verdict {
-	v.cause.Over = over
+// Past says that what was found had ended before the trouble began.
+func (v Verdict) Past() Verdict {
+	v.cause.Over = true
 	return v
 }
 

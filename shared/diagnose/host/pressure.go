@@ -169,7 +169,7 @@ func (l *look) shortBefore(p pressure, proofs []proof) cause.Verdict {
 		over = over && proof.over
 	}
 	if over {
-		return v.Past(true).Fix(l.relieve(p, true)).
+		return v.Past().Fix(l.relieve(p, true)).
 			Says("node %s ran short of %s, which was over before it went silent at %s: it may have come back unseen", l.Finding.Node, l.what(p), roll.Clock(l.quiet()))
 	}
 	since := l.quiet()
