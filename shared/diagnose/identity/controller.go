@@ -3,7 +3,6 @@ package identity
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"rollcall/shared/diagnose/iam"
@@ -56,7 +55,7 @@ func (d *door) others(mode string) (out []otherRole, gap string) {
 		if unread > 0 {
 			gap = fmt.Sprintf("of %d access entries it was not read whether they are nodes'", unread)
 		}
-		sort.Slice(out, func(i, j int) bool { return out[i].arn < out[j].arn })
+		slices.SortFunc(out, func(a, b otherRole) int { return strings.Compare(a.arn, b.arn) })
 	}
 	if mode != modeAPI {
 		for _, m := range d.Cluster.AwsAuth.Value.Roles {
@@ -232,7 +231,7 @@ func (o otherRole) mapping(own evidence.Role) roll.Evidence {
 // mappings returns the roles mapped for nodes as evidence, those that are not known to be a
 // node's first.
 func mappings(others []otherRole, own evidence.Role) (out []roll.Evidence) {
-	sort.SliceStable(others, func(i, j int) bool { return !others[i].nodes && others[j].nodes })
+	slices.SortStableFunc(others, func(a, b otherRole) int { return roll.TrueFirst(!a.nodes, !b.nodes) })
 	for i, o := range others {
 		e := o.mapping(own)
 		switch {

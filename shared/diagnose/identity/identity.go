@@ -24,13 +24,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// mapping are the codes about the mapping of the node's role.
-var mapping = []cause.Code{
-	cause.NodeRoleNotMapped, cause.ControllerRoleMapped, cause.AccessEntryWrongType, cause.AccessEntryStale,
-	cause.AwsAuthUnparseable, cause.AwsAuthArnHasPath, cause.AwsAuthArnIsInstanceProfile,
-	cause.AwsAuthWrongGroups, cause.AwsAuthWrongUsername, cause.AwsAuthDuplicateRole,
-}
-
 // Analyze notes what it finds about the identity of the case's instance.
 func Analyze(c *evidence.Case, s *cause.Sheet) {
 	d := &door{Look: cause.Look{Case: c, Sheet: s}}
@@ -41,7 +34,9 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 	case roll.NotReady, roll.Uninitialized:
 		if d.ofWindows() {
 			d.sure, d.unsettled = explains(c)
-			d.windows()
+			entry, groups := d.windows()
+			s.Note(cause.AccessEntryWrongType, entry)
+			s.Note(cause.AwsAuthWrongGroups, groups)
 		}
 	}
 	switch c.Finding.Kind {

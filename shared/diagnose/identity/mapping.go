@@ -34,6 +34,7 @@ var (
 		cause.AwsAuthWrongGroups, cause.AwsAuthWrongUsername, cause.AwsAuthDuplicateRole,
 	}
 	unmapped = []cause.Code{cause.NodeRoleNotMapped, cause.ControllerRoleMapped}
+	mapping  = slices.Concat(unmapped, entryCodes, awsAuthCodes)
 )
 
 // mapped checks the stores that the cluster reads, in its order.
@@ -79,7 +80,7 @@ func (d *door) entry(r evidence.Role, mode string) bool {
 	e, has := d.ownEntry(r)
 	switch {
 	case !has && !e.Settled():
-		d.NotChecked(e.Gap(), slices.Concat(entryCodes, unmapped, awsAuthCodes)...)
+		d.NotChecked(e.Gap(), mapping...)
 		return true
 	case !has:
 		d.RuledOut(entryCodes...)

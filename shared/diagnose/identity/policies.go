@@ -27,11 +27,9 @@ var (
 const refusedEvent = "MissingIAMPermissions"
 
 func attach(r evidence.Role, missing []string) []string {
-	lines := make([]string, len(missing))
-	for i, m := range missing {
-		lines[i] = paste.Format("aws iam attach-role-policy --role-name %s --policy-arn arn:%s:iam::aws:policy/%s", r.Name, partition(r.ARN), m)
-	}
-	return lines
+	return roll.Map(missing, func(policy string) string {
+		return paste.Format("aws iam attach-role-policy --role-name %s --policy-arn arn:%s:iam::aws:policy/%s", r.Name, partition(r.ARN), policy)
+	})
 }
 
 // has reports whether one of AWS's own policies of these names is attached.
@@ -44,14 +42,6 @@ func has(p evidence.Policies, wanted []string) bool {
 // own reports whether a policy is attached that is not AWS's own.
 func own(p evidence.Policies) bool {
 	return slices.ContainsFunc(p.Attached, func(arn string) bool { return !strings.Contains(arn, ":iam::aws:policy/") })
-}
-
-func names(arns []string) []string {
-	out := make([]string, len(arns))
-	for i, a := range arns {
-		out[i] = roll.LastPart(a)
-	}
-	return out
 }
 
 // refused checks whether the CNI's pod on the node reports a refused call: proof for a node
@@ -137,6 +127,6 @@ func (d *door) policies() cause.Verdict {
 		v.Shows(cause.Line(f, "AWS answers the call"))
 	}
 	return v.
-		Saw("role", "AttachedPolicies", orNone(names(p.Attached)), strings.Join(missing, ", ")).
+		Saw("role", "AttachedPolicies", orNone(roll.Map(p.Attached, roll.LastPart)), strings.Join(missing, ", ")).
 		Fix(attach(r, missing)...)
 }

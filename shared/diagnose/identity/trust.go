@@ -51,6 +51,15 @@ type statement struct {
 	Condition json.RawMessage
 }
 
+// conditions returns the values of the statement's conditions by operator and key, nil if there are
+// none or they are not well formed.
+func (s statement) conditions() (tests map[string]map[string]iam.Texts) {
+	if json.Unmarshal(s.Condition, &tests) != nil {
+		return nil
+	}
+	return tests
+}
+
 // trusts evaluates a trust policy: a Deny for EC2 takes precedence over an Allow.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html
 func trusts(policy, account string) verdict {
@@ -83,11 +92,7 @@ func trusts(policy, account string) verdict {
 // other operators, are not judged.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html
 func (s statement) never(account string) bool {
-	var tests map[string]map[string]iam.Texts
-	if json.Unmarshal(s.Condition, &tests) != nil {
-		return false
-	}
-	for operator, test := range tests {
+	for operator, test := range s.conditions() {
 		for key, values := range test {
 			switch {
 			case !strings.EqualFold(operator, "StringEquals"):
@@ -188,11 +193,7 @@ func readAssumers(policy string) (out assumers) {
 // serviceAccount returns the service account that a condition of the statement requires, "" if
 // none does.
 func (s statement) serviceAccount() string {
-	var tests map[string]map[string]iam.Texts
-	if json.Unmarshal(s.Condition, &tests) != nil {
-		return ""
-	}
-	for _, test := range tests {
+	for _, test := range s.conditions() {
 		for key, values := range test {
 			for _, v := range values {
 				if name, ok := strings.CutPrefix(v, accountPrefix); ok && strings.HasSuffix(key, ":sub") {

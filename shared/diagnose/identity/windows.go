@@ -6,6 +6,7 @@ import (
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
 )
 
 // groupWindows carries the right that kube-proxy needs on a Windows node. An access entry of the
@@ -16,56 +17,40 @@ import (
 // - https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3286
 const groupWindows = "eks:kube-proxy-windows"
 
-// windowsCodes are the codes about the mapping of a Windows node that registered.
-var windowsCodes = []cause.Code{cause.AccessEntryWrongType, cause.AwsAuthWrongGroups}
-
 // ofWindows reports whether the instance runs Windows.
 func (d *door) ofWindows() bool { return d.Config().Value.Platform == "windows" }
 
 // windows checks whether the role of a Windows node that waits for its network is mapped as that of
-// a Windows node.
-func (d *door) windows() {
-	role, mode := d.Role(), d.mode()
+// a Windows node, by its access entry or by aws-auth.
+func (d *door) windows() (entry, groups cause.Verdict) {
+	both := func(v cause.Verdict) (entry, groups cause.Verdict) { return v, v }
+	role, mode, auth := d.Role(), d.mode(), d.Cluster.AwsAuth
 	switch gap := d.Unexplained(); {
 	case !d.Node().Object.Known():
-		for _, code := range windowsCodes {
-			d.Note(code, d.NoNode())
-		}
-		return
+		return both(d.NoNode())
 	case gap != "":
-		d.NotChecked(gap, windowsCodes...)
-		return
+		return both(cause.NotChecked(gap))
 	case !d.waitsForCNI():
-		d.RuledOut(windowsCodes...)
-		return
+		return both(cause.RuledOut)
 	case !role.Known():
-		d.NotChecked(role.Missing("role"), windowsCodes...)
-		return
+		return both(cause.Missing(role, "role"))
 	case !mode.Known():
-		d.NotChecked(mode.Gap(), windowsCodes...)
-		return
+		return both(cause.NotChecked(mode.Gap()))
 	}
-	auth, r := d.Cluster.AwsAuth, role.Value
 	if mode.Value != modeConfigMap {
-		switch e, has := d.ownEntry(r); {
+		switch e, has := d.ownEntry(role.Value); {
 		case !e.Settled(), has && !e.Known():
-			d.NotChecked(e.Gap(), windowsCodes...)
-			return
+			return both(cause.NotChecked(e.Gap()))
 		case has:
-			d.RuledOut(cause.AwsAuthWrongGroups)
-			d.Note(cause.AccessEntryWrongType, d.windowsEntry(r, e.Value))
-			return
+			return d.windowsEntry(role.Value, e.Value), cause.RuledOut
 		case mode.Value == modeAPI:
-			d.RuledOut(windowsCodes...)
-			return
+			return both(cause.RuledOut)
 		}
 	}
-	d.RuledOut(cause.AccessEntryWrongType)
 	if !auth.Settled() {
-		d.NotChecked(auth.Gap(), cause.AwsAuthWrongGroups)
-		return
+		return cause.RuledOut, cause.NotChecked(auth.Gap())
 	}
-	d.Note(cause.AwsAuthWrongGroups, d.windowsGroups(r, auth.Value))
+	return cause.RuledOut, d.windowsGroups(role.Value, auth.Value)
 }
 
 func (d *door) windowsEntry(r evidence.Role, e evidence.AccessEntry) cause.Verdict {
@@ -80,11 +65,10 @@ func (d *door) windowsEntry(r evidence.Role, e evidence.AccessEntry) cause.Verdi
 }
 
 func (d *door) windowsGroups(r evidence.Role, auth evidence.AwsAuth) cause.Verdict {
-	i := slices.IndexFunc(auth.Roles, mappingOf(r))
-	if i < 0 || slices.Contains(auth.Roles[i].Groups, groupWindows) {
+	m, mapped := roll.Find(auth.Roles, mappingOf(r))
+	if !mapped || slices.Contains(m.Groups, groupWindows) {
 		return cause.RuledOut
 	}
-	m := auth.Roles[i]
 	return d.defect(r, field(m.Index, "groups"), orNone(m.Groups), strings.Join(d.nodeGroups(), ", ")).
 		Says("aws-auth of %s maps %s without %s, and node %s runs Windows: without that group its pods have no network", d.ClusterID.Name, r.Name, groupWindows, d.Finding.Node)
 }
