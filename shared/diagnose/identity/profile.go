@@ -1,8 +1,6 @@
 package identity
 
 import (
-	"strings"
-
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
@@ -36,10 +34,10 @@ func (d *door) launchedWith() string {
 
 // giveBack returns the commands that give the instance a profile in place of the one that it has.
 func (d *door) giveBack(profile string) string {
-	return paste.Lines(
-		"ASSOCIATION=$("+d.AWS("ec2", "describe-iam-instance-profile-associations", "--filters", "Name=instance-id,Values="+string(d.Finding.Instance),
-			"--query", "IamInstanceProfileAssociations[0].AssociationId", "--output", "text")+")",
-		strings.Replace(d.AWS("ec2", "replace-iam-instance-profile-association", "--association-id", "ASSOCIATION", "--iam-instance-profile", "Name="+profile), "ASSOCIATION", `"$ASSOCIATION"`, 1))
+	return paste.Assign("ASSOCIATION",
+		d.AWS("ec2", "describe-iam-instance-profile-associations", "--filters", "Name=instance-id,Values="+string(d.Finding.Instance),
+			"--query", "IamInstanceProfileAssociations[0].AssociationId", "--output", "text"),
+		d.AWS("ec2", "replace-iam-instance-profile-association", "--association-id", "ASSOCIATION", "--iam-instance-profile", "Name="+profile))
 }
 
 func (d *door) emptyProfile(p evidence.InstanceProfile) cause.Verdict {

@@ -109,11 +109,8 @@ func halves(p netip.Prefix) (low, high netip.Prefix) {
 // single returns a CIDR to allow for the space: its own if it is one, otherwise all of its
 // family.
 func (s space) single() string {
-	switch {
-	case len(s) == 1:
+	if len(s) == 1 {
 		return s[0].String()
-	case len(s) > 0 && isIPv6(s[0]):
-		return "::/0"
 	}
-	return "0.0.0.0/0"
+	return defaultRoute(len(s) > 0 && isIPv6(s[0]))
 }

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"cmp"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -79,6 +78,9 @@ func (l *look) host() string {
 	return u.Hostname()
 }
 
+// perhapsIPv6 is why a way is in doubt of which it is not known whether the far end has IPv6.
+const perhapsIPv6 = "IPv6 is open, and whether it is a way is not known"
+
 // family is IPv4 or IPv6 as a way to the API server.
 type family struct {
 	v6 bool
@@ -100,7 +102,7 @@ func (l *look) families() []family {
 		}
 		return []family{four}
 	}
-	six := family{v6: true, sure: strings.HasSuffix(l.host(), ".api.aws"), why: "IPv6 is open, and whether it is a way is not known"}
+	six := family{v6: true, sure: strings.HasSuffix(l.host(), ".api.aws"), why: perhapsIPv6}
 	switch {
 	case l.host() == "":
 		six.why = evidence.AnswerOf + "eks:DescribeCluster lacks the endpoint"
@@ -112,28 +114,20 @@ func (l *look) families() []family {
 
 // either combines what is known about the ways by each family: the instance uses whichever is
 // open.
-func either(families []family, ask func(v6 bool) way) way {
-	var unknown []way
-	var first way
+func either(families []family, ask func(v6 bool) way) (out way) {
 	for i, f := range families {
 		w := ask(f.v6)
 		if w.state == open && !f.sure {
-			w = w.doubt(cmp.Or(f.why, "IPv6 is open, and whether it is a way is not known"))
+			w = w.doubt(f.why)
 		}
-		switch w.state {
-		case open:
+		if w.state == open {
 			return w
-		case unsure:
-			unknown = append(unknown, w)
 		}
-		if i == 0 {
-			first = w
+		if i == 0 || w.state == unsure && out.state == closed {
+			out = w
 		}
 	}
-	if len(unknown) > 0 {
-		return unknown[0]
-	}
-	return first
+	return out
 }
 
 // apiSpace returns where the API server's private addresses are: in the cluster's subnets.

@@ -30,10 +30,8 @@ var (
 		return same(m.Subnet, l.i.Subnet) && m.Public == (l.i.PublicIP != "") && same(m.LaunchTemplate, l.i.LaunchTemplate) && same(m.LaunchTemplateVersion, l.i.LaunchTemplateVersion)
 	}
 	sameFirewall = func(l *look, m evidence.Member) bool {
-		a, b := slices.Clone(m.SecurityGroups), slices.Clone(l.i.SecurityGroups)
-		slices.Sort(a)
-		slices.Sort(b)
-		return sameSubnet(l, m) && (len(a) == 0 || slices.Equal(a, b))
+		theirs, own := slices.Sorted(slices.Values(m.SecurityGroups)), slices.Sorted(slices.Values(l.i.SecurityGroups))
+		return sameSubnet(l, m) && (len(theirs) == 0 || slices.Equal(theirs, own))
 	}
 	untagged = func(l *look, m evidence.Member) bool { return !slices.Contains(m.ClusterTags, l.clusterName()) }
 )

@@ -120,7 +120,7 @@ func (l *look) metadata() cause.Verdict {
 // https://karpenter.sh/docs/concepts/nodeclasses/#specmetadataoptions
 func (l *look) hopLimit() cause.Verdict {
 	pods := l.Node().Pods
-	i := slices.IndexFunc(pods.Value, asksMetadata)
+	p, asks := roll.Find(pods.Value, asksMetadata)
 	switch {
 	case l.i.HopLimit == 0:
 		return cause.NotChecked("the hop limit of the metadata service is not known")
@@ -128,10 +128,9 @@ func (l *look) hopLimit() cause.Verdict {
 		return cause.RuledOut
 	case !pods.Settled():
 		return cause.Missing(pods, "the pods on the node")
-	case i < 0:
+	case !asks:
 		return cause.RuledOut
 	}
-	p := pods.Value[i]
 	return cause.Suggestive().In(l.origin()).
 		Says("the pod %s/%s fails and asks the instance's metadata service, whose answers reach only the host (hop limit 1)", p.Namespace, p.Name).
 		Saw("instance", "MetadataOptions.HttpPutResponseHopLimit", "1", "2, or pods that do without").
@@ -272,11 +271,8 @@ func setCNI(settings ...string) string {
 // https://docs.aws.amazon.com/eks/latest/userguide/node-health.html
 func (l *look) podSays(words ...string) (roll.Evidence, bool) {
 	event := func(source string, events []evidence.Event) (roll.Evidence, bool) {
-		i := slices.IndexFunc(events, func(e evidence.Event) bool { return contains(e.Message, words...) })
-		if i < 0 {
-			return roll.Evidence{}, false
-		}
-		return roll.Evidence{Source: source, Field: "event " + events[i].Reason, Observed: events[i].Message, Expected: "an address for the pod"}, true
+		e, ok := roll.Find(events, func(e evidence.Event) bool { return contains(e.Message, words...) })
+		return roll.Evidence{Source: source, Field: "event " + e.Reason, Observed: e.Message, Expected: "an address for the pod"}, ok
 	}
 	n := l.Node()
 	if e, ok := event("events", n.Events.Value); ok {

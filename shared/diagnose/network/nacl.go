@@ -76,22 +76,25 @@ func (l *look) aclNear(to place) way {
 	})
 }
 
-// both combines two directions: traffic needs both.
+// both combines two directions: traffic needs both, so the one that passes less counts.
 func both(a, b way) way {
-	for _, r := range []way{a, b} {
-		if r.state == closed {
-			return r
-		}
+	if b.stops() > a.stops() {
+		return b
 	}
-	for _, r := range []way{a, b} {
-		if r.partial {
-			return r
-		}
+	return a
+}
+
+// stops ranks ways by what is known to be stopped on them.
+func (w way) stops() int {
+	switch {
+	case w.state == closed:
+		return 3
+	case w.partial:
+		return 2
+	case w.state == unsure:
+		return 1
 	}
-	if a.state == unsure {
-		return a
-	}
-	return b
+	return 0
 }
 
 // aclSure reports whether the ACL of the instance's subnet keeps it from joining whatever

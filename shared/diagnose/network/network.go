@@ -191,9 +191,6 @@ func (l *look) serves(e evidence.VPCEndpoint, service string) bool {
 	return strings.HasSuffix(e.Service, "."+l.Region+"."+service)
 }
 
-// variable replaces a name in a command by the shell variable of that name.
-func variable(name, command string) string { return strings.Replace(command, name, `"$`+name+`"`, 1) }
-
 func first(all []string) string {
 	if len(all) == 0 {
 		return ""

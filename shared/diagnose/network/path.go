@@ -2,12 +2,14 @@ package network
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
 )
 
 // unreachable checks for a way to the endpoint (ApiEndpointUnreachable). A private one is
@@ -57,16 +59,19 @@ func (l *look) updateEndpoint(config map[string]any) string {
 
 // routeToGateway returns the command that makes the VPC's internet gateway a table's default route.
 func (l *look) routeToGateway(verb, table string) string {
-	return paste.Lines(
-		"INTERNET_GATEWAY=$("+l.AWS("ec2", "describe-internet-gateways", "--filters", "Name=attachment.vpc-id,Values="+l.i.VPC, "--query", "InternetGateways[0].InternetGatewayId", "--output", "text")+")",
-		variable("INTERNET_GATEWAY", l.AWS("ec2", verb, "--route-table-id", table, "--destination-cidr-block", "0.0.0.0/0", "--gateway-id", "INTERNET_GATEWAY")))
+	return paste.Assign("INTERNET_GATEWAY",
+		l.AWS("ec2", "describe-internet-gateways", "--filters", "Name=attachment.vpc-id,Values="+l.i.VPC, "--query", "InternetGateways[0].InternetGatewayId", "--output", "text"),
+		l.AWS("ec2", verb, "--route-table-id", table, "--destination-cidr-block", "0.0.0.0/0", "--gateway-id", "INTERNET_GATEWAY"))
 }
 
 // routeToNAT returns the command that makes a NAT gateway of the VPC a table's default route.
 func (l *look) routeToNAT(verb, table string) string {
-	return paste.Lines(
-		"NAT_GATEWAY=$("+l.AWS("ec2", "describe-nat-gateways", "--filter", "Name=vpc-id,Values="+l.i.VPC, "Name=state,Values=available", "--query", "NatGateways[?ConnectivityType=='public'] | [0].NatGatewayId", "--output", "text")+")",
-		variable("NAT_GATEWAY", l.AWS("ec2", verb, "--route-table-id", table, "--destination-cidr-block", "0.0.0.0/0", "--nat-gateway-id", "NAT_GATEWAY")))
+	return l.toNAT(verb, table, l.AWS("ec2", "describe-nat-gateways", "--filter", "Name=vpc-id,Values="+l.i.VPC, "Name=state,Values=available", "--query", "NatGateways[?ConnectivityType=='public'] | [0].NatGatewayId", "--output", "text"))
+}
+
+// toNAT returns the commands that make the NAT gateway whose id the command prints a table's default route.
+func (l *look) toNAT(verb, table, prints string) string {
+	return paste.Assign("NAT_GATEWAY", prints, l.AWS("ec2", verb, "--route-table-id", table, "--destination-cidr-block", "0.0.0.0/0", "--nat-gateway-id", "NAT_GATEWAY"))
 }
 
 // publicCIDRs compares the addresses that a public endpoint admits with the public source
@@ -116,10 +121,7 @@ func (l *look) blockedCIDR(w way, out []string, sure bool) cause.Verdict {
 	if who == "the instance" {
 		who = "the instance itself"
 	}
-	wider := slices.Clone(l.k.PublicCIDRs)
-	for _, p := range prefixes(out...) {
-		wider = append(wider, p.String())
-	}
+	wider := slices.Concat(l.k.PublicCIDRs, roll.Map(prefixes(out...), netip.Prefix.String))
 	return l.beyondVPC(l.explains() && sure).In("cluster/"+l.clusterName()).
 		Says("the API server of %s admits only %s, and the instance comes from %s, the public address of %s", l.clusterName(), admitted, strings.Join(out, " or "), who).
 		Saw("EKS cluster", "resourcesVpcConfig.publicAccessCidrs", admitted, "a block with "+strings.Join(out, " and ")).

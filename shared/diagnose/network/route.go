@@ -343,8 +343,7 @@ func (l *look) circle(t evidence.RouteTable, r evidence.Route) way {
 		state: closed, subject: "route-table/" + t.ID,
 		fix: paste.Lines(
 			"# the subnet of a NAT gateway cannot be changed: create another one in a subnet whose default route is an internet gateway, and route to that one",
-			"NAT_GATEWAY=$("+l.AWS("ec2", "create-nat-gateway", "--subnet-id", "PUBLIC_SUBNET", "--allocation-id", "ELASTIC_IP", "--query", "NatGateway.NatGatewayId", "--output", "text")+")",
-			variable("NAT_GATEWAY", l.AWS("ec2", "replace-route", "--route-table-id", l.RouteTable().Value.ID, "--destination-cidr-block", "0.0.0.0/0", "--nat-gateway-id", "NAT_GATEWAY"))),
+			l.toNAT("replace-route", l.RouteTable().Value.ID, l.AWS("ec2", "create-nat-gateway", "--subnet-id", "PUBLIC_SUBNET", "--allocation-id", "ELASTIC_IP", "--query", "NatGateway.NatGatewayId", "--output", "text"))),
 		why:      fmt.Sprintf("%s routes %s back to the NAT gateway %s, so the packets go in a circle", t.ID, r.Destination, r.Target),
 		evidence: []roll.Evidence{{Source: "route table " + t.ID, Field: "routes[" + r.Destination + "]", Observed: r.Target, Expected: "an internet gateway"}},
 	}

@@ -23,6 +23,14 @@ var (
 
 const sts = "sts"
 
+// needed returns the services without which the finding's instance stays as it is.
+func (l *look) needed() []string {
+	if l.Finding.Kind == roll.Unregistered {
+		return toRegister
+	}
+	return toBeReady
+}
+
 // services checks for the VPC endpoints that an instance needs without a way to the internet
 // (VpcEndpointMissing). An endpoint counts if it is available, has the service's own name, and
 // its security groups admit the instance.
@@ -65,11 +73,7 @@ func (l *look) services() cause.Verdict {
 // service. It is proven where the console or a pull shows that the service does not answer.
 // https://docs.aws.amazon.com/vpc/latest/privatelink/interface-endpoints.html#enable-private-dns-names
 func (l *look) trapped(endpoints []evidence.VPCEndpoint) (v cause.Verdict, ok bool) {
-	needed := toBeReady
-	if l.Finding.Kind == roll.Unregistered {
-		needed = toRegister
-	}
-	for _, service := range needed {
+	for _, service := range l.needed() {
 		for _, e := range endpoints {
 			if !l.serves(e, service) || strings.EqualFold(e.Type, "Gateway") || !l.takes(e) {
 				continue
@@ -112,19 +116,15 @@ func (l *look) reached(endpoints evidence.Fact[[]evidence.VPCEndpoint], unclear 
 
 // lacking checks each service that is needed, and then STS.
 func (l *look) lacking(why way, endpoints []evidence.VPCEndpoint, unclear string) cause.Verdict {
-	needed := toBeReady
-	if l.Finding.Kind == roll.Unregistered {
-		needed = toRegister
-	}
 	var lacks []lack
 	open := ""
-	for _, service := range append(slices.Clone(needed), sts) {
-		k := l.reach(endpoints, service)
+	for _, service := range append(slices.Clone(l.needed()), sts) {
+		w, hint := l.reach(endpoints, service)
 		switch {
-		case k.state == closed && (service != sts || len(lacks) == 0):
-			lacks = append(lacks, k)
-		case k.state == unsure && service != sts:
-			open = cmp.Or(open, k.gap)
+		case w.state == closed && (service != sts || len(lacks) == 0):
+			lacks = append(lacks, lack{w, service, hint})
+		case w.state == unsure && service != sts:
+			open = cmp.Or(open, w.gap)
 		}
 	}
 	switch {
@@ -208,29 +208,29 @@ type lack struct {
 	hint bool
 }
 
-// reach returns the best way that the endpoints of a service offer.
-func (l *look) reach(endpoints []evidence.VPCEndpoint, service string) lack {
-	best := l.noEndpoint(service)
+// reach returns the best way that the endpoints of a service offer, and what lack calls a hint.
+func (l *look) reach(endpoints []evidence.VPCEndpoint, service string) (best way, hint bool) {
+	best, hint = l.noEndpoint(service)
 	for _, e := range endpoints {
 		if !l.serves(e, service) {
 			continue
 		}
-		k := l.by(e, service)
-		if k.state == open {
-			return k
+		w, mayHint := l.by(e, service)
+		if w.state == open {
+			return w, false
 		}
-		if k.state == unsure || best.state == closed {
-			best = k
+		if w.state == unsure || best.state == closed {
+			best, hint = w, mayHint
 		}
 	}
-	return best
+	return best, hint
 }
 
 // noEndpoint returns what is known where the VPC has no endpoint of a service. One of another VPC may
 // serve it, by a route that leads there and a hosted zone that resolves the service's name to it, which
 // is not read.
 // https://docs.aws.amazon.com/whitepapers/latest/building-scalable-secure-multi-vpc-network-infrastructure/centralized-access-to-vpc-private-endpoints.html
-func (l *look) noEndpoint(service string) lack {
+func (l *look) noEndpoint(service string) (w way, hint bool) {
 	why := "the VPC has no endpoint of " + service
 	beyond, hub := roll.Find(l.RouteTable().Value.Routes, toNeighbours)
 	hidden := l.Hidden()
@@ -240,10 +240,10 @@ func (l *look) noEndpoint(service string) lack {
 	case hub:
 		why += fmt.Sprintf(", and whether %s leads to one of another VPC is not read", beyond.Target)
 	}
-	return lack{service: service, hint: hub || hidden != "", way: way{
+	return way{
 		state: closed, why: why, fix: l.createEndpoint(service),
 		evidence: []roll.Evidence{{Source: "VPC " + l.i.VPC, Field: "VPC endpoints", Observed: "none of " + l.serviceName(service), Expected: "one that is available"}},
-	}}
+	}, hub || hidden != ""
 }
 
 // toNeighbours reports whether the route may lead to other networks than the VPC and the internet.
@@ -261,26 +261,26 @@ func toNeighbours(r evidence.Route) bool {
 }
 
 // by returns the way through one endpoint.
-func (l *look) by(e evidence.VPCEndpoint, service string) lack {
+func (l *look) by(e evidence.VPCEndpoint, service string) (w way, hint bool) {
 	source := "VPC endpoint " + e.ID
 	switch {
 	case !strings.EqualFold(e.State, "available"):
-		return lack{service: service, way: way{
+		return way{
 			state: closed, why: fmt.Sprintf("the endpoint %s of %s is %s", e.ID, service, e.State),
 			evidence: []roll.Evidence{{Source: source, Field: "State", Observed: e.State, Expected: "available"}},
 			fix:      paste.Lines("# when it does not become available, delete it and make another", l.AWS("ec2", "describe-vpc-endpoints", "--vpc-endpoint-ids", e.ID)),
-		}}
+		}, false
 	case strings.EqualFold(e.Type, "Gateway"):
-		return lack{service: service, way: l.byGateway(e, service)}
+		return l.byGateway(e, service), false
 	case !e.PrivateDNS:
 		// A custom hosted zone may resolve the name to it.
-		return lack{service: service, hint: true, way: way{
+		return way{
 			state: closed, why: fmt.Sprintf("the endpoint %s of %s does not answer to the service's name, since its private DNS is off", e.ID, service),
 			evidence: []roll.Evidence{{Source: source, Field: "PrivateDnsEnabled", Observed: "false", Expected: "true"}},
 			fix:      l.AWS("ec2", "modify-vpc-endpoint", "--vpc-endpoint-id", e.ID, "--private-dns-enabled"),
-		}}
+		}, true
 	}
-	return lack{service: service, way: l.admits(e, service)}
+	return l.admits(e, service), false
 }
 
 // byGateway returns the way through a gateway endpoint, which serves the subnets of its route
@@ -334,7 +334,7 @@ func (l *look) admits(e evidence.VPCEndpoint, service string) way {
 func (l *look) byAny(ask func(v6 bool) way) way {
 	families := []family{{sure: true}}
 	if l.i.IPv6 {
-		families = append(families, family{v6: true})
+		families = append(families, family{v6: true, why: perhapsIPv6})
 	}
 	return either(families, ask)
 }
@@ -449,11 +449,8 @@ const noSandbox = "failed to get sandbox image"
 
 // said returns the first message of a pod or of its events that has the words, "" if none has.
 func said(p evidence.Pod, words string) string {
-	all := messages(p)
-	if i := slices.IndexFunc(all, func(m string) bool { return strings.Contains(m, words) }); i >= 0 {
-		return all[i]
-	}
-	return ""
+	m, _ := roll.Find(messages(p), func(m string) bool { return strings.Contains(m, words) })
+	return m
 }
 
 func waiting(p evidence.Pod, observed string) roll.Evidence {

@@ -92,6 +92,12 @@ func Command(words ...string) string {
 	return strings.Join(out, " ")
 }
 
+// Assign returns two commands, of which the second takes what the first prints: name is a shell variable,
+// and a word of the second command that stands for its value.
+func Assign(name, prints, takes string) string {
+	return Lines(name+"=$("+prints+")", strings.Replace(takes, name, `"$`+name+`"`, 1))
+}
+
 // Lines joins commands and comments, and omits empty ones.
 func Lines(all ...string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(all), func(l string) bool { return l == "" }), "\n")
