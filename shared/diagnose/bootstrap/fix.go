@@ -82,7 +82,7 @@ func (b *start) newImage(family, version string) string {
 		return paste.Format("aws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s", b.Region, b.ClusterID.Name, name)
 	case ofEKS:
 		return paste.Format("# the AMI type of a node group cannot be changed: make another one of type AL2023_%s_STANDARD, and delete this one once its pods have moved\n"+
-			"aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s", amiArch(b.arch()), b.Region, b.ClusterID.Name, name)
+			"aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s", strings.Replace(b.arch(), "arm64", "ARM_64", 1), b.Region, b.ClusterID.Name, name)
 	}
 	return b.findImage(family, version) + "   # the AMI to name in the launch template; its user data must be for that AMI"
 }
@@ -111,15 +111,11 @@ func (b *start) arch() string {
 	return "x86_64"
 }
 
-func amiArch(arch string) string {
-	if arch == "arm64" {
-		return "ARM_64"
-	}
-	return arch
-}
-
 // flagTaints is the kubelet flag that sets a node's taints.
 const flagTaints = "register-with-taints"
+
+// extraArgs is the argument with which a script passes flags on to the kubelet.
+var extraArgs = map[userdata.Tool]string{userdata.BootstrapScript: "--kubelet-extra-args", userdata.WindowsScript: "-KubeletExtraArgs"}
 
 // tool returns what joins the instance, by its system, or by its user data if the system is
 // unknown. It returns "" if neither shows it.
@@ -140,15 +136,13 @@ func (b *start) writeFlags() string {
 	if taints := b.meantTaints(); len(taints) > 0 {
 		return b.writeTaints(taints)
 	}
-	switch b.tool() {
-	case userdata.BootstrapScript:
-		return "put one pair of quotes around all of --kubelet-extra-args and none within it, and write each flag as --name=value"
+	switch tool := b.tool(); tool {
+	case userdata.BootstrapScript, userdata.WindowsScript:
+		return "put one pair of quotes around all of " + extraArgs[tool] + " and none within it, and write each flag as --name=value"
 	case userdata.Nodeadm, userdata.NodeadmCommand:
 		return "make each flag an entry of its own in spec.kubelet.flags of the NodeConfig, as --name=value without quotes within it"
 	case userdata.BottlerocketSettings:
 		return "Bottlerocket takes settings for flags: correct them in [settings.kubernetes.node-labels] and [settings.kubernetes.node-taints]"
-	case userdata.WindowsScript:
-		return "put one pair of quotes around all of -KubeletExtraArgs and none within it, and write each flag as --name=value"
 	}
 	return "write each flag as --name=value with no quotes within the quotes"
 }
@@ -171,15 +165,13 @@ func (b *start) writeTaints(taints []userdata.Taint) string {
 		toml = append(toml, fmt.Sprintf("%q = [%q]", t.Key, t.Value+":"+t.Effect))
 	}
 	one := "--" + flagTaints + "=" + strings.Join(flag, ",")
-	switch b.tool() {
-	case userdata.BootstrapScript:
-		return "in the one pair of quotes of --kubelet-extra-args, write " + one + " beside the other flags, with no quotes within"
+	switch tool := b.tool(); tool {
+	case userdata.BootstrapScript, userdata.WindowsScript:
+		return "in the one pair of quotes of " + extraArgs[tool] + ", write " + one + " beside the other flags, with no quotes within"
 	case userdata.Nodeadm, userdata.NodeadmCommand:
 		return "in the NodeConfig, set spec.kubelet.config.registerWithTaints: [" + strings.Join(yaml, ", ") + "], and give no --" + flagTaints + " in spec.kubelet.flags"
 	case userdata.BottlerocketSettings:
 		return "in [settings.kubernetes.node-taints], write " + strings.Join(toml, " and ")
-	case userdata.WindowsScript:
-		return "in the one pair of quotes of -KubeletExtraArgs, write " + one + " beside the other flags, with no quotes within"
 	}
 	return "have the kubelet register with " + one + ", with no quotes within"
 }

@@ -103,12 +103,9 @@ func (l *look) unhealthy(issues []roll.HealthIssue) cause.Verdict {
 	if !l.joins() {
 		return cause.Verdict{}
 	}
-	var codes []string
-	refuses := func(issue roll.HealthIssue) bool { return slices.Contains(refusesNodes, issue.Code) }
-	for _, issue := range issues {
-		codes = append(codes, issue.Code)
-	}
-	return cause.DecisiveIf(l.Finding.Kind == roll.Unregistered && slices.ContainsFunc(issues, refuses) && l.Joined() == "").In(l.inCluster()).
+	codes := roll.Map(issues, func(issue roll.HealthIssue) string { return issue.Code })
+	refuses := func(code string) bool { return slices.Contains(refusesNodes, code) }
+	return cause.DecisiveIf(l.Finding.Kind == roll.Unregistered && slices.ContainsFunc(codes, refuses) && l.Joined() == "").In(l.inCluster()).
 		Says("EKS reports health issues of cluster %s itself: %s", l.ClusterID.Name, strings.Join(codes, ", ")).
 		Shows(health("EKS cluster", issues)...).
 		Fix(paste.Format("aws eks describe-cluster --region %s --name %s --query cluster.health   # and correct what it names", l.Region, l.ClusterID.Name))

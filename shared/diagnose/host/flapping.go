@@ -19,15 +19,9 @@ const (
 	few = 2
 )
 
-// window returns the node's events of the time in which its returns count. A new node may have the
-// name of an old one.
+// window returns the node's events of the time in which its returns count.
 func (l *look) window() []evidence.Event {
-	from := l.At.Add(-roll.FlapWindow - leads)
-	for _, born := range []time.Time{l.Node().Object.Value.Created, l.Config().Value.Launched} {
-		if born.After(from) {
-			from = born
-		}
-	}
+	from := roll.Later(l.At.Add(-roll.FlapWindow-leads), l.born())
 	return slices.DeleteFunc(slices.Clone(l.Node().Events.Value), func(e evidence.Event) bool { return e.Last.Before(from) })
 }
 

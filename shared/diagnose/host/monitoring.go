@@ -107,10 +107,8 @@ func (l *look) repeated(c evidence.Condition) string {
 	if !pods.Settled() {
 		return "whether the network plugin works was not read: " + pods.Missing("the pods of node "+l.Finding.Node)
 	}
-	for _, p := range pods.Value {
-		if p.OfNetworkPlugin() && !p.Ready {
-			return "pod " + p.Name + " of the network plugin is not ready"
-		}
+	if p, ok := roll.Find(pods.Value, func(p evidence.Pod) bool { return p.OfNetworkPlugin() && !p.Ready }); ok {
+		return "pod " + p.Name + " of the network plugin is not ready"
 	}
 	return ""
 }
@@ -136,10 +134,8 @@ func (l *look) beside(n evidence.NodeObject) string {
 // restartAgent returns the command that deletes the agent's pod on the node; its DaemonSet
 // creates another.
 func (l *look) restartAgent(node string) string {
-	for _, p := range l.Node().Pods.Value {
-		if p.Owner == "DaemonSet/eks-node-monitoring-agent" {
-			return paste.Kubectl("-n", p.Namespace, "delete", "pod", p.Name)
-		}
+	if p, ok := roll.Find(l.Node().Pods.Value, func(p evidence.Pod) bool { return p.Owner == "DaemonSet/eks-node-monitoring-agent" }); ok {
+		return paste.Kubectl("-n", p.Namespace, "delete", "pod", p.Name)
 	}
 	return paste.Kubectl("-n", "kube-system", "delete", "pod", "-l", "app.kubernetes.io/name=eks-node-monitoring-agent", "--field-selector", "spec.nodeName="+node)
 }

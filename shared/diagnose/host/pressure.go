@@ -95,16 +95,16 @@ func (l *look) endedAfter(p pressure, at time.Time) bool {
 	return slices.ContainsFunc(l.own(), func(e evidence.Event) bool { return e.Reason == p.ends && e.Last.After(at) })
 }
 
-// own returns the node's events from before its silence. A new node may have the name of an old
-// one, so older events are not its own.
+// own returns the node's events from before its silence.
 func (l *look) own() []evidence.Event {
-	from := l.Node().Object.Value.Created
-	if launched := l.Config().Value.Launched; launched.After(from) {
-		from = launched
-	}
-	return slices.DeleteFunc(slices.Clone(l.Node().Events.Value), func(e evidence.Event) bool {
-		return e.Last.Before(from.Add(-slack)) || e.Last.After(l.quiet().Add(slack))
-	})
+	from, to := l.born().Add(-slack), l.quiet().Add(slack)
+	return slices.DeleteFunc(slices.Clone(l.Node().Events.Value), func(e evidence.Event) bool { return e.Last.Before(from) || e.Last.After(to) })
+}
+
+// born returns from when the events about the node's name are its own: a new node may have the name of
+// an old one.
+func (l *look) born() time.Time {
+	return roll.Later(l.Node().Object.Value.Created, l.Config().Value.Launched)
 }
 
 // events returns what the kubelet reported and did not revoke. Without the node and the

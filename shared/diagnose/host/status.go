@@ -65,8 +65,16 @@ func (l *look) fails(c check) cause.Verdict {
 
 // stopped checks whether the instance is stopped: its node is then silent for that reason.
 func (l *look) stopped() {
-	if l.Config().State != evidence.Absent {
-		l.Note(cause.InstanceStopped, l.isStopped())
+	config := l.Config()
+	state := config.Value.State
+	switch {
+	case config.State == evidence.Absent:
+	case !config.Known():
+		l.Note(cause.InstanceStopped, cause.Missing(config, "instance "+l.id()))
+	case state != string(roll.StateStopped) && state != string(roll.StateStopping):
+		l.RuledOut(cause.InstanceStopped)
+	default:
+		l.Note(cause.InstanceStopped, l.isStopped(config.Value))
 	}
 }
 
@@ -101,23 +109,15 @@ func (l *look) evaluate(checks ...check) {
 	}
 }
 
-func (l *look) isStopped() cause.Verdict {
-	config := l.Config()
-	if !config.Known() {
-		return cause.Missing(config, "instance "+l.id())
-	}
-	state := config.Value.State
-	if state != string(roll.StateStopped) && state != string(roll.StateStopping) {
-		return cause.RuledOut
-	}
-	observed, gone := state, ""
-	if config.Value.StateReason != "" {
-		observed += ": " + config.Value.StateReason
+func (l *look) isStopped(i evidence.InstanceConfig) cause.Verdict {
+	observed, gone := i.State, ""
+	if i.StateReason != "" {
+		observed += ": " + i.StateReason
 	}
 	if l.Finding.Node != "" {
 		gone = paste.Kubectl("delete", "node", l.Finding.Node) + "   # if it is to stay stopped; Karpenter then terminates the instance"
 	}
-	return cause.Decisive().Says("%s is %s, so nothing runs on it", l.id(), state).
+	return cause.Decisive().Says("%s is %s, so nothing runs on it", l.id(), i.State).
 		Saw("instance", "State.Name", observed, string(roll.StateRunning)).
 		Fix(l.AWS("ec2", "start-instances", "--instance-ids", l.id()), gone)
 }

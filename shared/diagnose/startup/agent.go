@@ -49,22 +49,10 @@ var agents = []agent{
 		namespace: "istio-system", daemonSet: "istio-cni-node", label: "k8s-app=istio-cni-node",
 		logs: []string{"-n", "istio-system", "logs", "deployment/istiod", "--tail=100"},
 	},
-	{ // https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/install.md#configure-node-startup-taint
-		key: "ebs.csi.aws.com/agent-not-ready", name: "the EBS CSI driver", how: "the node's ebs-csi-node pod takes it off when it starts",
-		namespace: "kube-system", daemonSet: "ebs-csi-node", label: "app=ebs-csi-node",
-	},
-	{ // https://github.com/kubernetes-sigs/aws-efs-csi-driver/blob/master/docs/README.md
-		key: "efs.csi.aws.com/agent-not-ready", name: "the EFS CSI driver", how: "the node's efs-csi-node pod takes it off when it starts",
-		namespace: "kube-system", daemonSet: "efs-csi-node", label: "app=efs-csi-node",
-	},
-	{ // https://github.com/kubernetes-sigs/aws-fsx-csi-driver/blob/master/docs/install.md#configure-node-startup-taint
-		key: "fsx.csi.aws.com/agent-not-ready", name: "the FSx for Lustre CSI driver", how: "the node's fsx-csi-node pod takes it off when it starts",
-		namespace: "kube-system", daemonSet: "fsx-csi-node", label: "app=fsx-csi-node",
-	},
-	{ // https://github.com/awslabs/mountpoint-s3-csi-driver/blob/main/docs/CONFIGURATION.md#configure-node-startup-taint
-		key: "s3.csi.aws.com/agent-not-ready", name: "the Mountpoint for S3 CSI driver", how: "the node's s3-csi-node pod takes it off when it starts",
-		namespace: "kube-system", daemonSet: "s3-csi-node", label: "app=s3-csi-node",
-	},
+	csiDriver("ebs", "the EBS CSI driver"),              // https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/install.md#configure-node-startup-taint
+	csiDriver("efs", "the EFS CSI driver"),              // https://github.com/kubernetes-sigs/aws-efs-csi-driver/blob/master/docs/README.md
+	csiDriver("fsx", "the FSx for Lustre CSI driver"),   // https://github.com/kubernetes-sigs/aws-fsx-csi-driver/blob/master/docs/install.md#configure-node-startup-taint
+	csiDriver("s3", "the Mountpoint for S3 CSI driver"), // https://github.com/awslabs/mountpoint-s3-csi-driver/blob/main/docs/CONFIGURATION.md#configure-node-startup-taint
 	{ // https://kubernetes.io/blog/2026/02/03/introducing-node-readiness-controller/
 		key: "readiness.k8s.io/", prefix: true, name: "the Node Readiness Controller", how: "the Node Readiness Controller takes it off once the node's conditions meet the rule of that taint",
 		logs: []string{"get", "nodereadinessrules", "-o", "yaml"},
@@ -77,6 +65,15 @@ var agents = []agent{
 		key: "/agent-not-ready", suffix: true, guess: true,
 		name: "an unknown agent", how: "its key has the form of a startup taint, and no agent is known that takes it off",
 	},
+}
+
+// csiDriver returns the agent of a CSI driver of AWS for a service.
+func csiDriver(service, name string) agent {
+	set := service + "-csi-node"
+	return agent{
+		key: service + ".csi.aws.com/agent-not-ready", name: name, how: "the node's " + set + " pod takes it off when it starts",
+		namespace: "kube-system", daemonSet: set, label: "app=" + set,
+	}
 }
 
 // agentOf returns the agent of a taint's key, nil if none is known.

@@ -1,7 +1,6 @@
 package startup
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,30 +37,15 @@ func tolerate(d evidence.DaemonSet, taints []evidence.Taint) string {
 		Operator string `json:"operator"`
 		Effect   string `json:"effect"`
 	}
-	type step struct {
-		Op    string `json:"op"`
-		Path  string `json:"path"`
-		Value any    `json:"value"`
-	}
 	const path = "/spec/template/spec/tolerations"
-	var steps []step
+	var steps []map[string]any
 	if len(d.Tolerations) == 0 {
-		steps = append(steps, step{"add", path, []toleration{}})
+		steps = append(steps, map[string]any{"op": "add", "path": path, "value": []toleration{}})
 	}
 	for _, t := range taints {
-		steps = append(steps, step{"add", path + "/-", toleration{t.Key, "Exists", t.Effect}})
+		steps = append(steps, map[string]any{"op": "add", "path": path + "/-", "value": toleration{t.Key, "Exists", t.Effect}})
 	}
-	text, _ := json.Marshal(steps) // of texts alone
-	return paste.Kubectl("-n", d.Namespace, "patch", "daemonset", d.Name, "--type", "json", "-p", string(text)) + "   # and in the chart or the add-on that it comes from"
-}
-
-// absentee checks why a DaemonSet has no pod on the node, by its name or the label of its pods. It
-// returns "" if that is not known.
-func (l *look) absentee(n evidence.NodeObject, name, label string) (why string, seen []roll.Evidence, fix string) {
-	if d, ok := l.setOf(name, label); ok {
-		return refusal(d, n)
-	}
-	return "", nil, ""
+	return paste.Kubectl("-n", d.Namespace, "patch", "daemonset", d.Name, "--type", "json", "-p", paste.JSON(steps)) + "   # and in the chart or the add-on that it comes from"
 }
 
 // setOf returns a DaemonSet by its name or the label of its pods.
@@ -83,8 +67,7 @@ func (l *look) unknownAgent(n evidence.NodeObject, t evidence.Taint) (who string
 		if !slices.ContainsFunc(d.Tolerations, func(o evidence.Toleration) bool { return o.Key == t.Key && o.Tolerates(t) }) {
 			continue
 		}
-		if i := slices.IndexFunc(pods.Value, d.Owns); i >= 0 {
-			p := pods.Value[i]
+		if p, ok := roll.Find(pods.Value, d.Owns); ok {
 			return fmt.Sprintf(". The DaemonSet %s/%s tolerates it by its key, and its pod on the node %s", d.Namespace, d.Name, condition(p)), []roll.Evidence{shown(p)}, inspect(p)
 		}
 		if why, seen, fix := refusal(d, n); why != "" {

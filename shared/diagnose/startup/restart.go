@@ -55,9 +55,7 @@ func countStarts(events []evidence.Event, created time.Time) starts {
 		} else {
 			s.young += n
 		}
-		if e.Last.After(s.last) {
-			s.last = e.Last
-		}
+		s.last = roll.Later(s.last, e.Last)
 	}
 	return s
 }

@@ -52,11 +52,7 @@ func all(list []evidence.Taint) string {
 	if len(list) == 0 {
 		return "none"
 	}
-	out := make([]string, len(list))
-	for i, t := range list {
-		out[i] = told(t)
-	}
-	return strings.Join(out, ", ")
+	return strings.Join(roll.Map(list, told), ", ")
 }
 
 // ready returns a node's Ready condition, the zero value if the node has none yet.

@@ -179,8 +179,10 @@ func (l *look) agentsPod(n evidence.NodeObject, t left) (who string, seen []roll
 	switch {
 	case !ok:
 		seen = []roll.Evidence{l.absent(a.daemonSet, "a pod that is ready")}
-		if why, more, change := l.absentee(n, a.daemonSet, a.label); why != "" {
-			return a.how + ": " + why, append(seen, more...), paste.Lines(change, list)
+		if d, ok := l.setOf(a.daemonSet, a.label); ok {
+			if why, more, change := refusal(d, n); why != "" {
+				return a.how + ": " + why, append(seen, more...), paste.Lines(change, list)
+			}
 		}
 		fix = paste.Kubectl("-n", a.namespace, "describe", "daemonset", a.daemonSet) + "   # does it exist, select the node, and tolerate its taints (" + paste.Remark(all(n.Taints)) + ")?"
 		return a.how + ", and there is no such pod on the node", seen, paste.Lines(fix, list)
