@@ -178,75 +178,47 @@ func shared(w *world) {
 	}
 }
 
-func publicOnly(cidrs ...string) func(*world)            { return func(w *world) { w.publicOnly(cidrs...) } }
-func privateOnly() func(*world)                          { return (*world).privateOnly }
-func ownImage() func(*world)                             { return (*world).ownImage }
-func routes(all ...evidence.Route) func(*world)          { return func(w *world) { w.routes(all...) } }
-func egress(all ...evidence.Permission) func(*world)     { return func(w *world) { w.egress(all...) } }
-func ingress(all ...evidence.Permission) func(*world)    { return func(w *world) { w.ingress(all...) } }
-func nat(change func(*evidence.NATGateway)) func(*world) { return func(w *world) { w.nat(change) } }
-func secondNAT(t evidence.Fact[evidence.RouteTable]) func(*world) {
-	return func(w *world) { w.secondNAT(t) }
-}
-func six(endpoint string) func(*world) { return func(w *world) { w.six(endpoint) } }
-func acl(subnet string, rules ...evidence.ACLRule) func(*world) {
-	return func(w *world) { w.acl(subnet, rules...) }
-}
-func endpoints(change func(*evidence.VPCEndpoint), services ...string) func(*world) {
-	return func(w *world) { w.endpoints(change, services...) }
-}
-func kind(k roll.Kind, renewed time.Duration) func(*world) {
-	return func(w *world) { w.kind(k, renewed) }
-}
-func waitsForCNI(k roll.Kind, pods ...evidence.Pod) func(*world) {
-	return func(w *world) { w.waitsForCNI(k, pods...) }
-}
-func consoleShows(sign console.Sign, detail string) func(*world) {
-	return func(w *world) { w.consoleShows(sign, detail) }
-}
-func company(domain string, servers ...string) func(*world) {
-	return func(w *world) { w.company(domain, servers...) }
-}
-
 func ofClass(c evidence.NodeClass) func(*world) {
 	return func(w *world) { w.group.NodeClass = evidence.Read(c) }
 }
 func inGroup(g evidence.NodeGroup) func(*world) {
 	return func(w *world) { w.group.NodeGroup = evidence.Read(g) }
 }
-func addressed6() func(*world) { return func(w *world) { w.config.IPv6 = true } }
-func unread() func(*world)     { return (*world).unread }
-func proxied() func(*world)    { return (*world).proxied }
+func addressed6(w *world) { w.config.IPv6 = true }
 
 // unread makes the user data unreadable.
-func (w *world) unread() {
+func unread(w *world) {
 	w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
 }
 
 // proxied makes the user data set a proxy.
-func (w *world) proxied() { w.boot.Proxy = true }
+func proxied(w *world) { w.boot.Proxy = true }
 
-func (w *world) publicOnly(cidrs ...string) {
-	w.cluster.PrivateAccess = false
-	if len(cidrs) > 0 {
-		w.cluster.PublicCIDRs = cidrs
+func publicOnly(cidrs ...string) func(*world) {
+	return func(w *world) {
+		w.cluster.PrivateAccess = false
+		if len(cidrs) > 0 {
+			w.cluster.PublicCIDRs = cidrs
+		}
 	}
 }
 
 // company makes the VPC use the company's resolvers, behind a transit gateway.
-func (w *world) company(domain string, servers ...string) {
-	w.vpc.DHCP = evidence.Read(evidence.DHCPOptions{ID: "dopt-0a1b2c3d", NameServer: servers, DomainName: domain})
-	t := w.Network.RouteTables[nodeSubnet].Value
-	w.routes(append(slices.Clone(t.Routes), to("10.20.0.0/16", "tgw-0a1b2c3d"))...)
+func company(domain string, servers ...string) func(*world) {
+	return func(w *world) {
+		w.vpc.DHCP = evidence.Read(evidence.DHCPOptions{ID: "dopt-0a1b2c3d", NameServer: servers, DomainName: domain})
+		t := w.Network.RouteTables[nodeSubnet].Value
+		routes(append(slices.Clone(t.Routes), to("10.20.0.0/16", "tgw-0a1b2c3d"))...)(w)
+	}
 }
 
 // ownImage makes the AMI one of which nothing is known.
-func (w *world) ownImage() { w.image = evidence.Image{Name: "golden-7"} }
+func ownImage(w *world) { w.image = evidence.Image{Name: "golden-7"} }
 
-func (w *world) privateOnly() { w.cluster.PublicAccess = false }
+func privateOnly(w *world) { w.cluster.PublicAccess = false }
 
-func (w *world) routes(routes ...evidence.Route) {
-	w.Network.RouteTables[nodeSubnet] = table(nodeTable, routes...)
+func routes(routes ...evidence.Route) func(*world) {
+	return func(w *world) { w.Network.RouteTables[nodeSubnet] = table(nodeTable, routes...) }
 }
 
 func to(destination, target string) evidence.Route {
@@ -275,68 +247,82 @@ func ofTemplate(version string, proxy bool) func(*world) {
 	}
 }
 
-func (w *world) nat(change func(*evidence.NATGateway)) {
-	n := w.Network.NATGateways[natID].Value
-	change(&n)
-	w.Network.NATGateways[natID] = evidence.Read(n)
+func nat(change func(*evidence.NATGateway)) func(*world) {
+	return func(w *world) {
+		n := w.Network.NATGateways[natID].Value
+		change(&n)
+		w.Network.NATGateways[natID] = evidence.Read(n)
+	}
 }
 
 // secondNAT routes the subnet of the NAT gateway to another one, whose subnet has that table.
-func (w *world) secondNAT(t evidence.Fact[evidence.RouteTable]) {
-	const id, in = "nat-0a1b2c3d4e5f60002", "subnet-0a1b2c3d4e5f60302"
-	w.Network.RouteTables[natSubnet] = table(natTable, to("0.0.0.0/0", id))
-	w.Network.RouteTables[in] = t
-	w.Network.NATGateways[id] = evidence.Read(evidence.NATGateway{ID: id, VPC: vpcID, Subnet: in, State: "available", PublicIPs: []string{"198.51.100.12"}})
+func secondNAT(t evidence.Fact[evidence.RouteTable]) func(*world) {
+	return func(w *world) {
+		const id, in = "nat-0a1b2c3d4e5f60002", "subnet-0a1b2c3d4e5f60302"
+		w.Network.RouteTables[natSubnet] = table(natTable, to("0.0.0.0/0", id))
+		w.Network.RouteTables[in] = t
+		w.Network.NATGateways[id] = evidence.Read(evidence.NATGateway{ID: id, VPC: vpcID, Subnet: in, State: "available", PublicIPs: []string{"198.51.100.12"}})
+	}
 }
 
-func (w *world) egress(rules ...evidence.Permission) {
-	w.Network.SecurityGroups[nodeGroup] = evidence.Read(evidence.SecurityGroup{Egress: rules})
+func egress(rules ...evidence.Permission) func(*world) {
+	return func(w *world) {
+		w.Network.SecurityGroups[nodeGroup] = evidence.Read(evidence.SecurityGroup{Egress: rules})
+	}
 }
 
-func (w *world) ingress(rules ...evidence.Permission) {
-	w.Network.SecurityGroups[apiGroup] = evidence.Read(evidence.SecurityGroup{Ingress: rules})
+func ingress(rules ...evidence.Permission) func(*world) {
+	return func(w *world) {
+		w.Network.SecurityGroups[apiGroup] = evidence.Read(evidence.SecurityGroup{Ingress: rules})
+	}
 }
 
-func (w *world) acl(subnet string, rules ...evidence.ACLRule) {
-	w.Network.ACLs[subnet] = evidence.Read(evidence.ACL{ID: nodeACL, Rules: rules})
+func acl(subnet string, rules ...evidence.ACLRule) func(*world) {
+	return func(w *world) { w.Network.ACLs[subnet] = evidence.Read(evidence.ACL{ID: nodeACL, Rules: rules}) }
 }
 
 // endpoints adds identical interface endpoints of services.
-func (w *world) endpoints(change func(*evidence.VPCEndpoint), services ...string) {
-	var list []evidence.VPCEndpoint
-	for _, s := range services {
-		e := evidence.VPCEndpoint{
-			ID: "vpce-0a1b2c3d4e5f6-" + s, Service: "com.amazonaws.eu-west-1." + s, Type: "Interface", State: "available", PrivateDNS: true,
-			Subnets: []string{apiSubnet1}, SecurityGroups: []string{apiGroup},
+func endpoints(change func(*evidence.VPCEndpoint), services ...string) func(*world) {
+	return func(w *world) {
+		var list []evidence.VPCEndpoint
+		for _, s := range services {
+			e := evidence.VPCEndpoint{
+				ID: "vpce-0a1b2c3d4e5f6-" + s, Service: "com.amazonaws.eu-west-1." + s, Type: "Interface", State: "available", PrivateDNS: true,
+				Subnets: []string{apiSubnet1}, SecurityGroups: []string{apiGroup},
+			}
+			if s == "s3" {
+				e.Type, e.PrivateDNS, e.Subnets, e.SecurityGroups, e.RouteTables = "Gateway", false, nil, nil, []string{nodeTable}
+			}
+			if change != nil {
+				change(&e)
+			}
+			list = append(list, e)
 		}
-		if s == "s3" {
-			e.Type, e.PrivateDNS, e.Subnets, e.SecurityGroups, e.RouteTables = "Gateway", false, nil, nil, []string{nodeTable}
-		}
-		if change != nil {
-			change(&e)
-		}
-		list = append(list, e)
+		w.vpc.Endpoints = evidence.Read(list)
 	}
-	w.vpc.Endpoints = evidence.Read(list)
 }
 
 // kind makes it a finding about a node whose lease was renewed this long ago.
-func (w *world) kind(k roll.Kind, renewed time.Duration) {
-	w.Finding.Kind, w.Finding.Node = k, nodeName
-	w.node.Lease = evidence.Read(evidence.Lease{Renewed: now.Add(-renewed), Duration: 40 * time.Second})
-	w.node.Object = evidence.Read(evidence.NodeObject{Name: nodeName})
-	w.node.Pods = evidence.Read([]evidence.Pod{})
-	w.node.Events = evidence.Read([]evidence.Event{})
+func kind(k roll.Kind, renewed time.Duration) func(*world) {
+	return func(w *world) {
+		w.Finding.Kind, w.Finding.Node = k, nodeName
+		w.node.Lease = evidence.Read(evidence.Lease{Renewed: now.Add(-renewed), Duration: 40 * time.Second})
+		w.node.Object = evidence.Read(evidence.NodeObject{Name: nodeName})
+		w.node.Pods = evidence.Read([]evidence.Pod{})
+		w.node.Events = evidence.Read([]evidence.Event{})
+	}
 }
 
 // waitsForCNI makes it a node without a network plugin, with these pods.
-func (w *world) waitsForCNI(k roll.Kind, pods ...evidence.Pod) {
-	w.kind(k, 5*time.Second)
-	w.node.Object = evidence.Read(evidence.NodeObject{Name: nodeName, Conditions: []evidence.Condition{{
-		Type: "Ready", Status: "False", Reason: "KubeletNotReady",
-		Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized",
-	}}})
-	w.node.Pods = evidence.Read(pods)
+func waitsForCNI(k roll.Kind, pods ...evidence.Pod) func(*world) {
+	return func(w *world) {
+		kind(k, 5*time.Second)(w)
+		w.node.Object = evidence.Read(evidence.NodeObject{Name: nodeName, Conditions: []evidence.Condition{{
+			Type: "Ready", Status: "False", Reason: "KubeletNotReady",
+			Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized",
+		}}})
+		w.node.Pods = evidence.Read(pods)
+	}
 }
 
 func daemon(name, waiting, message string) evidence.Pod {
@@ -344,14 +330,18 @@ func daemon(name, waiting, message string) evidence.Pod {
 }
 
 // six makes it an IPv6 cluster with a node that has an address of each family.
-func (w *world) six(endpoint string) {
-	w.cluster.IPFamily, w.cluster.Endpoint, w.config.IPv6 = "ipv6", "https://"+endpoint, true
+func six(endpoint string) func(*world) {
+	return func(w *world) {
+		w.cluster.IPFamily, w.cluster.Endpoint, w.config.IPv6 = "ipv6", "https://"+endpoint, true
+	}
 }
 
-func (w *world) consoleShows(sign console.Sign, detail string) {
-	w.instance(func(i *evidence.Instance) {
-		i.Console = evidence.Read(console.Log{Lines: 9, Found: []console.Found{{Sign: sign, Line: 7, Excerpt: "dial tcp: i/o timeout", Detail: detail}}})
-	})
+func consoleShows(sign console.Sign, detail string) func(*world) {
+	return func(w *world) {
+		w.instance(func(i *evidence.Instance) {
+			i.Console = evidence.Read(console.Log{Lines: 9, Found: []console.Found{{Sign: sign, Line: 7, Excerpt: "dial tcp: i/o timeout", Detail: detail}}})
+		})
+	}
 }
 
 // clone copies the evidence so deeply that hiding a fact in the copy leaves the original

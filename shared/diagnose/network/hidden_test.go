@@ -142,43 +142,37 @@ func first[T any](a, _ T) T { return a }
 
 // defects are changes from which worlds are built at random.
 var defects = []func(*world){
-	func(w *world) { w.publicOnly() },
-	func(w *world) { w.publicOnly("203.0.113.0/24") },
-	(*world).privateOnly,
-	func(w *world) { w.routes() },
-	func(w *world) { w.routes(evidence.Route{Destination: "0.0.0.0/0", Target: natID, Blackhole: true}) },
-	func(w *world) { w.routes(to("0.0.0.0/0", gatewayID), to("::/0", gatewayID)) },
-	func(w *world) { w.nat(func(n *evidence.NATGateway) { n.State = "failed" }) },
+	publicOnly(),
+	publicOnly("203.0.113.0/24"),
+	privateOnly,
+	routes(),
+	routes(evidence.Route{Destination: "0.0.0.0/0", Target: natID, Blackhole: true}),
+	routes(to("0.0.0.0/0", gatewayID), to("::/0", gatewayID)),
+	nat(func(n *evidence.NATGateway) { n.State = "failed" }),
 	func(w *world) { w.Network.RouteTables[natSubnet] = table(natTable) },
-	func(w *world) { w.egress() },
-	func(w *world) { w.egress(member(443, apiGroup)) },
-	func(w *world) { w.egress(tcp(443, 443, "10.0.1.0/24")) },
-	func(w *world) { w.ingress() },
-	func(w *world) { w.ingress(tcp(443, 443, "10.0.0.0/16")) },
+	egress(),
+	egress(member(443, apiGroup)),
+	egress(tcp(443, 443, "10.0.1.0/24")),
+	ingress(),
+	ingress(tcp(443, 443, "10.0.0.0/16")),
 	func(w *world) { w.cluster.SecurityGroups = []string{nodeGroup} },
 	func(w *world) { w.cluster.Subnets = []string{nodeSubnet, apiSubnet1} },
-	func(w *world) { w.acl(nodeSubnet) },
-	func(w *world) {
-		w.acl(nodeSubnet, append(passAll(), aclRule(80, true, false, "6", 443, 443, "10.0.1.0/24"))...)
-	},
-	func(w *world) {
-		w.acl(nodeSubnet, append(passAll(), aclRule(80, false, false, "6", 40000, 50000, "0.0.0.0/0"))...)
-	},
-	func(w *world) { w.acl(apiSubnet1) },
-	func(w *world) {
-		w.acl(apiSubnet2, append(passAll(), aclRule(80, false, false, "6", 443, 443, "10.0.32.0/19"))...)
-	},
-	func(w *world) { w.acl(natSubnet) },
+	acl(nodeSubnet),
+	acl(nodeSubnet, append(passAll(), aclRule(80, true, false, "6", 443, 443, "10.0.1.0/24"))...),
+	acl(nodeSubnet, append(passAll(), aclRule(80, false, false, "6", 40000, 50000, "0.0.0.0/0"))...),
+	acl(apiSubnet1),
+	acl(apiSubnet2, append(passAll(), aclRule(80, false, false, "6", 443, 443, "10.0.32.0/19"))...),
+	acl(natSubnet),
 	func(w *world) { w.vpc.DNSSupport = evidence.Read(false) },
 	func(w *world) { w.vpc.DNSHostnames = evidence.Read(false) },
 	func(w *world) {
 		w.vpc.DHCP = evidence.Read(evidence.DHCPOptions{ID: "dopt-0a1b2c3d", NameServer: []string{"8.8.8.8"}, DomainName: "example.com"})
 	},
-	func(w *world) { w.endpoints(nil, "ec2", "sts", "s3") },
-	func(w *world) { w.endpoints(func(e *evidence.VPCEndpoint) { e.PrivateDNS = false }, "ec2", "ecr.api") },
-	proxied(),
+	endpoints(nil, "ec2", "sts", "s3"),
+	endpoints(func(e *evidence.VPCEndpoint) { e.PrivateDNS = false }, "ec2", "ecr.api"),
+	proxied,
 	func(w *world) { w.boot.Joins = nil },
-	func(w *world) { w.six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws") },
+	six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws"),
 	func(w *world) { w.config.VPC = "vpc-0a1b2c3d4e5f60009" },
 	func(w *world) { w.config.IMDSDisabled, w.config.HopLimit = true, 1 },
 	func(w *world) {
@@ -189,11 +183,9 @@ var defects = []func(*world){
 		s.Value.FreeAddresses = 1
 		w.Network.Subnets[nodeSubnet] = s
 	},
-	func(w *world) { w.kind(roll.Unknown, hour) },
-	func(w *world) { w.waitsForCNI(roll.Uninitialized, daemon("aws-node", "ImagePullBackOff", imagePull)) },
-	func(w *world) {
-		w.waitsForCNI(roll.NotReady, daemon("ebs-csi-node", "CrashLoopBackOff", "failed to assign an IP address to container"))
-	},
+	kind(roll.Unknown, hour),
+	waitsForCNI(roll.Uninitialized, daemon("aws-node", "ImagePullBackOff", imagePull)),
+	waitsForCNI(roll.NotReady, daemon("ebs-csi-node", "CrashLoopBackOff", "failed to assign an IP address to container")),
 }
 
 func TestPartialEvidenceShowsNothingNew(t *testing.T) {
@@ -213,8 +205,8 @@ func TestPartialEvidenceShowsNothingNew(t *testing.T) {
 // What is found and cleared does not depend on map order.
 func TestTheVerdictsAreAlwaysTheSame(t *testing.T) {
 	w := healthy()
-	w.publicOnly("203.0.113.0/24")
-	w.egress()
+	publicOnly("203.0.113.0/24")(w)
+	egress()(w)
 	w.instance(func(i *evidence.Instance) { i.UserData = evidence.Skipped[userdata.Boot]("sampled") })
 	for _, id := range []roll.InstanceID{"i-0fedcba9876543210", "i-0fedcba9876543211", "i-0fedcba9876543212"} {
 		boot := w.boot

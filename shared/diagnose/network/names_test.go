@@ -25,7 +25,7 @@ func TestDnsDisabled(t *testing.T) {
 			hint: codes(code), open: codes(cause.DhcpOptionsWrong),
 		},
 		{name: "no resolver, with the resolver that Nitro sets", change: do(support, func(w *world) { w.vpc.DHCP = evidence.None[evidence.DHCPOptions]() }), decisive: codes(code)},
-		{name: "no host names, private endpoint, whose addresses are public knowledge", change: do(hostnames, privateOnly()), hint: codes(code), says: []string{"--enable-dns-hostnames"}},
+		{name: "no host names, private endpoint, whose addresses are public knowledge", change: do(hostnames, privateOnly), hint: codes(code), says: []string{"--enable-dns-hostnames"}},
 		{name: "no host names, and a way to the public endpoint", change: hostnames, hint: codes(code)},
 		{name: "no host names, and no way to the public endpoint", change: do(hostnames, routes(), endpoints(nil, "ec2", "sts")), decisive: codes(code)},
 		{name: "no host names, and what lies on the way to the public endpoint is not known",
@@ -34,8 +34,8 @@ func TestDnsDisabled(t *testing.T) {
 		{name: "no host names, with resolvers of its own", change: do(hostnames, own), hint: codes(code, cause.DhcpOptionsWrong)},
 		{name: "no host names, public endpoint alone", change: do(hostnames, publicOnly()), hint: codes(code)},
 		{name: "no host names, public endpoint alone, and no way to it", change: do(hostnames, publicOnly(), routes()), decisive: codes(cause.ApiEndpointUnreachable), hint: codes(code)},
-		{name: "no host names, private endpoint alone, and no way to the internet", change: do(hostnames, privateOnly(), routes(), endpoints(nil, "ec2", "sts")), hint: codes(code)},
-		{name: "no host names, and user data may set a proxy", change: do(hostnames, routes(), endpoints(nil, "ec2", "sts"), unread()), hint: codes(code)},
+		{name: "no host names, private endpoint alone, and no way to the internet", change: do(hostnames, privateOnly, routes(), endpoints(nil, "ec2", "sts")), hint: codes(code)},
+		{name: "no host names, and user data may set a proxy", change: do(hostnames, routes(), endpoints(nil, "ec2", "sts"), unread), hint: codes(code)},
 		{name: "a silent node keeps its connection", change: do(support, kind(roll.Unknown, hour)), hint: codes(code)},
 		{name: "support not read", change: func(w *world) { w.vpc.DNSSupport = evidence.Failed[bool]("ec2:DescribeVpcAttribute: no") }, open: codes(code), says: []string{"ec2:DescribeVpcAttribute: no"}},
 		{name: "host names not read", change: func(w *world) { w.vpc.DNSHostnames = evidence.Fact[bool]{} }, open: codes(code)},
@@ -67,7 +67,7 @@ func TestDhcpOptionsWrong(t *testing.T) {
 		{name: "resolvers by way of a regional NAT gateway", change: do(options("example.com", "10.20.0.10"), nat(func(n *evidence.NATGateway) { n.Subnet, n.Regional = "", true })), hint: codes(code)},
 		{name: "resolvers by way of a NAT gateway of which the subnet is missing", change: do(options("example.com", "10.20.0.10"), nat(func(n *evidence.NATGateway) { n.Subnet = "" })), hint: codes(code), open: codes(cause.VpcEndpointMissing)},
 		{name: "no options on bare metal", change: func(w *world) { w.vpc.DHCP = evidence.None[evidence.DHCPOptions](); w.config.Type = "i3.metal" }, clear: codes(code)},
-		{name: "resolvers of its own may forward", change: func(w *world) { w.company("example.com", "10.20.0.10", "10.20.1.10") }, hint: codes(code), says: []string{"10.20.0.10, 10.20.1.10", "associate-dhcp-options", "Key=domain-name,Values=eu-west-1.compute.internal"}},
+		{name: "resolvers of its own may forward", change: company("example.com", "10.20.0.10", "10.20.1.10"), hint: codes(code), says: []string{"10.20.0.10, 10.20.1.10", "associate-dhcp-options", "Key=domain-name,Values=eu-west-1.compute.internal"}},
 		{name: "Amazon's among them", change: options("example.com", "10.20.0.10", "AmazonProvidedDNS"), clear: codes(code)},
 		{name: "resolvers on the internet, with a way there", change: options("example.com", "8.8.8.8"), hint: codes(code)},
 		{name: "resolvers on the internet, and no way there",
@@ -85,7 +85,7 @@ func TestDhcpOptionsWrong(t *testing.T) {
 
 func TestWrongVpc(t *testing.T) {
 	const code = cause.WrongVpc
-	elsewhere := do(func(w *world) { w.config.VPC = "vpc-0a1b2c3d4e5f60009" }, privateOnly())
+	elsewhere := do(func(w *world) { w.config.VPC = "vpc-0a1b2c3d4e5f60009" }, privateOnly)
 	run(t, []scenario{
 		{
 			name: "another VPC", change: elsewhere, decisive: codes(code), open: codes(cause.ApiEndpointUnreachable, cause.SecurityGroupBlocksApi, cause.NaclBlocksApi),
@@ -128,13 +128,13 @@ func TestClusterTagMissing(t *testing.T) {
 		{
 			name: "the cloud controller finds a node by its provider id, and waits for something else", change: func(w *world) {
 				selfManaged(w)
-				w.kind(roll.Uninitialized, 0)
+				kind(roll.Uninitialized, 0)(w)
 				w.node.Object.Value.Taints = []evidence.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Effect: "NoSchedule"}}
 			}, hint: codes(code), says: []string{"node.cloudprovider.kubernetes.io/uninitialized"},
 		},
 		{name: "another taint", change: func(w *world) {
 			selfManaged(w)
-			w.kind(roll.Uninitialized, 0)
+			kind(roll.Uninitialized, 0)(w)
 			w.node.Object.Value.Taints = []evidence.Taint{{Key: "node.cilium.io/agent-not-ready", Effect: "NoSchedule"}}
 		}, hint: codes(code)},
 		{name: "of a silent node it is not asked", change: do(selfManaged, kind(roll.Unknown, hour))},

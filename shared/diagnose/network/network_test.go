@@ -126,9 +126,9 @@ func TestWithoutAnInstanceNothingIsChecked(t *testing.T) {
 func TestKindsThatTheNetworkDoesNotExplain(t *testing.T) {
 	for _, k := range []roll.Kind{roll.Ghost, roll.Orphaned, roll.Impaired, roll.Flapping, roll.ConditionFailed} {
 		w := healthy()
-		w.kind(k, 0)
-		w.publicOnly()
-		w.routes()
+		kind(k, 0)(w)
+		publicOnly()(w)
+		routes()(w)
 		s := &cause.Sheet{}
 		network.Analyze(w.finish(), s)
 		if len(s.Causes())+len(s.Open())+len(s.Clear()) != 0 {

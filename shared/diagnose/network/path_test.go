@@ -44,7 +44,7 @@ func TestApiEndpointUnreachable(t *testing.T) {
 		},
 		{
 			name: "a NAT gateway in a subnet that is routed to itself", change: func(w *world) {
-				w.publicOnly()
+				publicOnly()(w)
 				w.Network.RouteTables[natSubnet] = table(natTable, to("0.0.0.0/0", natID))
 			}, decisive: codes(code),
 			says: []string{"in a circle", "[route-table/" + natTable + "]", "create-nat-gateway", "replace-route --route-table-id " + nodeTable},
@@ -54,7 +54,7 @@ func TestApiEndpointUnreachable(t *testing.T) {
 		{name: "a NAT gateway in a subnet that is routed to another one", change: do(publicOnly(), secondNAT(table("rtb-0a1b2c3d4e5f60302", to("0.0.0.0/0", gatewayID)))), open: codes(code)},
 		{
 			name: "a NAT gateway in a subnet whose route leads nowhere", change: func(w *world) {
-				w.publicOnly()
+				publicOnly()(w)
 				w.Network.RouteTables[natSubnet] = table(natTable, evidence.Route{Destination: "0.0.0.0/0", Target: gatewayID, Blackhole: true})
 			}, decisive: codes(code), says: []string{"replace-route --route-table-id " + natTable},
 		},
@@ -63,9 +63,9 @@ func TestApiEndpointUnreachable(t *testing.T) {
 			change: do(publicOnly(), func(w *world) {
 				w.Network.RouteTables[natSubnet] = evidence.Failed[evidence.RouteTable]("ec2:DescribeRouteTables: no")
 			}), open: codes(code)},
-		{name: "no way out, and an image of one's own, which may have a proxy", change: do(shut, ownImage()), hint: codes(code)},
+		{name: "no way out, and an image of one's own, which may have a proxy", change: do(shut, ownImage), hint: codes(code)},
 		{name: "no way out, and a copy of an image of EKS", change: do(shut, func(w *world) { w.image.EKS = false }), decisive: codes(code)},
-		{name: "no way out, and an image of one's own that connects by itself", change: do(shut, ownImage(), consoleShows(console.EndpointUnreachable, host)), decisive: codes(code)},
+		{name: "no way out, and an image of one's own that connects by itself", change: do(shut, ownImage, consoleShows(console.EndpointUnreachable, host)), decisive: codes(code)},
 		{name: "a regional NAT gateway, which is in no subnet", change: do(publicOnly(), nat(func(n *evidence.NATGateway) { n.Subnet, n.Regional = "", true })), clear: codes(code)},
 		{name: "a NAT gateway of which the subnet is missing", change: do(publicOnly(), nat(func(n *evidence.NATGateway) { n.Subnet = "" })), open: codes(code)},
 		{name: "a private NAT gateway", change: do(publicOnly(), nat(func(n *evidence.NATGateway) { n.Private = true })), open: codes(code)},
@@ -79,25 +79,25 @@ func TestApiEndpointUnreachable(t *testing.T) {
 		{name: "a company's own prefix beside a NAT gateway", change: do(publicOnly(), routes(to("0.0.0.0/0", natID), to("203.0.113.0/24", "tgw-0a1b2c3d"))), clear: codes(code)},
 		{name: "S3's gateway endpoint is no way to EKS", change: do(publicOnly(), endpoints(nil, "s3"), routes(to("pl-6da54004", "vpce-0a1b2c3d4e5f6-s3"))), decisive: codes(code)},
 		{name: "a prefix list to something that was not read", change: do(publicOnly(), routes(to("pl-6da54004", "vpce-0a1b2c3d4e5f6-other"))), open: codes(code)},
-		{name: "private access needs no route", change: do(routes(), privateOnly(), endpoints(nil, "ec2", "sts")), clear: codes(code, cause.VpcEndpointMissing)},
-		{name: "a proxy", change: do(shut, proxied()), open: codes(code), says: []string{"a proxy"}},
-		{name: "user data that was not read may set one", change: do(shut, unread()), hint: codes(code)},
+		{name: "private access needs no route", change: do(routes(), privateOnly, endpoints(nil, "ec2", "sts")), clear: codes(code, cause.VpcEndpointMissing)},
+		{name: "a proxy", change: do(shut, proxied), open: codes(code), says: []string{"a proxy"}},
+		{name: "user data that was not read may set one", change: do(shut, unread), hint: codes(code)},
 		{name: "user data that fetches a script may set one", change: do(shut, func(w *world) { w.boot.Fetches = []userdata.Fetch{{Name: "setup.sh"}} }), hint: codes(code)},
 		{name: "user data of which a part was not followed may set one", change: do(shut, func(w *world) { w.boot.Faults = []userdata.Fault{{Effect: userdata.Unread}} }), hint: codes(code)},
-		{name: "EKS's own sets none", change: do(shut, unread(), inGroup(evidence.NodeGroup{Name: "workers"})), decisive: codes(code)},
-		{name: "Karpenter's own sets none", change: do(shut, unread(), ofClass(evidence.NodeClass{AMIAlias: "al2023@latest"})), decisive: codes(code)},
-		{name: "an EC2NodeClass with user data of its own may", change: do(shut, unread(), ofClass(evidence.NodeClass{AMIAlias: "al2023@latest", UserData: true})), hint: codes(code)},
-		{name: "Karpenter's own of a family sets none", change: do(shut, unread(), ofClass(evidence.NodeClass{AMIFamily: "AL2023"})), decisive: codes(code)},
-		{name: "an EC2NodeClass that names neither family nor alias may", change: do(shut, unread(), ofClass(evidence.NodeClass{Role: "node"})), hint: codes(code)},
+		{name: "EKS's own sets none", change: do(shut, unread, inGroup(evidence.NodeGroup{Name: "workers"})), decisive: codes(code)},
+		{name: "Karpenter's own sets none", change: do(shut, unread, ofClass(evidence.NodeClass{AMIAlias: "al2023@latest"})), decisive: codes(code)},
+		{name: "an EC2NodeClass with user data of its own may", change: do(shut, unread, ofClass(evidence.NodeClass{AMIAlias: "al2023@latest", UserData: true})), hint: codes(code)},
+		{name: "Karpenter's own of a family sets none", change: do(shut, unread, ofClass(evidence.NodeClass{AMIFamily: "AL2023"})), decisive: codes(code)},
+		{name: "an EC2NodeClass that names neither family nor alias may", change: do(shut, unread, ofClass(evidence.NodeClass{Role: "node"})), hint: codes(code)},
 		{name: "an EC2NodeClass that could not be read may",
-			change: do(shut, unread(), func(w *world) { w.group.NodeClass = evidence.Failed[evidence.NodeClass]("no") }), hint: codes(code)},
-		{name: "an image that EKS picks has none, whatever it is called", change: do(shut, ownImage(), inGroup(evidence.NodeGroup{Name: "workers", AMIType: "AL2023_x86_64_STANDARD"})), decisive: codes(code)},
-		{name: "an image of one's own in a node group may have one", change: do(shut, ownImage(), inGroup(evidence.NodeGroup{Name: "workers", AMIType: "CUSTOM"})), hint: codes(code)},
-		{name: "an image of a node group whose AMI type is missing may have one", change: do(shut, ownImage(), inGroup(evidence.NodeGroup{Name: "workers"})), hint: codes(code)},
-		{name: "an image that Karpenter picks by an alias has none", change: do(shut, ownImage(), ofClass(evidence.NodeClass{AMIAlias: "al2023@latest"})), decisive: codes(code)},
-		{name: "an image that an EC2NodeClass names otherwise may have one", change: do(shut, ownImage(), ofClass(evidence.NodeClass{AMIFamily: "AL2023"})), hint: codes(code)},
-		{name: "an EC2NodeClass for an AMI of one's own may", change: do(shut, unread(), ofClass(evidence.NodeClass{AMIFamily: "Custom"})), hint: codes(code)},
-		{name: "a launch template of one's own may", change: do(shut, unread(), inGroup(evidence.NodeGroup{Name: "workers", LaunchTemplate: template})), hint: codes(code)},
+			change: do(shut, unread, func(w *world) { w.group.NodeClass = evidence.Failed[evidence.NodeClass]("no") }), hint: codes(code)},
+		{name: "an image that EKS picks has none, whatever it is called", change: do(shut, ownImage, inGroup(evidence.NodeGroup{Name: "workers", AMIType: "AL2023_x86_64_STANDARD"})), decisive: codes(code)},
+		{name: "an image of one's own in a node group may have one", change: do(shut, ownImage, inGroup(evidence.NodeGroup{Name: "workers", AMIType: "CUSTOM"})), hint: codes(code)},
+		{name: "an image of a node group whose AMI type is missing may have one", change: do(shut, ownImage, inGroup(evidence.NodeGroup{Name: "workers"})), hint: codes(code)},
+		{name: "an image that Karpenter picks by an alias has none", change: do(shut, ownImage, ofClass(evidence.NodeClass{AMIAlias: "al2023@latest"})), decisive: codes(code)},
+		{name: "an image that an EC2NodeClass names otherwise may have one", change: do(shut, ownImage, ofClass(evidence.NodeClass{AMIFamily: "AL2023"})), hint: codes(code)},
+		{name: "an EC2NodeClass for an AMI of one's own may", change: do(shut, unread, ofClass(evidence.NodeClass{AMIFamily: "Custom"})), hint: codes(code)},
+		{name: "a launch template of one's own may", change: do(shut, unread, inGroup(evidence.NodeGroup{Name: "workers", LaunchTemplate: template})), hint: codes(code)},
 		{name: "the launch template of an instance that was not asked sets one", change: do(sampled(""), ofTemplate("3", true)), open: codes(code), says: []string{"a proxy"}},
 		{name: "the launch template of an instance that was not asked sets none", change: do(sampled(""), ofTemplate("3", false)), decisive: codes(code)},
 		{name: "another version of the launch template shows nothing", change: do(sampled(""), ofTemplate("2", false)), hint: codes(code)},
@@ -110,8 +110,8 @@ func TestApiEndpointUnreachable(t *testing.T) {
 		{name: "another instance of another version shows nothing", change: sampled("2"), hint: codes(code)},
 		{name: "another instance without a launch template shows nothing",
 			change: do(func(w *world) { w.config.LaunchTemplate, w.config.LaunchTemplateVersion = "", "" }, sampled("")), hint: codes(code)},
-		{name: "user data that could not be read is not guessed from another instance", change: do(sampled("3"), unread()), hint: codes(code)},
-		{name: "the console saw the API server dialed itself", change: do(shut, unread(), consoleShows(console.EndpointUnreachable, host)), decisive: codes(code)},
+		{name: "user data that could not be read is not guessed from another instance", change: do(sampled("3"), unread), hint: codes(code)},
+		{name: "the console saw the API server dialed itself", change: do(shut, unread, consoleShows(console.EndpointUnreachable, host)), decisive: codes(code)},
 		{name: "no user data sets none", change: do(shut, func(w *world) { w.instance(func(i *evidence.Instance) { i.UserData = evidence.None[userdata.Boot]() }) }), decisive: codes(code)},
 		{
 			name: "another instance of the same template shows the user data", change: func(w *world) {
@@ -138,7 +138,7 @@ func TestApiEndpointUnreachable(t *testing.T) {
 		},
 		{
 			name: "routes that could not be read", change: func(w *world) {
-				w.publicOnly()
+				publicOnly()(w)
 				w.Network.RouteTables[nodeSubnet] = evidence.Failed[evidence.RouteTable]("ec2:DescribeRouteTables: no permission")
 			}, open: codes(code), says: []string{"no permission"},
 		},
@@ -169,21 +169,21 @@ func TestApiEndpointUnreachableByIPv6(t *testing.T) {
 		{name: "an endpoint that has IPv4 alone, and NAT64",
 			change: do(six(old), publicOnly(), routes(to("::/0", "eigw-0a1b2c3d"), to("64:ff9b::/96", natID))), open: codes(code), says: []string{"64:ff9b::/96 is routed to " + natID}},
 		{name: "NAT64 of a NAT gateway that could not be read", change: func(w *world) {
-			w.six(old)
-			w.publicOnly()
+			six(old)(w)
+			publicOnly()(w)
 			w.Network.NATGateways[natID] = evidence.Failed[evidence.NATGateway]("ec2:DescribeNatGateways: no")
-			w.routes(to("64:ff9b::/96", natID))
+			routes(to("64:ff9b::/96", natID))(w)
 		}, open: codes(code), says: []string{"ec2:DescribeNatGateways: no"}},
 		{name: "an endpoint that is missing in the answer",
 			change: do(six(""), publicOnly(), routes(to("::/0", "eigw-0a1b2c3d"))), open: codes(code), says: []string{evidence.AnswerOf + "eks:DescribeCluster lacks the endpoint"}},
 		{name: "NAT64 of a transit gateway", change: do(six(old), publicOnly(), routes(to("::/0", "tgw-0a1b2c3d"))), open: codes(code)},
-		{name: "NAT64 in an IPv4 cluster", change: do(addressed6(), publicOnly(), routes(to("64:ff9b::/96", natID))), open: codes(code)},
+		{name: "NAT64 in an IPv4 cluster", change: do(addressed6, publicOnly(), routes(to("64:ff9b::/96", natID))), open: codes(code)},
 		{name: "NAT64 of a NAT gateway that is gone",
 			change: do(six(old), publicOnly(), nat(func(n *evidence.NATGateway) { n.State = "deleted" }), routes(to("::/0", "eigw-0a1b2c3d"), to("64:ff9b::/96", natID))), decisive: codes(code)},
 		{name: "NAT64 through a route that is gone",
 			change: do(six(old), publicOnly(), routes(to("::/0", "tgw-0a1b2c3d"), evidence.Route{Destination: "64:ff9b::/96", Target: natID, Blackhole: true})), decisive: codes(code)},
 		{name: "NAT64, and no IPv6 address", change: do(publicOnly(), routes(to("64:ff9b::/96", natID))), decisive: codes(code)},
-		{name: "an IPv4 cluster in a subnet with IPv6", change: do(addressed6(), publicOnly(), routes(to("::/0", "eigw-0a1b2c3d"))), decisive: codes(code)},
+		{name: "an IPv4 cluster in a subnet with IPv6", change: do(addressed6, publicOnly(), routes(to("::/0", "eigw-0a1b2c3d"))), decisive: codes(code)},
 	})
 }
 
@@ -194,9 +194,9 @@ func TestPublicAccessCidrBlocked(t *testing.T) {
 			name: "the NAT gateway's address is not in the list", change: publicOnly("203.0.113.0/24"), decisive: codes(code),
 			says: []string{"[cluster/payments]", natAddress, natID, `'{"endpointPrivateAccess":true}'`, `"publicAccessCidrs":["203.0.113.0/24","198.51.100.11/32"]`},
 		},
-		{name: "an image of one's own, which may have a proxy", change: do(publicOnly("203.0.113.0/24"), ownImage()), hint: codes(code)},
+		{name: "an image of one's own, which may have a proxy", change: do(publicOnly("203.0.113.0/24"), ownImage), hint: codes(code)},
 		{name: "such an image that the node group's type rules out",
-			change: do(publicOnly("203.0.113.0/24"), ownImage(), inGroup(evidence.NodeGroup{AMIType: "AL2023_x86_64_STANDARD", LaunchTemplate: template})), decisive: codes(code)},
+			change: do(publicOnly("203.0.113.0/24"), ownImage, inGroup(evidence.NodeGroup{AMIType: "AL2023_x86_64_STANDARD", LaunchTemplate: template})), decisive: codes(code)},
 		{name: "it is", change: publicOnly("203.0.113.0/24", "198.51.100.0/28"), clear: codes(code)},
 		{name: "all may", change: publicOnly("0.0.0.0/0"), clear: codes(code)},
 		{name: "halves of all", change: publicOnly("0.0.0.0/1", "128.0.0.0/1"), clear: codes(code)},
@@ -204,34 +204,30 @@ func TestPublicAccessCidrBlocked(t *testing.T) {
 		{name: "private access", change: func(w *world) { w.cluster.PublicCIDRs = []string{"203.0.113.0/24"} }, clear: codes(code)},
 		{
 			name: "the instance's own address", change: func(w *world) {
-				w.publicOnly("198.51.100.0/24")
-				w.routes(to("0.0.0.0/0", gatewayID))
+				publicOnly("198.51.100.0/24")(w)
+				routes(to("0.0.0.0/0", gatewayID))(w)
 				w.config.PublicIP = "203.0.113.9"
 			}, decisive: codes(code), says: []string{"203.0.113.9, the public address of the instance itself"},
 		},
 		{name: "one of several addresses", change: do(publicOnly("198.51.100.11/32"), nat(func(n *evidence.NATGateway) { n.PublicIPs = append(n.PublicIPs, "198.51.100.99") })), hint: codes(code)},
 		{name: "through a transit gateway", change: do(publicOnly("203.0.113.0/24"), routes(to("0.0.0.0/0", "tgw-0a1b2c3d"))), open: codes(code)},
 		{name: "no way out at all", change: do(publicOnly("203.0.113.0/24"), routes()), decisive: codes(cause.ApiEndpointUnreachable), open: codes(code)},
-		{name: "a proxy's address is not known", change: do(publicOnly("203.0.113.0/24"), proxied()), open: codes(code)},
+		{name: "a proxy's address is not known", change: do(publicOnly("203.0.113.0/24"), proxied), open: codes(code)},
 		{
 			name: "a NAT gateway that could not be read", change: func(w *world) {
-				w.publicOnly("203.0.113.0/24")
+				publicOnly("203.0.113.0/24")(w)
 				w.Network.NATGateways[natID] = evidence.Failed[evidence.NATGateway]("ec2:DescribeNatGateways: no")
 			}, open: codes(code, cause.ApiEndpointUnreachable), says: []string{"ec2:DescribeNatGateways: no"},
 		},
 		{
-			name: "IPv6 may be admitted", change: func(w *world) {
-				w.six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws")
-				w.publicOnly("203.0.113.0/24", "2001:db8::/32")
-				w.routes(to("0.0.0.0/0", natID), to("::/0", "eigw-0a1b2c3d"))
-			}, open: codes(code),
+			name: "IPv6 may be admitted", change: do(six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws"), publicOnly("203.0.113.0/24", "2001:db8::/32"), routes(to("0.0.0.0/0", natID), to("::/0", "eigw-0a1b2c3d"))), open: codes(code),
 		},
 		{
 			name: "packets may come from another NAT gateway, by NAT64", change: func(w *world) {
-				w.six(host)
-				w.publicOnly("203.0.113.0/24")
+				six(host)(w)
+				publicOnly("203.0.113.0/24")(w)
 				w.Network.NATGateways["nat-0b"] = evidence.Read(evidence.NATGateway{ID: "nat-0b", State: "available", PublicIPs: []string{"203.0.113.9"}})
-				w.routes(to("0.0.0.0/0", natID), to("64:ff9b::/96", "nat-0b"))
+				routes(to("0.0.0.0/0", natID), to("64:ff9b::/96", "nat-0b"))(w)
 			}, hint: codes(code),
 		},
 		{name: "NAT64 by the same NAT gateway", change: do(six(host), publicOnly("203.0.113.0/24"), routes(to("0.0.0.0/0", natID), to("64:ff9b::/96", natID))), decisive: codes(code)},
@@ -273,7 +269,7 @@ func TestSecurityGroupBlocksApi(t *testing.T) {
 		{
 			name: "the node carries the cluster's own group", change: func(w *world) {
 				w.config.SecurityGroups = []string{apiGroup}
-				w.ingress(evidence.Permission{Protocol: "-1", AllPorts: true, Groups: []string{apiGroup}})
+				ingress(evidence.Permission{Protocol: "-1", AllPorts: true, Groups: []string{apiGroup}})(w)
 				g := w.Network.SecurityGroups[apiGroup]
 				g.Value.Egress = []evidence.Permission{all("0.0.0.0/0")}
 				w.Network.SecurityGroups[apiGroup] = g
@@ -282,7 +278,7 @@ func TestSecurityGroupBlocksApi(t *testing.T) {
 		{
 			name: "a further group of the cluster lets in", change: func(w *world) {
 				w.cluster.SecurityGroups = []string{"sg-0a1b2c3d4e5f60003"}
-				w.ingress()
+				ingress()(w)
 				w.Network.SecurityGroups["sg-0a1b2c3d4e5f60003"] = evidence.Read(evidence.SecurityGroup{Ingress: []evidence.Permission{member(443, nodeGroup)}})
 			}, clear: codes(code),
 		},
@@ -290,9 +286,9 @@ func TestSecurityGroupBlocksApi(t *testing.T) {
 		{
 			name: "another group of the node lets out", change: func(w *world) {
 				w.config.SecurityGroups = []string{nodeGroup, "sg-0a1b2c3d4e5f60003"}
-				w.egress()
+				egress()(w)
 				w.Network.SecurityGroups["sg-0a1b2c3d4e5f60003"] = evidence.Read(evidence.SecurityGroup{Egress: []evidence.Permission{member(443, apiGroup)}})
-				w.endpoints(nil, "ec2", "sts")
+				endpoints(nil, "ec2", "sts")(w)
 			}, clear: codes(code, cause.VpcEndpointMissing),
 		},
 		{name: "out to the cluster's group", change: do(egress(member(443, apiGroup)), endpoints(nil, "ec2", "sts")), clear: codes(code, cause.VpcEndpointMissing)},
@@ -310,10 +306,10 @@ func TestSecurityGroupBlocksApi(t *testing.T) {
 		},
 		{name: "the name may lead to the public endpoint", change: do(ingress(), company("eu-west-1.compute.internal", "10.20.0.10")), hint: codes(code, cause.DhcpOptionsWrong)},
 		{name: "with private access alone it cannot",
-			change: do(privateOnly(), ingress(), company("eu-west-1.compute.internal", "10.20.0.10")), decisive: codes(code), hint: codes(cause.DhcpOptionsWrong)},
+			change: do(privateOnly, ingress(), company("eu-west-1.compute.internal", "10.20.0.10")), decisive: codes(code), hint: codes(cause.DhcpOptionsWrong)},
 		{name: "wherever the name leads, nothing gets out",
 			change: do(egress(), func(w *world) { w.vpc.DHCP = evidence.Failed[evidence.DHCPOptions]("no") }), decisive: codes(code), open: codes(cause.DhcpOptionsWrong)},
-		{name: "nothing gets out, and user data may set a proxy", change: do(egress(), unread()), hint: codes(code)},
+		{name: "nothing gets out, and user data may set a proxy", change: do(egress(), unread), hint: codes(code)},
 		{name: "the name may lead to the public endpoint, and the groups to it",
 			change: do(egress(tcp(443, 443, "203.0.113.0/24")), company("eu-west-1.compute.internal", "10.20.0.10")), hint: codes(code, cause.DhcpOptionsWrong)},
 		{name: "without host names the name may lead to the public endpoint", change: do(ingress(), func(w *world) { w.vpc.DNSHostnames = evidence.Read(false) }), hint: codes(cause.DnsDisabled, code)},
@@ -327,14 +323,9 @@ func TestSecurityGroupBlocksApi(t *testing.T) {
 		{name: "a public endpoint and HTTPS to a prefix list",
 			change: do(publicOnly(), egress(evidence.Permission{Protocol: "tcp", From: 443, To: 443, PrefixLists: []string{"pl-0a1b2c3d"}})), open: codes(code)},
 		{name: "a public endpoint does not ask the cluster's groups", change: do(publicOnly(), ingress()), clear: codes(code)},
-		{name: "a proxy", change: do(egress(tcp(3128, 3128, "10.0.0.0/16")), proxied()), open: codes(code)},
+		{name: "a proxy", change: do(egress(tcp(3128, 3128, "10.0.0.0/16")), proxied), open: codes(code)},
 		{
-			name: "IPv6 is a way of its own", change: func(w *world) {
-				w.six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws")
-				w.egress(all("::/0"))
-				w.ingress(all("::/0"))
-				w.endpoints(nil, "ec2", "sts")
-			}, clear: codes(code), open: codes(cause.VpcEndpointMissing),
+			name: "IPv6 is a way of its own", change: do(six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws"), egress(all("::/0")), ingress(all("::/0")), endpoints(nil, "ec2", "sts")), clear: codes(code), open: codes(cause.VpcEndpointMissing),
 		},
 		{name: "IPv6 rules for an endpoint of IPv4", change: do(six(host), egress(all("::/0"))), decisive: codes(code)},
 		{name: "a silent node", change: do(kind(roll.Unknown, hour), egress()), decisive: codes(code)},
@@ -349,9 +340,7 @@ func TestNaclBlocksApi(t *testing.T) {
 	within := func(w *world) { w.cluster.Subnets = []string{nodeSubnet, apiSubnet1} }
 	run(t, []scenario{
 		{
-			name: "no HTTPS out", change: func(w *world) {
-				w.acl(nodeSubnet, in, aclRule(100, true, true, "6", 80, 80, all4), aclRule(110, true, true, "6", 1024, 65535, all4), aclRule(32767, true, false, "-1", 0, 0, all4))
-			}, decisive: codes(code), open: codes(cause.VpcEndpointMissing),
+			name: "no HTTPS out", change: acl(nodeSubnet, in, aclRule(100, true, true, "6", 80, 80, all4), aclRule(110, true, true, "6", 1024, 65535, all4), aclRule(32767, true, false, "-1", 0, 0, all4)), decisive: codes(code), open: codes(cause.VpcEndpointMissing),
 			says: []string{"[network-acl/" + nodeACL + "]", "no rule allows it", "--egress --rule-number 101 --protocol tcp --port-range From=443,To=443"},
 		},
 		{
@@ -370,10 +359,7 @@ func TestNaclBlocksApi(t *testing.T) {
 		{name: "which is what Windows uses",
 			change: do(func(w *world) { w.config.Platform = "windows" }, acl(nodeSubnet, out, aclRule(100, false, true, "6", 49152, 65535, all4))), clear: codes(code)},
 		{
-			name: "within the VPC all may", change: func(w *world) {
-				w.acl(nodeSubnet, aclRule(100, false, true, "-1", 0, 0, "10.0.0.0/16"), aclRule(100, true, true, "-1", 0, 0, "10.0.0.0/16"))
-				w.endpoints(nil, "ec2", "sts")
-			}, clear: codes(code, cause.VpcEndpointMissing),
+			name: "within the VPC all may", change: do(acl(nodeSubnet, aclRule(100, false, true, "-1", 0, 0, "10.0.0.0/16"), aclRule(100, true, true, "-1", 0, 0, "10.0.0.0/16")), endpoints(nil, "ec2", "sts")), clear: codes(code, cause.VpcEndpointMissing),
 		},
 		{name: "the cluster's subnets denied",
 			change: acl(nodeSubnet, in, aclRule(80, true, false, "6", 443, 443, "10.0.1.0/24"), aclRule(90, true, false, "6", 443, 443, "10.0.2.0/24"), out), decisive: codes(code)},
@@ -400,20 +386,20 @@ func TestNaclBlocksApi(t *testing.T) {
 			name: "a node in a subnet of the API server, that need not", change: func(w *world) {
 				w.cluster.Subnets = []string{nodeSubnet, apiSubnet1}
 				w.boot.Joins[0].InstanceIDName = true
-				w.acl(nodeSubnet, in, aclRule(90, true, false, "6", 443, 443, all4), out)
+				acl(nodeSubnet, in, aclRule(90, true, false, "6", 443, 443, all4), out)(w)
 			}, hint: codes(code),
 		},
 		{
 			name: "a silent node in a subnet of the API server", change: func(w *world) {
-				w.kind(roll.Unknown, hour)
+				kind(roll.Unknown, hour)(w)
 				w.cluster.Subnets = []string{nodeSubnet, apiSubnet1}
-				w.acl(nodeSubnet, in, aclRule(90, true, false, "6", 443, 443, all4), out)
+				acl(nodeSubnet, in, aclRule(90, true, false, "6", 443, 443, all4), out)(w)
 			}, hint: codes(code),
 		},
 		{
 			name: "the API server's own subnets refuse", change: func(w *world) {
-				w.acl(apiSubnet1, out, aclRule(90, false, false, "6", 443, 443, "10.0.32.0/19"), in)
-				w.acl(apiSubnet2, out, aclRule(90, false, false, "6", 443, 443, "10.0.32.0/19"), in)
+				acl(apiSubnet1, out, aclRule(90, false, false, "6", 443, 443, "10.0.32.0/19"), in)(w)
+				acl(apiSubnet2, out, aclRule(90, false, false, "6", 443, 443, "10.0.32.0/19"), in)(w)
 			}, decisive: codes(code), says: []string{"--ingress --rule-number 89", "10.0.32.21/32"},
 		},
 		{name: "one of them refuses", change: acl(apiSubnet1, out, aclRule(90, false, false, "6", 443, 443, "10.0.32.0/19"), in), hint: codes(code)},
@@ -426,10 +412,7 @@ func TestNaclBlocksApi(t *testing.T) {
 			change: do(publicOnly(), acl(natSubnet, out, aclRule(100, false, true, "6", 443, 443, "10.0.0.0/16"), aclRule(110, false, true, "6", 32768, 60999, all4))), open: codes(code)},
 		{name: "to a private endpoint the NAT gateway does not matter", change: acl(natSubnet), clear: codes(code)},
 		{
-			name: "over the internet", change: func(w *world) {
-				w.publicOnly()
-				w.acl(nodeSubnet, aclRule(100, false, true, "-1", 0, 0, "10.0.0.0/16"), aclRule(100, true, true, "-1", 0, 0, "10.0.0.0/8"))
-			}, decisive: codes(code), says: []string{"over the internet"},
+			name: "over the internet", change: do(publicOnly(), acl(nodeSubnet, aclRule(100, false, true, "-1", 0, 0, "10.0.0.0/16"), aclRule(100, true, true, "-1", 0, 0, "10.0.0.0/8"))), decisive: codes(code), says: []string{"over the internet"},
 		},
 		{
 			name: "an ACL that could not be read", change: func(w *world) {
@@ -438,14 +421,14 @@ func TestNaclBlocksApi(t *testing.T) {
 		},
 		{
 			name: "IPv6 passes", change: func(w *world) {
-				w.six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws")
-				w.publicOnly()
-				w.acl(nodeSubnet, aclRule(101, false, true, "-1", 0, 0, "::/0"), aclRule(101, true, true, "-1", 0, 0, "::/0"))
+				six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws")(w)
+				publicOnly()(w)
+				acl(nodeSubnet, aclRule(101, false, true, "-1", 0, 0, "::/0"), aclRule(101, true, true, "-1", 0, 0, "::/0"))(w)
 			}, clear: codes(code),
 		},
 		{name: "IPv6 does not pass either",
 			change: do(six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws"), publicOnly(), acl(nodeSubnet, aclRule(101, false, true, "-1", 0, 0, "::/0"))), decisive: codes(code)},
-		{name: "a proxy", change: do(acl(nodeSubnet), proxied()), open: codes(code)},
+		{name: "a proxy", change: do(acl(nodeSubnet), proxied), open: codes(code)},
 		{name: "a silent node", change: do(kind(roll.Unknown, hour), acl(nodeSubnet)), decisive: codes(code)},
 	})
 }
@@ -487,7 +470,7 @@ func TestAHealthyNodeSpeaksAgainstACause(t *testing.T) {
 		{name: "routes, of another launch template", change: do(shut, fellow(before, func(m *evidence.Member) { m.LaunchTemplate = "lt-0a1b2c3d4e5f60002" })), decisive: codes(route)},
 		{name: "routes, of another version of it", change: do(shut, fellow(before, func(m *evidence.Member) { m.LaunchTemplateVersion = "2" })), decisive: codes(route)},
 		{name: "an instance that is not described", change: do(shut, fellow(before, func(m *evidence.Member) { m.Described = false })), decisive: codes(route)},
-		{name: "a hint at routes", change: do(shut, ownImage(), fellow(before)), open: codes(route)},
+		{name: "a hint at routes", change: do(shut, ownImage, fellow(before)), open: codes(route)},
 		{name: "routes, by a node of another group", change: do(shut, elsewhere(since, vpcID, "i-00000003")), decisive: codes(route)},
 		{name: "groups, and it joined since", change: do(egress(), fellow(since)), hint: codes(group)},
 		{name: "groups, and it joined before", change: do(egress(), fellow(before)), decisive: codes(group)},
@@ -506,6 +489,6 @@ func TestAHealthyNodeSpeaksAgainstACause(t *testing.T) {
 		{name: "the tag, which a kubelet asks for", change: do(untagged("1.25"), fellow(since, func(m *evidence.Member) { m.ClusterTags = nil })), decisive: codes(cause.ClusterTagMissing)},
 		{name: "the tag, which it lacks too", change: do(untagged("1.35"), fellow(before, func(m *evidence.Member) { m.ClusterTags = nil })), open: codes(cause.ClusterTagMissing)},
 		{name: "the tag, which it has", change: do(untagged("1.35"), fellow(before)), hint: codes(cause.ClusterTagMissing)},
-		{name: "the VPC", change: do(privateOnly(), fellow(before, func(m *evidence.Member) { m.VPC = "vpc-0a1b2c3d4e5f60009" }), func(w *world) { w.config.VPC = "vpc-0a1b2c3d4e5f60009" }), hint: codes(cause.WrongVpc)},
+		{name: "the VPC", change: do(privateOnly, fellow(before, func(m *evidence.Member) { m.VPC = "vpc-0a1b2c3d4e5f60009" }), func(w *world) { w.config.VPC = "vpc-0a1b2c3d4e5f60009" }), hint: codes(cause.WrongVpc)},
 	})
 }

@@ -33,9 +33,9 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 		{name: "all there", change: cutOff(nil, append(others, "ec2")...), clear: codes(code)},
 		{name: "a way to the internet", change: endpoints(nil), clear: codes(code)},
 		{name: "a transit gateway", change: routes(to("0.0.0.0/0", "tgw-0a1b2c3d")), open: codes(code)},
-		{name: "no endpoint of EC2, and an image of one's own, which may have a proxy", change: do(cutOff(nil, others...), ownImage()), hint: codes(code)},
+		{name: "no endpoint of EC2, and an image of one's own, which may have a proxy", change: do(cutOff(nil, others...), ownImage), hint: codes(code)},
 		{name: "no endpoint of EC2, and an image of one's own that gets no answer of it",
-			change: do(cutOff(nil, others...), ownImage(), consoleShows(console.EndpointUnreachable, "ec2.eu-west-1.amazonaws.com")), decisive: codes(code)},
+			change: do(cutOff(nil, others...), ownImage, consoleShows(console.EndpointUnreachable, "ec2.eu-west-1.amazonaws.com")), decisive: codes(code)},
 		{name: "a transit gateway to the company's networks, where an endpoint may be",
 			change: do(routes(to("10.0.0.0/8", "tgw-0a1b2c3d")), endpoints(nil, others...)), hint: codes(code), says: []string{"whether tgw-0a1b2c3d leads to one of another VPC is not read"}},
 		{name: "a transit gateway, and EC2 that does not answer",
@@ -60,8 +60,8 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 		{name: "its group was not read", change: cutOff(func(e *evidence.VPCEndpoint) { e.SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} }, "ec2", "sts"), open: codes(code)},
 		{
 			name: "the second of two serves", change: func(w *world) {
-				w.routes()
-				w.endpoints(nil, "ec2", "sts")
+				routes()(w)
+				endpoints(nil, "ec2", "sts")(w)
 				broken := w.vpc.Endpoints.Value[0]
 				broken.State = "failed"
 				w.vpc.Endpoints.Value = append([]evidence.VPCEndpoint{broken}, w.vpc.Endpoints.Value...)
@@ -73,8 +73,8 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 		},
 		{
 			name: "the instance's groups refuse the endpoint", change: func(w *world) {
-				w.egress(member(443, apiGroup))
-				w.endpoints(func(e *evidence.VPCEndpoint) { e.SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} }, "ec2")
+				egress(member(443, apiGroup))(w)
+				endpoints(func(e *evidence.VPCEndpoint) { e.SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} }, "ec2")(w)
 				w.Network.SecurityGroups["sg-0a1b2c3d4e5f60008"] = evidence.Read(evidence.SecurityGroup{Ingress: []evidence.Permission{all("0.0.0.0/0")}})
 			}, decisive: codes(code), says: []string{"authorize-security-group-egress"},
 		},
@@ -115,21 +115,21 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 		{name: "a NAT gateway to the company's networks that is gone", change: do(routes(evidence.Route{Destination: "10.20.0.0/16", Target: natID, Blackhole: true}), endpoints(nil, others...)), decisive: codes(code)},
 		{name: "STS' group alone was not read", change: do(cutOff(nil, "ec2", "sts"), func(w *world) { w.vpc.Endpoints.Value[1].SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} }), clear: codes(code)},
 		{name: "EC2's group was not read, and STS is missing", change: cutOff(func(e *evidence.VPCEndpoint) { e.SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} }, "ec2"), open: codes(code)},
-		{name: "an IPv6 address and no way out by it", change: do(cutOff(nil, others...), addressed6()), decisive: codes(code)},
+		{name: "an IPv6 address and no way out by it", change: do(cutOff(nil, others...), addressed6), decisive: codes(code)},
 		{name: "a way out by IPv6, and user data that is not known as a whole",
-			change: do(cutOff(nil, others...), addressed6(), routes(to("::/0", "eigw-0a1b2c3d")), func(w *world) { w.boot.Opaque = true }), open: codes(code)},
+			change: do(cutOff(nil, others...), addressed6, routes(to("::/0", "eigw-0a1b2c3d")), func(w *world) { w.boot.Opaque = true }), open: codes(code)},
 		{name: "bootstrap.sh of an AMI that does not tell its version",
 			change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, "" }), hint: codes(code)},
 		{name: "user data that joins nothing", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins = nil }), hint: codes(code)},
-		{name: "a proxy", change: do(cutOff(nil, others...), proxied()), open: codes(code)},
+		{name: "a proxy", change: do(cutOff(nil, others...), proxied), open: codes(code)},
 		{name: "a way out by IPv6, which EC2's usual endpoint does not have",
-			change: do(cutOff(nil, others...), addressed6(), routes(to("::/0", "eigw-0a1b2c3d"))), decisive: codes(code), says: []string{"IPv6 does not help"}},
+			change: do(cutOff(nil, others...), addressed6, routes(to("::/0", "eigw-0a1b2c3d"))), decisive: codes(code), says: []string{"IPv6 does not help"}},
 		{name: "a way out by IPv6, and user data that sets dual-stack endpoints",
-			change: do(cutOff(nil, others...), addressed6(), routes(to("::/0", "eigw-0a1b2c3d")), func(w *world) { w.boot.DualStack = true }), open: codes(code)},
+			change: do(cutOff(nil, others...), addressed6, routes(to("::/0", "eigw-0a1b2c3d")), func(w *world) { w.boot.DualStack = true }), open: codes(code)},
 		{name: "a way out by IPv6, and an AMI that may set dual-stack endpoints",
 			change: do(cutOff(nil, others...), func(w *world) { w.config.IPv6, w.image.EKS = true, false }, routes(to("::/0", "eigw-0a1b2c3d"))), open: codes(code)},
 		{name: "a way out by IPv6 for Bottlerocket",
-			change: do(cutOff(nil, others...), addressed6(), routes(to("::/0", "eigw-0a1b2c3d")), func(w *world) { w.boot.Joins[0].Tool = userdata.BottlerocketSettings }), open: codes(code)},
+			change: do(cutOff(nil, others...), addressed6, routes(to("::/0", "eigw-0a1b2c3d")), func(w *world) { w.boot.Joins[0].Tool = userdata.BottlerocketSettings }), open: codes(code)},
 		{name: "with a public endpoint alone the API server is what is out of reach", change: do(cutOff(nil, others...), publicOnly()), decisive: codes(cause.ApiEndpointUnreachable)},
 	})
 }
@@ -185,7 +185,7 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 			}, decisive: codes(code),
 		},
 		{name: "a way to the internet", change: waitsForCNI(roll.NotReady, waits), clear: codes(code)},
-		{name: "a way out by IPv6", change: do(node([]string{"ec2"}, waits), addressed6(), routes(to("::/0", "eigw-0a1b2c3d"))), open: codes(code)},
+		{name: "a way out by IPv6", change: do(node([]string{"ec2"}, waits), addressed6, routes(to("::/0", "eigw-0a1b2c3d"))), open: codes(code)},
 		{name: "S3's gateway is in the routes", change: do(node([]string{"ecr.api", "ecr.dkr", "s3", "sts"}, waits), routes(to("pl-6da54004", "vpce-0a1b2c3d4e5f6-s3")), func(w *world) {
 			w.vpc.Endpoints.Value[2].RouteTables = nil
 		}), clear: codes(code)},
@@ -202,14 +202,14 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 		{name: "a pod with such a role whose taint remains", change: do(node(images, role(daemon("ebs-csi-node", "CrashLoopBackOff", ""))), func(w *world) {
 			w.node.Object = evidence.Read(evidence.NodeObject{Taints: []evidence.Taint{{Key: "ebs.csi.aws.com/agent-not-ready"}}})
 		}), decisive: codes(code)},
-		{name: "a pod with such a role, and user data may set a proxy", change: do(node(images, crashes), unread()), hint: codes(code)},
-		{name: "user data not read", change: do(node([]string{"ec2"}, waits), unread()), hint: codes(code)},
+		{name: "a pod with such a role, and user data may set a proxy", change: do(node(images, crashes), unread), hint: codes(code)},
+		{name: "user data not read", change: do(node([]string{"ec2"}, waits), unread), hint: codes(code)},
 		{
 			name: "the registry was dialed itself", change: func(w *world) {
 				p := waits
 				p.Events = []evidence.Event{{Type: "Warning", Reason: "Failed", Message: "Failed to pull image: dial tcp 203.0.113.5:443: i/o timeout"}}
 				node([]string{"ec2"}, p)(w)
-				w.unread()
+				unread(w)
 			}, decisive: codes(code),
 		},
 		{
@@ -217,7 +217,7 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 				p := waits
 				p.Message += ": dial tcp 203.0.113.5:443: i/o timeout"
 				node([]string{"ec2"}, p)(w)
-				w.proxied()
+				proxied(w)
 			}, decisive: codes(code),
 		},
 		{
@@ -225,7 +225,7 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 				p := waits
 				p.Message += ": proxyconnect tcp: dial tcp 10.0.0.9:3128: i/o timeout"
 				node([]string{"ec2"}, p)(w)
-				w.proxied()
+				proxied(w)
 			}, open: codes(code),
 		},
 		{name: "a node that reaches a public endpoint has one", change: do(node([]string{}, waits), publicOnly()), clear: codes(code)},
@@ -291,7 +291,7 @@ func TestSubnetIpsExhausted(t *testing.T) {
 				left(3)(w)
 				p := daemon("ebs-csi-node", "ContainerCreating", "")
 				p.Events = []evidence.Event{sandbox}
-				w.waitsForCNI(roll.Uninitialized, p)
+				waitsForCNI(roll.Uninitialized, p)(w)
 			}, decisive: codes(code), says: []string{"event FailedCreatePodSandBox"},
 		},
 		{
@@ -299,14 +299,14 @@ func TestSubnetIpsExhausted(t *testing.T) {
 				left(3)(w)
 				p := daemon("agent", "ContainerCreating", "")
 				p.Events = []evidence.Event{sandbox}
-				w.waitsForCNI(roll.NotReady, p)
+				waitsForCNI(roll.NotReady, p)(w)
 				w.node.Object.Value.Conditions = []evidence.Condition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: "container runtime is down"}}
 			}, hint: codes(code),
 		},
 		{
 			name: "the monitoring agent says so", change: func(w *world) {
 				left(3)(w)
-				w.waitsForCNI(roll.NotReady)
+				waitsForCNI(roll.NotReady)(w)
 				w.node.Events = evidence.Read([]evidence.Event{{Type: "Warning", Reason: "NetworkingReady", Message: "IPAMDNoIPs: no IPs"}})
 			}, decisive: codes(code),
 		},
@@ -314,7 +314,7 @@ func TestSubnetIpsExhausted(t *testing.T) {
 			name: "the CNI says so, and there are enough", change: func(w *world) {
 				p := daemon("ebs-csi-node", "ContainerCreating", "")
 				p.Events = []evidence.Event{sandbox}
-				w.waitsForCNI(roll.Uninitialized, p)
+				waitsForCNI(roll.Uninitialized, p)(w)
 			}, clear: codes(code),
 		},
 		{name: "the monitoring agent says so, and there are enough in the node's subnet", change: cniSays(roll.NotReady, "IPAMDNoIPs: no IPs"), hint: codes(code), says: []string{"ENIConfig"}},
@@ -323,7 +323,7 @@ func TestSubnetIpsExhausted(t *testing.T) {
 		{
 			name: "Karpenter's launches fail", change: func(w *world) {
 				left(3)(w)
-				w.waitsForCNI(roll.Uninitialized)
+				waitsForCNI(roll.Uninitialized)(w)
 				w.group.NodeClaims = evidence.Read([]evidence.NodeClaim{{Name: "default-x", Conditions: []evidence.Condition{{
 					Type: "Launched", Status: "Unknown", Reason: "LaunchFailed", Message: "InsufficientFreeAddressesInSubnet: not enough in " + nodeSubnet,
 				}}}})
@@ -370,7 +370,7 @@ func TestEndpointsThatRefuse(t *testing.T) {
 		{name: "the policy of one that is not available", change: endpoints(func(e *evidence.VPCEndpoint) { policy(``)(e); e.State = "pending" }, "ec2"), clear: codes(code)},
 		{name: "the policy of one without private DNS", change: endpoints(func(e *evidence.VPCEndpoint) { policy(``)(e); e.PrivateDNS = false }, "ec2"), clear: codes(code)},
 		{name: "the call is not needed", change: do(endpoints(policy(``), "ec2"), func(w *world) { w.boot.Joins[0].InstanceIDName = true }), hint: codes(code)},
-		{name: "user data may set a proxy", change: do(endpoints(policy(``), "ec2"), unread()), hint: codes(code)},
+		{name: "user data may set a proxy", change: do(endpoints(policy(``), "ec2"), unread), hint: codes(code)},
 		{name: "S3 lets the layers through", change: do(waits(imagePull), endpoints(policy(`{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::prod-eu-west-1-starport-layer-bucket/*"}`), "s3")), clear: codes(code)},
 		{name: "S3 lets another bucket through", change: do(waits(imagePull), endpoints(policy(`{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::logs/*"}`), "s3")), hint: codes(code)},
 		{name: "S3 refuses the layers", change: do(waits(imagePull+noLayer+" 403 Forbidden"), endpoints(policy(`{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::logs/*"}`), "s3")), decisive: codes(code)},
