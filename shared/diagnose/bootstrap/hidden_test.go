@@ -167,10 +167,7 @@ func TestWhatCouldNotBeReadIsNotChecked(t *testing.T) {
 		{"node", nodeadm().kind(roll.NotReady).node("v1.35.0").hideImage(), []cause.Code{cause.KubeletVersionSkew}},
 	} {
 		hiders[tt.hide](tt.s)
-		open := tt.s.analyze().Open()
-		for _, code := range tt.want {
-			expect.That(t, slices.ContainsFunc(open, func(u roll.NotChecked) bool { return u.Code == code && u.Reason != "" }), "%s hidden: %s is not told as not checked", tt.hide, code)
-		}
+		causetest.NotChecked(t, tt.hide, tt.s.analyze(), "", tt.want...)
 	}
 }
 
@@ -178,11 +175,7 @@ func TestWhatCouldNotBeReadIsNotChecked(t *testing.T) {
 func TestComputedArgumentsOfAPrivateClusterAreNotChecked(t *testing.T) {
 	for _, args := range []string{`$EXTRA`, `--apiserver-endpoint "$URL" --b64-cluster-ca "$CA"`, `--apiserver-endpoint ` + endpoint + ` --b64-cluster-ca "$(cat /etc/ca)"`} {
 		sheet := legacy().data(script("/etc/eks/bootstrap.sh " + name + " " + args)).private().analyze()
-		if !slices.ContainsFunc(sheet.Open(), func(u roll.NotChecked) bool {
-			return u.Code == cause.UserDataPrivateClusterArgs && strings.Contains(u.Reason, "computes arguments of the script that joins")
-		}) {
-			t.Errorf("%s: not checked are %v", args, sheet.Open())
-		}
+		causetest.NotChecked(t, args, sheet, "computes arguments of the script that joins", cause.UserDataPrivateClusterArgs)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/causetest"
 )
 
 const (
@@ -67,12 +68,7 @@ func registeredFlags() []example {
 }
 
 func TestFlagsOfARegisteredNodeThatWereNotRead(t *testing.T) {
-	s := registeredNode(legacy().unread()).analyze()
-	if !slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool {
-		return u.Code == cause.UserDataMalformedFlags && strings.Contains(u.Reason, "no permission")
-	}) {
-		t.Errorf("%+v", s.Open())
-	}
+	causetest.NotChecked(t, "user data", registeredNode(legacy().unread()).analyze(), "no permission", cause.UserDataMalformedFlags)
 	if s := registeredNode(nodeadm()).analyze(); !slices.Contains(s.Clear(), cause.UserDataMalformedFlags) {
 		t.Errorf("flags that are in order are not ruled out: %v", s.Open())
 	}

@@ -513,10 +513,7 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 	} {
 		c := world(tt.kind, roll.OwnerManagedNodeGroup, "nodegroup/web")
 		tt.spoil(&wrapped{c})
-		s := analyze(c)
-		if !slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool { return u.Code == tt.code }) {
-			t.Errorf("%s: %s is not among %v", name, tt.code, s.Open())
-		}
+		causetest.NotChecked(t, name, analyze(c), "", tt.code)
 	}
 	c := world(roll.Unknown, roll.OwnerKarpenter, "nodepool/default")
 	c.Finding.Zone = ""

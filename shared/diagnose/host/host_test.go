@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/causetest"
 	"rollcall/tests/harness/expect"
-	"rollcall/tests/harness/must"
 )
 
 const (
@@ -433,12 +431,7 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 	for _, tt := range tests {
 		w := of(tt.kind)
 		tt.spoil(w)
-		open := w.analyze().Open()
-		for _, code := range tt.codes {
-			if !slices.ContainsFunc(open, func(u roll.NotChecked) bool { return u.Code == code && strings.Contains(u.Reason, tt.words) }) {
-				t.Errorf("%s: %s is not among what was not checked for %q: %v", tt.name, code, tt.words, open)
-			}
-		}
+		causetest.NotChecked(t, tt.name, w.analyze(), tt.words, tt.codes...)
 	}
 }
 
@@ -504,7 +497,6 @@ func TestSignsWithoutACodeStandBesideTheSilence(t *testing.T) {
 // themselves: if one source calls a pressure over and another does not, the first may be
 // hidden.
 func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
 	spoil := []func(*world){
 		remember(roll.MemoryPressure, "True", 4*time.Minute),
 		remember(roll.DiskPressure, "True", 40*time.Minute),
@@ -533,27 +525,7 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 		func(w *world, why string) { w.instance.Console = evidence.Failed[console.Log](why) },
 		func(w *world, _ string) { w.node, w.instance = evidence.Node{}, evidence.Instance{} },
 	}
-	kinds := roll.Kinds()
-	for n := range 4000 {
-		kind := kinds[n%len(kinds)]
-		w := of(kind)
-		for _, s := range spoil {
-			if rng.IntN(4) == 0 {
-				s(w)
-			}
-		}
-		before := causetest.Decisive(w.analyze())
-		for _, h := range hide {
-			if rng.IntN(3) == 0 {
-				h(w, []string{"", "why"}[rng.IntN(2)])
-			}
-		}
-		s := w.analyze()
-		for _, code := range causetest.Decisive(s) {
-			must.That(t, slices.Contains(before, code), "%s, case %d: %s becomes decisive once facts are hidden; before %v", kind, n, code, before)
-		}
-		whole(t, fmt.Sprintf("%s, case %d", kind, n), s)
-	}
+	causetest.Hidden(t, of, (*world).analyze, 4, spoil, hide, whole)
 }
 
 func ExampleAnalyze() {

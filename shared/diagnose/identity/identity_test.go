@@ -466,20 +466,13 @@ func TestTheRoleThatIsMappedInPlaceOfTheNodesIsNamed(t *testing.T) {
 		for _, want := range tt.evidence {
 			expect.That(t, slices.Contains(seen, want), "%s: %q lacks %q", tt.name, seen, want)
 		}
-		open := ""
-		for _, u := range s.Open() {
-			if u.Code == cause.ControllerRoleMapped {
-				open = u.Reason
-			}
-		}
+		open := causetest.Reason(s, cause.ControllerRoleMapped)
 		expect.That(t, strings.Contains(open, tt.open) && (open == "") == (tt.open == ""), "%s: not checked because of %q, want %q", tt.name, open, tt.open)
 	}
 	e := sound("API")
 	e.Cluster.AccessEntries = entries()
 	e.Cluster.AccessEntries.Value.Principals = []string{controller, "arn:aws:iam::111122223333:role/aws-service-role/eks.amazonaws.com/x", "arn:aws:iam::111122223333:user/u"}
-	if s := analyze(e, roll.Unregistered); causetest.Told(s) != "NodeRoleNotMapped" || !slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool {
-		return u.Code == cause.ControllerRoleMapped && strings.HasPrefix(u.Reason, "of 1 access entries")
-	}) {
+	if s := analyze(e, roll.Unregistered); causetest.Told(s) != "NodeRoleNotMapped" || !strings.HasPrefix(causetest.Reason(s, cause.ControllerRoleMapped), "of 1 access entries") {
 		t.Errorf("entries that nobody read: %s, %v", causetest.Told(s), s.Open())
 	}
 }
@@ -591,10 +584,7 @@ func TestWhatCannotBeJudgedIsNotChecked(t *testing.T) {
 	} {
 		e := sound(tt.mode)
 		tt.spoil(e)
-		s := analyze(e, roll.Unregistered)
-		if !slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool { return u.Code == tt.code }) {
-			t.Errorf("%s: %s is not among %v", tt.name, tt.code, s.Open())
-		}
+		causetest.NotChecked(t, tt.name, analyze(e, roll.Unregistered), "", tt.code)
 	}
 	e := sound("API")
 	e.Cluster.AccessEntries.Value.Entries = nil
@@ -603,9 +593,7 @@ func TestWhatCannotBeJudgedIsNotChecked(t *testing.T) {
 	}
 	e = windowsNode("API")
 	e.Nodes[""] = evidence.Node{Object: e.Nodes[""].Object, Pods: evidence.Failed[[]evidence.Pod]("denied")}
-	if s := analyze(e, roll.NotReady); !slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool { return u.Code == cause.RolePoliciesMissing }) {
-		t.Errorf("the pods of a node that waits for its network: not checked %v", s.Open())
-	}
+	causetest.NotChecked(t, "the pods of a node that waits for its network", analyze(e, roll.NotReady), "", cause.RolePoliciesMissing)
 	e = sound("API")
 	e.Cluster.AccessEntries = entries()
 	if s := analyze(e, roll.Unregistered); !slices.Contains(s.Clear(), cause.ControllerRoleMapped) {
@@ -790,7 +778,7 @@ func TestTrustPolicies(t *testing.T) {
 		change(e.Roles, "payments-node", func(r *evidence.Role) { r.TrustPolicy = tt.policy })
 		s := analyze(e, roll.Unregistered)
 		found := causetest.Told(s) == "RoleTrustInvalid"
-		open := slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool { return u.Code == cause.RoleTrustInvalid && u.Reason != "" })
+		open := causetest.Reason(s, cause.RoleTrustInvalid) != ""
 		expect.That(t, found == tt.found && open == tt.open, "%s: found %v, not checked %v", tt.name, found, open)
 	}
 }

@@ -42,11 +42,7 @@ func run(t *testing.T, scenarios []scenario) {
 					t.Errorf("%s is not ruled out\n%s", code, tell(s))
 				}
 			}
-			for _, code := range c.open {
-				if !slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool { return u.Code == code && u.Reason != "" }) {
-					t.Errorf("%s is not told as not checked\n%s", code, tell(s))
-				}
-			}
+			causetest.NotChecked(t, c.name, s, "", c.open...)
 			for _, word := range c.says {
 				if !strings.Contains(tell(s), word) {
 					t.Errorf("nothing says %q\n%s", word, tell(s))

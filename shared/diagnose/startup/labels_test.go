@@ -2,13 +2,14 @@ package startup_test
 
 import (
 	"maps"
-	"slices"
 	"testing"
 	"time"
 
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/causetest"
+	"rollcall/tests/harness/expect"
 )
 
 // on sets labels of the node; "" removes one.
@@ -108,8 +109,6 @@ func TestLabelsThatContradictWhatTheNodeWasLaunchedFor(t *testing.T) {
 		w := of(roll.Uninitialized)
 		launched(w)
 		spoil(w)
-		if s := w.analyze(); !slices.ContainsFunc(s.Open(), func(u roll.NotChecked) bool { return u.Code == cause.NodeLabelsMismatch && u.Reason == "why" }) {
-			t.Errorf("without %s: %v", name, s.Open())
-		}
+		expect.Equal(t, causetest.Reason(w.analyze(), cause.NodeLabelsMismatch), "why", "without %s", name)
 	}
 }

@@ -3,8 +3,6 @@ package startup_test
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -685,12 +683,7 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 	for _, tt := range tests {
 		w := of(roll.Uninitialized)
 		tt.spoil(w)
-		open := w.analyze().Open()
-		for _, code := range tt.codes {
-			if !slices.ContainsFunc(open, func(u roll.NotChecked) bool { return u.Code == code && strings.Contains(u.Reason, tt.words) }) {
-				t.Errorf("%s: %s is not among what was not checked for %q: %v", tt.name, code, tt.words, open)
-			}
-		}
+		causetest.NotChecked(t, tt.name, w.analyze(), tt.words, tt.codes...)
 	}
 }
 
@@ -708,7 +701,6 @@ func TestNamesAreQuotedForTheShell(t *testing.T) {
 // Whatever is unreadable, nothing becomes decisive that was not. NodeClaims are made from their
 // NodePool: an edit of one is no longer visible once the other is hidden.
 func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
 	spoil := []func(*world){
 		aged(3 * time.Minute),
 		aged(12 * time.Minute),
@@ -736,27 +728,7 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 		func(w *world, why string) { w.pool = evidence.Skipped[evidence.NodePool](why) },
 		func(w *world, why string) { w.data = evidence.Failed[userdata.Boot](why) },
 	}
-	kinds := roll.Kinds()
-	for n := range 4000 {
-		kind := kinds[n%len(kinds)]
-		w := of(kind)
-		for _, s := range spoil {
-			if rng.IntN(3) == 0 {
-				s(w)
-			}
-		}
-		before := causetest.Decisive(w.analyze())
-		for _, h := range hide {
-			if rng.IntN(3) == 0 {
-				h(w, []string{"", "why"}[rng.IntN(2)])
-			}
-		}
-		s := w.analyze()
-		for _, code := range causetest.Decisive(s) {
-			must.That(t, slices.Contains(before, code), "%s, case %d: %s becomes decisive once facts are hidden; before %v", kind, n, code, before)
-		}
-		whole(t, fmt.Sprintf("%s, case %d", kind, n), s)
-	}
+	causetest.Hidden(t, of, (*world).analyze, 3, spoil, hide, whole)
 }
 
 func ExampleAnalyze() {

@@ -2,6 +2,9 @@
 package causetest
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +61,52 @@ func Reasons(t *testing.T, name string, s *cause.Sheet) {
 		if u.Reason == "" || strings.HasSuffix(u.Reason, ".") {
 			t.Errorf("%s: %s is not checked because %q", name, u.Code, u.Reason)
 		}
+	}
+}
+
+// Reason returns why the code was not checked, "" if it was, or if nothing is said of it.
+func Reason(s *cause.Sheet, code cause.Code) string {
+	n, _ := roll.Find(s.Open(), func(n roll.NotChecked) bool { return n.Code == code })
+	return n.Reason
+}
+
+// NotChecked checks that the codes were not checked, each for a reason with the words. name is that of the
+// case.
+func NotChecked(t *testing.T, name string, s *cause.Sheet, words string, codes ...cause.Code) {
+	t.Helper()
+	for _, code := range codes {
+		if why := Reason(s, code); why == "" || !strings.Contains(why, words) {
+			t.Errorf("%s: %s is not among what was not checked for %q: %v", name, code, words, s.Open())
+		}
+	}
+}
+
+// Hidden changes worlds of every kind at random, each change once in so many, and then hides facts of
+// them. It checks that nothing becomes decisive that was not, and each sheet by whole.
+func Hidden[W any](t *testing.T, of func(roll.Kind) *W, analyze func(*W) *cause.Sheet, once int, changes []func(*W), hide []func(*W, string), whole func(*testing.T, string, *cause.Sheet)) {
+	t.Helper()
+	rng, kinds := rand.New(rand.NewPCG(1, 2)), roll.Kinds()
+	for n := range 4000 {
+		kind := kinds[n%len(kinds)]
+		w := of(kind)
+		for _, change := range changes {
+			if rng.IntN(once) == 0 {
+				change(w)
+			}
+		}
+		before := Decisive(analyze(w))
+		for _, h := range hide {
+			if rng.IntN(3) == 0 {
+				h(w, []string{"", "why"}[rng.IntN(2)])
+			}
+		}
+		s := analyze(w)
+		for _, code := range Decisive(s) {
+			if !slices.Contains(before, code) {
+				t.Fatalf("%s, case %d: %s becomes decisive once facts are hidden; before %v", kind, n, code, before)
+			}
+		}
+		whole(t, fmt.Sprintf("%s, case %d", kind, n), s)
 	}
 }
 
