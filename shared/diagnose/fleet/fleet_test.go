@@ -42,11 +42,13 @@ func world(kind roll.Kind, owner roll.Owner, group roll.Group) *evidence.Case {
 	return &evidence.Case{Evidence: e, Finding: roll.Finding{Instance: instance, Kind: kind, Owner: owner, Group: group, Zone: "eu-west-1a", ZoneID: "euw1-az1", Began: now.Add(-40 * time.Minute)}}
 }
 
-func (w *wrapped) group(change func(*evidence.Group)) {
-	g := w.Groups[w.Finding.Group]
-	change(&g)
-	if w.Groups != nil {
-		w.Groups[w.Finding.Group] = g
+func group(change func(*evidence.Group)) func(*wrapped) {
+	return func(w *wrapped) {
+		g := w.Groups[w.Finding.Group]
+		change(&g)
+		if w.Groups != nil {
+			w.Groups[w.Finding.Group] = g
+		}
 	}
 }
 
@@ -55,13 +57,10 @@ type wrapped struct{ *evidence.Case }
 // do combines the changes of a world.
 func do(steps ...func(*wrapped)) func(*wrapped) { return causetest.Do(steps...) }
 
-func group(change func(*evidence.Group)) func(*wrapped) { return func(w *wrapped) { w.group(change) } }
-func activities(why string) func(*wrapped)              { return func(w *wrapped) { w.activities(why) } }
-
 // activities makes the group have launched two instances before the case's, and terminated each
 // 15 minutes later for that cause.
-func (w *wrapped) activities(why string) {
-	w.group(func(g *evidence.Group) {
+func activities(why string) func(*wrapped) {
+	return group(func(g *evidence.Group) {
 		var out []evidence.Activity
 		for i, id := range []string{"i-00000008", "i-00000009"} {
 			at := now.Add(-time.Duration(70-20*i) * time.Minute)
@@ -108,7 +107,7 @@ func TestWhatIsFound(t *testing.T) {
 			for _, a := range ago {
 				acts = append(acts, evidence.Act{Instance: "i-00000009", Do: "terminate", Kind: kind, At: now.Add(-a), Done: true})
 			}
-			w.group(func(g *evidence.Group) { g.Acts = evidence.Read(acts) })
+			group(func(g *evidence.Group) { g.Acts = evidence.Read(acts) })(w)
 		}
 	}
 	ill := func(code, message string) func(*wrapped) {
@@ -148,7 +147,7 @@ func TestWhatIsFound(t *testing.T) {
 		}, ""},
 		{"STS is off, and a node joined since", roll.Unregistered, karpenter, func(w *wrapped) {
 			w.Cluster.Config.Value.Issues = []roll.HealthIssue{{Code: "StsRegionalEndpointDisabled", Message: "STS is not enabled"}}
-			w.group(func(g *evidence.Group) { g.Members[1].Joined = now })
+			group(func(g *evidence.Group) { g.Members[1].Joined = now })(w)
 		}, "ClusterUnhealthy?"},
 		{"a key of the cluster is disabled", roll.Unregistered, karpenter, func(w *wrapped) { w.Cluster.Config.Value.Issues = []roll.HealthIssue{{Code: "KmsKeyDisabled"}} }, "ClusterUnhealthy?"},
 
@@ -195,16 +194,12 @@ func TestWhatIsFound(t *testing.T) {
 		{"the profile of the node group is gone", roll.Unregistered, managed, ill("IamInstanceProfileNotFound", "no"), "InstanceProfileMissing NodeGroupUnhealthy"},
 		{"the subnets of the node group are full", roll.Unregistered, managed, ill("InsufficientFreeAddresses", "no"), "SubnetIpsExhausted? NodeGroupUnhealthy"},
 		{"EKS does not find the Auto Scaling group, which the instance has", roll.Unregistered, managed, ill("AutoScalingGroupNotFound", "no"), "NodeGroupUnhealthy"},
-		{"a node group whose launches failed", roll.NotReady, managed, func(w *wrapped) {
-			w.group(func(g *evidence.Group) {
-				g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "Could not launch On-Demand Instances"}}
-			})
-		}, "NodeGroupUnhealthy?"},
-		{"a node group with more than failed launches", roll.NotReady, managed, func(w *wrapped) {
-			w.group(func(g *evidence.Group) {
-				g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures"}, {Code: "ClusterUnreachable"}}
-			})
-		}, "ApiEndpointUnreachable? NodeGroupUnhealthy"},
+		{"a node group whose launches failed", roll.NotReady, managed, group(func(g *evidence.Group) {
+			g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "Could not launch On-Demand Instances"}}
+		}), "NodeGroupUnhealthy?"},
+		{"a node group with more than failed launches", roll.NotReady, managed, group(func(g *evidence.Group) {
+			g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures"}, {Code: "ClusterUnreachable"}}
+		}), "ApiEndpointUnreachable? NodeGroupUnhealthy"},
 		{"a ghost of an ill node group", roll.Ghost, managed, group(func(g *evidence.Group) { g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "NodeCreationFailure"}} }), ""},
 
 		{"replaced twice", roll.Unregistered, karpenter, replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute), "ReplacementRepeats"},
@@ -226,33 +221,33 @@ func TestWhatIsFound(t *testing.T) {
 		{"one of the replacements worked, and is not looked at", roll.Unregistered, karpenter, func(w *wrapped) {
 			replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute)(w)
 			w.Alone = true
-			w.group(func(g *evidence.Group) { g.Members, g.Proven = g.Members[:1], now.Add(-70*time.Minute) })
+			group(func(g *evidence.Group) { g.Members, g.Proven = g.Members[:1], now.Add(-70*time.Minute) })(w)
 		}, ""},
 		{"it worked itself for long", roll.Unknown, karpenter, func(w *wrapped) {
 			replaced(roll.Unknown, 40*time.Hour, 80*time.Hour)(w)
-			w.group(func(g *evidence.Group) {
+			group(func(g *evidence.Group) {
 				g.Members = g.Members[:1]
 				g.Members[0].Launched = now.Add(-39 * time.Hour)
 				g.Proven = g.Members[0].Launched
-			})
+			})(w)
 		}, ""},
 		{"what worked was launched before", roll.Unregistered, karpenter,
 			do(replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute), group(func(g *evidence.Group) { g.Proven = now.Add(-90 * time.Minute) })), "ReplacementRepeats"},
 
 		{"the group ended two before it", roll.Unregistered, scaled, activities("instance was taken out of service in response to an EC2 health check"), "ReplacementRepeats"},
 		{"the group ended two that had run for an hour", roll.Unregistered, scaled, func(w *wrapped) {
-			w.activities("instance was taken out of service in response to an EC2 health check")
-			w.group(func(g *evidence.Group) {
+			activities("instance was taken out of service in response to an EC2 health check")(w)
+			group(func(g *evidence.Group) {
 				for i := 0; i < len(g.Activities.Value); i += 2 { // the launches
 					g.Activities.Value[i].At = g.Activities.Value[i+1].At.Add(-time.Hour)
 				}
-			})
+			})(w)
 		}, ""},
 		{"the group ended two that were launched before its activities", roll.Unregistered, scaled, func(w *wrapped) {
-			w.activities("instance was taken out of service in response to an EC2 health check")
-			w.group(func(g *evidence.Group) {
+			activities("instance was taken out of service in response to an EC2 health check")(w)
+			group(func(g *evidence.Group) {
 				g.Activities.Value = slices.DeleteFunc(g.Activities.Value, func(a evidence.Activity) bool { return a.Cause == "" })
-			})
+			})(w)
 		}, ""},
 		{"replaced once, and rebooted before", roll.Unregistered, karpenter,
 			do(replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute), group(func(g *evidence.Group) { g.Acts.Value[1].Do = "reboot" })), ""},
@@ -277,27 +272,23 @@ func TestWhatIsFound(t *testing.T) {
 			g.Members[0].Image = "ami-2"
 			g.Members = append(g.Members, other)
 		}), "LaunchTemplateDrift?"},
-		{"another version, and some failing have the old one", roll.Unregistered, scaled, func(w *wrapped) {
-			w.group(func(g *evidence.Group) {
-				g.Members[0].LaunchTemplateVersion = "2"
-				other := g.Members[0]
-				other.Instance, other.LaunchTemplateVersion = "i-00000005", "1"
-				g.Members = append(g.Members, other)
-			})
-		}, ""},
-		{"another version, and a healthy one has it too", roll.Unregistered, scaled, func(w *wrapped) {
-			w.group(func(g *evidence.Group) {
-				g.Members[0].LaunchTemplateVersion = "2"
-				other := g.Members[1]
-				other.Instance, other.LaunchTemplateVersion = "i-00000005", "2"
-				g.Members = append(g.Members, other)
-			})
-		}, ""},
+		{"another version, and some failing have the old one", roll.Unregistered, scaled, group(func(g *evidence.Group) {
+			g.Members[0].LaunchTemplateVersion = "2"
+			other := g.Members[0]
+			other.Instance, other.LaunchTemplateVersion = "i-00000005", "1"
+			g.Members = append(g.Members, other)
+		}), ""},
+		{"another version, and a healthy one has it too", roll.Unregistered, scaled, group(func(g *evidence.Group) {
+			g.Members[0].LaunchTemplateVersion = "2"
+			other := g.Members[1]
+			other.Instance, other.LaunchTemplateVersion = "i-00000005", "2"
+			g.Members = append(g.Members, other)
+		}), ""},
 
 		{"nobody answers the webhook", roll.Unregistered, karpenter, func(w *wrapped) { w.Cluster.Webhooks = webhook() }, "AdmissionWebhookBlocks"},
 		{"nobody answers it, and a node joined since", roll.Unregistered, karpenter, func(w *wrapped) {
 			w.Cluster.Webhooks = webhook()
-			w.group(func(g *evidence.Group) { g.Members[1].Joined = now })
+			group(func(g *evidence.Group) { g.Members[1].Joined = now })(w)
 		}, "AdmissionWebhookBlocks?"},
 		{"nobody answers it, for taints", roll.Uninitialized, karpenter, func(w *wrapped) { w.Cluster.Webhooks = webhook() }, "AdmissionWebhookBlocks"},
 		{"the status is another resource", roll.NotReady, karpenter, func(w *wrapped) { w.Cluster.Webhooks = webhook() }, ""},
@@ -533,9 +524,9 @@ func TestWhatEKSReportsYieldsToWhatIsKnown(t *testing.T) {
 		"the profile is there":     {"IamInstanceProfileNotFound", func(s *cause.Sheet) { s.RuledOut(cause.InstanceProfileMissing) }, "NodeGroupUnhealthy"},
 	} {
 		c, s := world(roll.Unregistered, roll.OwnerManagedNodeGroup, "nodegroup/web"), &cause.Sheet{}
-		(&wrapped{c}).group(func(g *evidence.Group) {
+		group(func(g *evidence.Group) {
 			g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: tt.issue, Message: "check aws-auth"}}
-		})
+		})(&wrapped{c})
 		tt.known(s)
 		fleet.Analyze(c, s)
 		expect.Equal(t, causetest.Told(s), tt.want, "%s", name)

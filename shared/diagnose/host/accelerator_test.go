@@ -22,7 +22,7 @@ func (w *world) accelerator(status, reason, message string) {
 func failedAccelerator(reason, message string) *world {
 	w := of(roll.ConditionFailed)
 	w.finding.Condition, w.finding.Reason = roll.AcceleratedHardware, reason
-	w.condition("KernelReady", "True")
+	condition("KernelReady", "True")(w)
 	w.accelerator("False", reason, message)
 	return w
 }
@@ -58,7 +58,7 @@ func TestWhatOnlySuggestsAnAcceleratorFault(t *testing.T) {
 		{"an Xid that the table does not have", func() *world { return failedAccelerator("NvidiaXID31Error", "detected XID-31 on it") }, unread},
 		{"the condition is True again", func() *world {
 			w := failedAccelerator("NvidiaXID79Error", "")
-			w.condition(roll.AcceleratedHardware, "True")
+			condition(roll.AcceleratedHardware, "True")(w)
 			return w
 		}, ""},
 		{"the node fell silent with it", func() *world {
@@ -73,19 +73,19 @@ func TestWhatOnlySuggestsAnAcceleratorFault(t *testing.T) {
 		}, "AcceleratorFault?"},
 		{"a line on the console of a silent node", func() *world {
 			w := of(roll.Unknown)
-			w.shows(console.Xid, "13", 1)
-			w.shows(console.Xid, "79", 1)
+			shows(console.Xid, "13", 1)(w)
+			shows(console.Xid, "79", 1)(w)
 			return w
 		}, "AcceleratorFault?"},
 		{"an application's Xid on it", func() *world {
 			w := of(roll.Unknown)
-			w.shows(console.Xid, "31", 1)
-			w.shows(console.Xid, "43", 1)
+			shows(console.Xid, "31", 1)(w)
+			shows(console.Xid, "43", 1)(w)
 			return w
 		}, ""},
 		{"output from before", func() *world {
 			w := of(roll.Unknown)
-			w.shows(console.Xid, "79", 1)
+			shows(console.Xid, "79", 1)(w)
 			w.instance.ConsoleAt = silence.Add(-time.Hour)
 			return w
 		}, ""},
@@ -96,7 +96,7 @@ func TestWhatOnlySuggestsAnAcceleratorFault(t *testing.T) {
 		}, ""},
 		{"an event of what the agent does not call a failure", func() *world {
 			w := of(roll.Unknown)
-			w.event(roll.AcceleratedHardware, "NvidiaXID31Warning: detected unknown XID-31 on the instance", 0)
+			event(roll.AcceleratedHardware, "NvidiaXID31Warning: detected unknown XID-31 on the instance", 0)(w)
 			return w
 		}, ""},
 	}
@@ -118,7 +118,7 @@ func TestWhatOnlySuggestsAnAcceleratorFault(t *testing.T) {
 // The console is reported as evidence next to the agent's verdict.
 func TestTheConsoleBesideTheAgent(t *testing.T) {
 	w := failedAccelerator("NvidiaXID79Error", "")
-	w.shows(console.Xid, "79", 1)
+	shows(console.Xid, "79", 1)(w)
 	c := w.analyze().Causes()[0]
 	expect.That(t, c.Confidence == roll.Decisive && len(c.Evidence) == 2 && strings.Contains(c.Summary, "Xid 79"), "%+v", c)
 }

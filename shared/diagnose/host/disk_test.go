@@ -101,7 +101,7 @@ func TestDiskPressureByInodes(t *testing.T) {
 	} {
 		w := of(roll.ConditionFailed)
 		w.finding.Condition = roll.DiskPressure
-		w.condition(roll.DiskPressure, "True")
+		condition(roll.DiskPressure, "True")(w)
 		tt.spoil(w)
 		c := w.analyze().Causes()[0]
 		said := strings.Contains(c.Summary, "inodes") && strings.Contains(c.Fix, "df -i")

@@ -38,69 +38,66 @@ type world struct {
 
 func (w *world) ready() *evidence.Condition { return &w.node.Object.Value.Conditions[0] }
 
-func (w *world) condition(kind, status string) {
-	for i := range w.node.Object.Value.Conditions {
-		if c := &w.node.Object.Value.Conditions[i]; c.Type == kind {
-			c.Status, c.Reason = status, "KubeletSays"
+func condition(kind, status string) func(*world) {
+	return func(w *world) {
+		for i := range w.node.Object.Value.Conditions {
+			if c := &w.node.Object.Value.Conditions[i]; c.Type == kind {
+				c.Status, c.Reason = status, "KubeletSays"
+			}
 		}
 	}
 }
 
 // remember makes an earlier check have seen a condition this long before the silence.
-func (w *world) remember(kind, status string, before time.Duration) {
-	r := &w.node.Remembered.Value
-	r.At = silence.Add(-before)
-	for i := range r.Conditions {
-		if r.Conditions[i].Type == kind {
-			r.Conditions[i].Status, r.Conditions[i].Since = status, r.At.Add(-10*time.Minute)
+func remember(kind, status string, before time.Duration) func(*world) {
+	return func(w *world) {
+		r := &w.node.Remembered.Value
+		r.At = silence.Add(-before)
+		for i := range r.Conditions {
+			if r.Conditions[i].Type == kind {
+				r.Conditions[i].Status, r.Conditions[i].Since = status, r.At.Add(-10*time.Minute)
+			}
 		}
 	}
 }
 
 // event adds an event this long before the silence.
-func (w *world) event(reason, message string, before time.Duration) {
-	at := silence.Add(-before)
-	w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: reason, Message: message, First: at, Last: at})
-	slices.SortStableFunc(w.node.Events.Value, func(a, b evidence.Event) int { return a.Last.Compare(b.Last) })
+func event(reason, message string, before time.Duration) func(*world) {
+	return func(w *world) {
+		at := silence.Add(-before)
+		w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: reason, Message: message, First: at, Last: at})
+		slices.SortStableFunc(w.node.Events.Value, func(a, b evidence.Event) int { return a.Last.Compare(b.Last) })
+	}
 }
 
 // leaves makes the node leave Ready three times, each this long after an event with the reason.
-func (w *world) leaves(reason string, after time.Duration) {
-	for _, before := range []time.Duration{15 * time.Minute, 10 * time.Minute, 5 * time.Minute} {
-		w.event("NodeNotReady", "", before)
-		w.event(reason, "", before+after)
+func leaves(reason string, after time.Duration) func(*world) {
+	return func(w *world) {
+		for _, before := range []time.Duration{15 * time.Minute, 10 * time.Minute, 5 * time.Minute} {
+			event("NodeNotReady", "", before)(w)
+			event(reason, "", before+after)(w)
+		}
 	}
 }
 
 // shows puts a sign on the console.
-func (w *world) shows(s console.Sign, detail string, boot int) {
-	log := &w.instance.Console.Value
-	log.Found = append(log.Found, console.Found{Sign: s, Line: 80 + len(log.Found), Boot: boot, Excerpt: "[ 81.2] " + string(s) + " " + detail, Detail: detail})
+func shows(s console.Sign, detail string, boot int) func(*world) {
+	return func(w *world) {
+		log := &w.instance.Console.Value
+		log.Found = append(log.Found, console.Found{Sign: s, Line: 80 + len(log.Found), Boot: boot, Excerpt: "[ 81.2] " + string(s) + " " + detail, Detail: detail})
+	}
 }
 
 // latest sets when the console last showed the sign that was added last.
-func (w *world) latest(at time.Time) {
-	log := &w.instance.Console.Value
-	log.Found[len(log.Found)-1].Latest = at.Sub(w.instance.Config.Value.Launched)
+func latest(at time.Time) func(*world) {
+	return func(w *world) {
+		log := &w.instance.Console.Value
+		log.Found[len(log.Found)-1].Latest = at.Sub(w.instance.Config.Value.Launched)
+	}
 }
 
 // do combines the changes of a world.
 func do(steps ...func(*world)) func(*world) { return causetest.Do(steps...) }
-
-func event(reason, message string, before time.Duration) func(*world) {
-	return func(w *world) { w.event(reason, message, before) }
-}
-func shows(s console.Sign, detail string, boot int) func(*world) {
-	return func(w *world) { w.shows(s, detail, boot) }
-}
-func remember(kind, status string, before time.Duration) func(*world) {
-	return func(w *world) { w.remember(kind, status, before) }
-}
-func condition(kind, status string) func(*world) { return func(w *world) { w.condition(kind, status) } }
-func leaves(reason string, after time.Duration) func(*world) {
-	return func(w *world) { w.leaves(reason, after) }
-}
-func latest(at time.Time) func(*world) { return func(w *world) { w.latest(at) } }
 
 // boots sets how many boots the console shows, capturedAt when it was captured.
 func boots(n int) func(*world)             { return func(w *world) { w.instance.Console.Value.Boots = n } }
@@ -164,7 +161,7 @@ func TestAFullDiskAtBootIsTheImages(t *testing.T) {
 	for kind, want := range map[roll.Kind]string{roll.Unregistered: "ami/ami-0d3b8c1f2a4e5d6f7", roll.Unknown: ""} {
 		w := of(kind)
 		w.instance.Config.Value.Image = "ami-0d3b8c1f2a4e5d6f7"
-		w.shows(console.DiskFull, "cloud-init", 1)
+		shows(console.DiskFull, "cloud-init", 1)(w)
 		w.instance.Console.Value.Boots = 2
 		c := w.analyze().Causes()[0]
 		expect.That(t, c.Code == cause.DiskFull && c.Subject == want && strings.HasSuffix(c.Summary, ", in a boot before the last"), "%s: %+v", kind, c)
@@ -211,11 +208,7 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		{"its kubelet said so, and took it back long before", do(event("NodeHasInsufficientMemory", "", 40*time.Minute), event("NodeHasSufficientMemory", "", 30*time.Minute)), "KubeletSilent"},
 		{"its kubelet took it back just before", do(event("NodeHasInsufficientMemory", "", 20*time.Minute), event("NodeHasSufficientMemory", "", 5*time.Minute)),
 			"KubeletSilent MemoryPressurePreceded?"},
-		{"its kubelet took it back, and said so again", func(w *world) {
-			w.event("NodeHasInsufficientMemory", "", 20*time.Minute)
-			w.event("NodeHasSufficientMemory", "", 10*time.Minute)
-			w.event("NodeHasInsufficientMemory", "", 2*time.Minute)
-		}, "MemoryPressurePreceded KubeletSilent"},
+		{"its kubelet took it back, and said so again", do(event("NodeHasInsufficientMemory", "", 20*time.Minute), event("NodeHasSufficientMemory", "", 10*time.Minute), event("NodeHasInsufficientMemory", "", 2*time.Minute)), "MemoryPressurePreceded KubeletSilent"},
 		{"another node of its name said so", do(func(w *world) { w.node.Object.Value.Created = silence.Add(-10 * time.Minute) }, event("NodeHasInsufficientMemory", "", 20*time.Minute)),
 			"KubeletSilent"},
 		{"it said so before the instance was started again",
@@ -233,8 +226,8 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		{"it killed long before, and the machine went on", do(shows(console.OutOfMemory, "java", 1), latest(silence.Add(-31*time.Minute))), "OutOfMemory? KubeletSilent"},
 		{"it killed shortly before", do(shows(console.OutOfMemory, "java", 1), latest(silence.Add(-29*time.Minute))), "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
 		{"it killed at a time that a lost beginning of the console hides", func(w *world) {
-			w.shows(console.OutOfMemory, "java", 1)
-			w.latest(silence.Add(-31 * time.Minute))
+			shows(console.OutOfMemory, "java", 1)(w)
+			latest(silence.Add(-31 * time.Minute))(w)
 			w.instance.Console.Value.Truncated = true
 		}, "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
 		{"it killed long before, in the second boot that the console shows", do(shows(console.OutOfMemory, "java", 2), boots(2), latest(silence.Add(-31*time.Minute))), "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
@@ -437,7 +430,7 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 
 func TestTheFixNamesTheInstanceAndItsOwner(t *testing.T) {
 	w := of(roll.Unknown)
-	w.remember(roll.MemoryPressure, "True", time.Minute)
+	remember(roll.MemoryPressure, "True", time.Minute)(w)
 	causes := w.analyze().Causes()
 	for _, part := range []string{"aws ec2 reboot-instances --instance-ids i-0123456789abcdef0 --region eu-west-1", "spec.nodeName=" + name} {
 		expect.That(t, strings.Contains(causes[0].Fix, part), "%s\nlacks %s", causes[0].Fix, part)
@@ -487,7 +480,7 @@ func TestAFixLooksBeforeItActs(t *testing.T) {
 
 func TestSignsWithoutACodeStandBesideTheSilence(t *testing.T) {
 	w := of(roll.Unknown)
-	w.shows(console.CPUStuck, "kworker/0:1", 1)
+	shows(console.CPUStuck, "kworker/0:1", 1)(w)
 	c := w.analyze().Causes()[0]
 	last := c.Evidence[len(c.Evidence)-1]
 	expect.That(t, last.Source == "console" && strings.Contains(last.Observed, "kworker"), "%+v", c.Evidence)
@@ -530,7 +523,7 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 
 func ExampleAnalyze() {
 	w := of(roll.Unknown)
-	w.remember(roll.MemoryPressure, "True", 4*time.Minute)
+	remember(roll.MemoryPressure, "True", 4*time.Minute)(w)
 	for _, c := range w.analyze().Causes() {
 		fmt.Println(c.Code, c.Confidence)
 	}

@@ -21,11 +21,10 @@ const (
 )
 
 // pressed returns a Ready node with a condition that the finding is about.
-func pressed(condition string) *world {
+func pressed(kind string) *world {
 	w := of(roll.ConditionFailed)
-	w.condition("KernelReady", "True")
-	w.condition(condition, "True")
-	w.finding.Condition = condition
+	do(condition("KernelReady", "True"), condition(kind, "True"))(w)
+	w.finding.Condition = kind
 	return w
 }
 
@@ -97,7 +96,7 @@ func TestPodsWithoutAMemoryLimitAreNamed(t *testing.T) {
 		for name, w := range map[string]*world{"lasts": pressed(roll.MemoryPressure), "preceded": of(roll.Unknown)} {
 			w.node.Pods = evidence.Read(tt.pods)
 			if name == "preceded" {
-				w.remember(roll.MemoryPressure, "True", time.Minute)
+				remember(roll.MemoryPressure, "True", time.Minute)(w)
 			}
 			c := causeOf(t, w, cause.MemoryPressurePreceded)
 			_, end, _ := strings.Cut(c.Summary, ";")
@@ -142,7 +141,7 @@ func TestAPressureOfTheGroupThatComesBack(t *testing.T) {
 		{"itself before", []evidence.Pressure{own(3 * time.Hour), own(0)}, "; it did so before within 24 h"},
 	} {
 		w := of(roll.Unknown)
-		w.remember(roll.MemoryPressure, "True", time.Minute)
+		remember(roll.MemoryPressure, "True", time.Minute)(w)
 		for i := range w.node.Remembered.Value.Conditions {
 			if c := &w.node.Remembered.Value.Conditions[i]; c.Type == roll.MemoryPressure {
 				c.Since = since

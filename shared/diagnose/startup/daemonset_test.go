@@ -34,11 +34,8 @@ var byKey = evidence.Toleration{Key: warming, Operator: "Exists"}
 // Why the agent that should remove a startup taint has no pod on the node, as far as the DaemonSets
 // show it.
 func TestADaemonSetThatGetsNoPodOnTheNode(t *testing.T) {
-	stays := func(w *world) {
-		w.tainted(taint(warming, noSchedule))
-		w.declares(taint(warming, noSchedule))
-	}
-	ebs := func(w *world) { w.tainted(taint("ebs.csi.aws.com/agent-not-ready", noExecute)) }
+	stays := do(tainted(taint(warming, noSchedule)), declares(taint(warming, noSchedule)))
+	ebs := tainted(taint("ebs.csi.aws.com/agent-not-ready", noExecute))
 	for name, tt := range map[string]struct {
 		spoil func(*world)
 		sets  []evidence.DaemonSet
@@ -57,18 +54,18 @@ func TestADaemonSetThatGetsNoPodOnTheNode(t *testing.T) {
 		"by its affinity": {stays, []evidence.DaemonSet{daemonSet("warmer", tolerates(byKey), func(d *evidence.DaemonSet) {
 			d.Affinity = [][]evidence.Requirement{{{Key: "zone", Operator: "In", Values: []string{"a", "b"}}}}
 		})}, "selects other nodes (zone In [a, b])", ""},
-		"one tolerates it, and not another taint": {func(w *world) { stays(w); w.tainted(taint("dedicated", noSchedule)) },
+		"one tolerates it, and not another taint": {func(w *world) { stays(w); tainted(taint("dedicated", noSchedule))(w) },
 			[]evidence.DaemonSet{daemonSet("warmer", tolerates(byKey))}, "the DaemonSet infra/warmer gets no pod there, since it does not tolerate dedicated:NoSchedule", ""},
 		"one tolerates it, and its pod is not ready": {func(w *world) {
 			stays(w)
-			w.pod("warmer", func(p *evidence.Pod) { p.Namespace, p.Ready, p.Waiting = "infra", false, "CrashLoopBackOff" })
+			pod("warmer", func(p *evidence.Pod) { p.Namespace, p.Ready, p.Waiting = "infra", false, "CrashLoopBackOff" })(w)
 		}, []evidence.DaemonSet{daemonSet("warmer", tolerates(byKey))}, "The DaemonSet infra/warmer tolerates it by its key, and its pod on the node waits in CrashLoopBackOff", ""},
 
 		// What says nothing about this taint.
 		"one tolerates everything":       {stays, []evidence.DaemonSet{daemonSet("logs", tolerates(evidence.Toleration{Operator: "Exists"}))}, "no agent is known", "infra/logs"},
 		"one is for other nodes":         {stays, []evidence.DaemonSet{daemonSet("gpu", selects("accelerator", "nvidia"))}, "no agent is known", "infra/gpu"},
-		"another taint keeps it off too": {func(w *world) { stays(w); w.tainted(taint("dedicated", noSchedule)) }, []evidence.DaemonSet{daemonSet("warmer")}, "no agent is known", "infra/warmer"},
-		"it has a pod from before":       {func(w *world) { stays(w); w.pod("warmer", func(p *evidence.Pod) { p.Namespace = "infra" }) }, []evidence.DaemonSet{daemonSet("warmer")}, "no agent is known", "infra/warmer"},
+		"another taint keeps it off too": {func(w *world) { stays(w); tainted(taint("dedicated", noSchedule))(w) }, []evidence.DaemonSet{daemonSet("warmer")}, "no agent is known", "infra/warmer"},
+		"it has a pod from before":       {func(w *world) { stays(w); pod("warmer", func(p *evidence.Pod) { p.Namespace = "infra" })(w) }, []evidence.DaemonSet{daemonSet("warmer")}, "no agent is known", "infra/warmer"},
 		"no DaemonSet was read":          {func(w *world) { stays(w); w.sets = evidence.Failed[[]evidence.DaemonSet]("denied") }, nil, "no agent is known", "DaemonSet"},
 		"the pods were not read":         {func(w *world) { stays(w); w.node.Pods = evidence.Failed[[]evidence.Pod]("denied") }, []evidence.DaemonSet{daemonSet("warmer")}, "no agent is known", "infra/warmer"},
 
@@ -112,8 +109,8 @@ func TestANetworkPluginThatDoesNotTolerateTheNode(t *testing.T) {
 		"it should have a pod": {tolerates(evidence.Toleration{Operator: "Exists"}), "there is no pod of a known one on the node"},
 	} {
 		w := of(roll.NotReady)
-		w.unready(noNetwork)
-		w.tainted(taint("team", noSchedule), taint("node.kubernetes.io/not-ready", noSchedule))
+		unready(noNetwork)(w)
+		tainted(taint("team", noSchedule), taint("node.kubernetes.io/not-ready", noSchedule))(w)
 		w.pool.Value.Taints, w.claim().Taints = []evidence.Taint{taint("team", noSchedule)}, []evidence.Taint{taint("team", noSchedule)}
 		d := evidence.DaemonSet{Namespace: "kube-system", Name: "aws-node"}
 		tt.change(&d)
@@ -127,8 +124,8 @@ func TestANetworkPluginThatDoesNotTolerateTheNode(t *testing.T) {
 // Guides to another plugin let aws-node select nodes that do not exist.
 func TestANetworkPluginThatIsOutOfUseIsNotNamed(t *testing.T) {
 	w := of(roll.NotReady)
-	w.unready(noNetwork)
-	w.tainted(taint("team", noSchedule))
+	unready(noNetwork)(w)
+	tainted(taint("team", noSchedule))(w)
 	w.pool.Value.Taints, w.claim().Taints = []evidence.Taint{taint("team", noSchedule)}, []evidence.Taint{taint("team", noSchedule)}
 	unused := evidence.DaemonSet{Namespace: "kube-system", Name: "aws-node"}
 	tolerates(evidence.Toleration{Operator: "Exists"})(&unused)
@@ -157,7 +154,7 @@ func TestATaintOfANodePoolThatWasNotReadIsNotChecked(t *testing.T) {
 		}, true},
 	} {
 		w := of(roll.Uninitialized)
-		w.tainted(taint(warming, noSchedule))
+		tainted(taint(warming, noSchedule))(w)
 		tt.spoil(w)
 		s := w.analyze()
 		if s.Decided(cause.StartupTaintNotRemoved) == tt.open || !s.Noted(cause.StartupTaintNotRemoved) {

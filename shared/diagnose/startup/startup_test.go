@@ -56,40 +56,48 @@ func (w *world) object() *evidence.NodeObject { return &w.node.Object.Value }
 func (w *world) claim() *evidence.NodeClaim   { return &w.claims.Value[0] }
 
 // aged makes the node have been created this long ago, and the finding due 15 minutes later.
-func (w *world) aged(age time.Duration) {
-	w.object().Created = now.Add(-age)
-	w.claim().Created = now.Add(-age - 40*time.Second)
-	w.claim().Conditions[0].Since = w.object().Created.Add(10 * time.Second)
-	w.finding.Stage = roll.Watching
-	if age >= 15*time.Minute {
-		w.finding.Stage = roll.Overdue
+func aged(age time.Duration) func(*world) {
+	return func(w *world) {
+		w.object().Created = now.Add(-age)
+		w.claim().Created = now.Add(-age - 40*time.Second)
+		w.claim().Conditions[0].Since = w.object().Created.Add(10 * time.Second)
+		w.finding.Stage = roll.Watching
+		if age >= 15*time.Minute {
+			w.finding.Stage = roll.Overdue
+		}
 	}
 }
 
-func (w *world) tainted(taints ...evidence.Taint) {
-	w.object().Taints = append(w.object().Taints, taints...)
+func tainted(taints ...evidence.Taint) func(*world) {
+	return func(w *world) { w.object().Taints = append(w.object().Taints, taints...) }
 }
 
 // declares sets the startup taints of the NodePool and of the NodeClaim made from it.
-func (w *world) declares(taints ...evidence.Taint) {
-	w.pool.Value.StartupTaints, w.claim().Startup = taints, taints
+func declares(taints ...evidence.Taint) func(*world) {
+	return func(w *world) { w.pool.Value.StartupTaints, w.claim().Startup = taints, taints }
 }
 
-func (w *world) unready(message string) {
-	w.object().Conditions[0] = evidence.Condition{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: message, Since: w.object().Created}
+func unready(message string) func(*world) {
+	return func(w *world) {
+		w.object().Conditions[0] = evidence.Condition{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: message, Since: w.object().Created}
+	}
 }
 
 // starts adds kubelet starts, this long after the node's creation.
-func (w *world) starts(after ...time.Duration) {
-	for _, a := range after {
-		at := w.object().Created.Add(a)
-		w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: "Starting", Message: starting, First: at, Last: at, Count: 1})
+func starts(after ...time.Duration) func(*world) {
+	return func(w *world) {
+		for _, a := range after {
+			at := w.object().Created.Add(a)
+			w.node.Events.Value = append(w.node.Events.Value, evidence.Event{Reason: "Starting", Message: starting, First: at, Last: at, Count: 1})
+		}
 	}
 }
 
 // registers makes the user data register the node with taints.
-func (w *world) registers(taints string) {
-	w.data = evidence.Read(userdata.Read([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh payments --kubelet-extra-args --register-with-taints=" + taints + "\n")))
+func registers(taints string) func(*world) {
+	return func(w *world) {
+		w.data = evidence.Read(userdata.Read([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh payments --kubelet-extra-args --register-with-taints=" + taints + "\n")))
+	}
 }
 
 // template makes the user data known from the launch template only.
@@ -99,41 +107,29 @@ func (w *world) template() {
 }
 
 // pod adds a DaemonSet's pod to the node.
-func (w *world) pod(daemonSet string, change func(*evidence.Pod)) {
-	p := evidence.Pod{Namespace: "kube-system", Name: daemonSet + "-x7k2p", Owner: "DaemonSet/" + daemonSet, Phase: "Running", Ready: true}
-	change(&p)
-	w.node.Pods.Value = append(w.node.Pods.Value, p)
+func pod(daemonSet string, change func(*evidence.Pod)) func(*world) {
+	return func(w *world) {
+		p := evidence.Pod{Namespace: "kube-system", Name: daemonSet + "-x7k2p", Owner: "DaemonSet/" + daemonSet, Phase: "Running", Ready: true}
+		change(&p)
+		w.node.Pods.Value = append(w.node.Pods.Value, p)
+	}
 }
 
 // sibling adds a NodeClaim of the same NodePool, created this long after the node's own.
-func (w *world) sibling(after time.Duration, change ...func(*evidence.NodeClaim)) {
-	c := evidence.NodeClaim{Name: "default-zzzzz", NodePool: "default", Instance: "i-00000002", Created: w.claim().Created.Add(after)}
-	for _, f := range change {
-		f(&c)
+func sibling(after time.Duration, change ...func(*evidence.NodeClaim)) func(*world) {
+	return func(w *world) {
+		c := evidence.NodeClaim{Name: "default-zzzzz", NodePool: "default", Instance: "i-00000002", Created: w.claim().Created.Add(after)}
+		for _, f := range change {
+			f(&c)
+		}
+		w.claims.Value = append(w.claims.Value, c)
 	}
-	w.claims.Value = append(w.claims.Value, c)
 }
 
 // do combines the changes of a world.
 func do(steps ...func(*world)) func(*world) { return causetest.Do(steps...) }
 
-func aged(age time.Duration) func(*world) { return func(w *world) { w.aged(age) } }
-func tainted(key, effect string) func(*world) {
-	return func(w *world) { w.tainted(taint(key, effect)) }
-}
-func declares(key, effect string) func(*world) {
-	return func(w *world) { w.declares(taint(key, effect)) }
-}
-func unready(message string) func(*world)        { return func(w *world) { w.unready(message) } }
-func starts(after ...time.Duration) func(*world) { return func(w *world) { w.starts(after...) } }
-func registers(taints string) func(*world)       { return func(w *world) { w.registers(taints) } }
-func owned(by roll.Owner) func(*world)           { return func(w *world) { w.finding.Owner = by } }
-func pod(daemonSet string, change func(*evidence.Pod)) func(*world) {
-	return func(w *world) { w.pod(daemonSet, change) }
-}
-func sibling(after time.Duration, change ...func(*evidence.NodeClaim)) func(*world) {
-	return func(w *world) { w.sibling(after, change...) }
-}
+func owned(by roll.Owner) func(*world) { return func(w *world) { w.finding.Owner = by } }
 
 // waiting changes a pod that waits for this reason.
 func waiting(reason string) func(*evidence.Pod) {
@@ -159,9 +155,9 @@ func of(kind roll.Kind) *world {
 		pool:     evidence.Read(evidence.NodePool{Name: "default"}),
 		webhooks: evidence.Read([]evidence.Webhook{}), networked: evidence.None[string](),
 	}
-	w.aged(20 * time.Minute)
+	aged(20 * time.Minute)(w)
 	if kind == roll.NotReady {
-		w.unready("PLEG is not healthy")
+		unready("PLEG is not healthy")(w)
 	}
 	return w
 }
@@ -217,21 +213,19 @@ func whole(t *testing.T, name string, s *cause.Sheet) {
 }
 
 func TestStartupTaintsThatRemain(t *testing.T) {
-	ciliumStays := do(tainted(cilium, noExecute), declares(cilium, noExecute))
+	ciliumStays := do(tainted(taint(cilium, noExecute)), declares(taint(cilium, noExecute)))
 	check(t, roll.Uninitialized, []test{
 		{"no taint", func(*world) {}, "", ""},
-		{"taints of the control plane", func(w *world) {
-			w.tainted(taint("node.kubernetes.io/not-ready", noSchedule), taint("karpenter.sh/disrupted", noSchedule))
-		}, "", ""},
-		{"a lasting taint of the NodePool", do(tainted("example.com/team", noSchedule), func(w *world) { w.pool.Value.Taints = []evidence.Taint{taint("example.com/team", noSchedule)} }), "", ""},
+		{"taints of the control plane", tainted(taint("node.kubernetes.io/not-ready", noSchedule), taint("karpenter.sh/disrupted", noSchedule)), "", ""},
+		{"a lasting taint of the NodePool", do(tainted(taint("example.com/team", noSchedule)), func(w *world) { w.pool.Value.Taints = []evidence.Taint{taint("example.com/team", noSchedule)} }), "", ""},
 		{"Cilium has no pod there", ciliumStays, "StartupTaintNotRemoved", "there is no such pod on the node"},
-		{"Cilium has no pod there, and the node has another taint", do(ciliumStays, func(w *world) { w.tainted(taint("nvidia.com/gpu", noSchedule)) }),
+		{"Cilium has no pod there, and the node has another taint", do(ciliumStays, tainted(taint("nvidia.com/gpu", noSchedule))),
 			"StartupTaintNotRemoved UndeclaredStartupTaint?", "nvidia.com/gpu:NoSchedule"},
 		{"Cilium's image does not arrive", func(w *world) {
 			ciliumStays(w)
-			w.pod("cilium", func(p *evidence.Pod) {
+			pod("cilium", func(p *evidence.Pod) {
 				p.Ready, p.Phase, p.Waiting, p.Message = false, "Pending", "ImagePullBackOff", "Back-off pulling image \"quay.io/cilium/cilium:v1.18.3\""
-			})
+			})(w)
 		}, "StartupTaintNotRemoved", "that pod waits in ImagePullBackOff"},
 		{"Cilium crashes, by its label", do(ciliumStays, pod("my-cilium", func(p *evidence.Pod) {
 			p.Ready, p.Waiting, p.Labels = false, "CrashLoopBackOff", map[string]string{"k8s-app": "cilium"}
@@ -242,38 +236,32 @@ func TestStartupTaintsThatRemain(t *testing.T) {
 		{"the pods were not read", do(ciliumStays, func(w *world) { w.node.Pods = evidence.Failed[[]evidence.Pod]("why") }), "StartupTaintNotRemoved", "the node's pods were not read"},
 		{"within the tolerance", do(aged(12*time.Minute), ciliumStays), "StartupTaintNotRemoved?", ""},
 		{"warned, and not overdue", do(ciliumStays, func(w *world) { w.finding.Stage = roll.Warned }), "StartupTaintNotRemoved?", ""},
-		{"the EBS driver's", do(tainted(ebs, noExecute), declares(ebs, noExecute)), "StartupTaintNotRemoved", "ebs-csi-node"},
+		{"the EBS driver's", do(tainted(taint(ebs, noExecute)), declares(taint(ebs, noExecute))), "StartupTaintNotRemoved", "ebs-csi-node"},
 		{"Karpenter's own", func(w *world) {
-			w.tainted(taint("karpenter.sh/unregistered", noExecute))
+			tainted(taint("karpenter.sh/unregistered", noExecute))(w)
 			w.claim().Conditions[0] = evidence.Condition{Type: "Registered", Status: "Unknown", Reason: "RegistrationHookPending", Message: "placement-group"}
 		}, "StartupTaintNotRemoved", "Unknown (RegistrationHookPending): placement-group"},
-		{"Karpenter's own, which it took off before", tainted("karpenter.sh/unregistered", noExecute), "StartupTaintNotRemoved", "does not take off again what came back since"},
-		{"Karpenter's own, read as it was taken off", do(tainted("karpenter.sh/unregistered", noExecute), func(w *world) { w.claim().Conditions[0].Since = now.Add(-time.Minute + time.Second) }),
+		{"Karpenter's own, which it took off before", tainted(taint("karpenter.sh/unregistered", noExecute)), "StartupTaintNotRemoved", "does not take off again what came back since"},
+		{"Karpenter's own, read as it was taken off", do(tainted(taint("karpenter.sh/unregistered", noExecute)), func(w *world) { w.claim().Conditions[0].Since = now.Add(-time.Minute + time.Second) }),
 			"StartupTaintNotRemoved", "takes it off when it registers the node\n"},
-		{"Karpenter's own, with another effect", tainted("karpenter.sh/unregistered", noSchedule), "StartupTaintNotRemoved", "takes off karpenter.sh/unregistered:NoExecute alone"},
-		{"Karpenter's own, and no NodeClaim has the instance", do(tainted("karpenter.sh/unregistered", noExecute), func(w *world) { w.claims.Value = nil }),
+		{"Karpenter's own, with another effect", tainted(taint("karpenter.sh/unregistered", noSchedule)), "StartupTaintNotRemoved", "takes off karpenter.sh/unregistered:NoExecute alone"},
+		{"Karpenter's own, and no NodeClaim has the instance", do(tainted(taint("karpenter.sh/unregistered", noExecute)), func(w *world) { w.claims.Value = nil }),
 			"StartupTaintNotRemoved", "no NodeClaim has its instance"},
-		{"Karpenter's own, on a node that is not ready", do(tainted("karpenter.sh/unregistered", noExecute), unready("PLEG is not healthy")), "StartupTaintNotRemoved", ""},
-		{"the cloud provider's", func(w *world) {
-			w.tainted(evidence.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: noSchedule})
-		}, "StartupTaintNotRemoved", "cloud controller manager"},
-		{"a readiness rule's", func(w *world) { w.tainted(taint("readiness.k8s.io/gpu", noSchedule)) }, "StartupTaintNotRemoved UndeclaredStartupTaint?", "nodereadinessrules"},
-		{"one that only the NodePool declares", do(tainted("example.com/warming-up", noSchedule), declares("example.com/warming-up", noSchedule)), "StartupTaintNotRemoved", "no agent is known"},
-		{"one that is no startup taint, and declared as one", do(tainted("nvidia.com/gpu", noSchedule), declares("nvidia.com/gpu", noSchedule)),
+		{"Karpenter's own, on a node that is not ready", do(tainted(taint("karpenter.sh/unregistered", noExecute)), unready("PLEG is not healthy")), "StartupTaintNotRemoved", ""},
+		{"the cloud provider's", tainted(evidence.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: noSchedule}), "StartupTaintNotRemoved", "cloud controller manager"},
+		{"a readiness rule's", tainted(taint("readiness.k8s.io/gpu", noSchedule)), "StartupTaintNotRemoved UndeclaredStartupTaint?", "nodereadinessrules"},
+		{"one that only the NodePool declares", do(tainted(taint("example.com/warming-up", noSchedule)), declares(taint("example.com/warming-up", noSchedule))), "StartupTaintNotRemoved", "no agent is known"},
+		{"one that is no startup taint, and declared as one", do(tainted(taint("nvidia.com/gpu", noSchedule)), declares(taint("nvidia.com/gpu", noSchedule))),
 			"StartupTaintNotRemoved", "belongs to spec.template.spec.taints"},
 		{"one that only the policy names", func(w *world) {
-			w.tainted(taint("example.com/warming-up", noSchedule))
+			tainted(taint("example.com/warming-up", noSchedule))(w)
 			w.finding.Summary = "node " + name + " is Ready and still has the startup taint example.com/warming-up:NoSchedule since its creation"
 		}, "StartupTaintNotRemoved UndeclaredStartupTaint?", "the policy names it"},
-		{"one that only looks like one", func(w *world) { w.tainted(taint("example.com/agent-not-ready", noSchedule)) }, "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
+		{"one that only looks like one", tainted(taint("example.com/agent-not-ready", noSchedule)), "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
 		{"the network agent's, while the network is missing", do(ciliumStays, unready(noNetwork), pod("cilium", waiting("CrashLoopBackOff"))), "StartupTaintNotRemoved CniNotReady", "CrashLoopBackOff"},
 		{"the network agent's, while the runtime is down", do(ciliumStays, unready("container runtime is down")), "StartupTaintNotRemoved?", ""},
-		{"a driver's, while the network is missing", do(tainted(ebs, noExecute), declares(ebs, noExecute), unready(noNetwork)), "CniNotReady StartupTaintNotRemoved?", ""},
-		{"two, and the node waits for the network", func(w *world) {
-			w.tainted(taint(ebs, noExecute), taint(cilium, noExecute))
-			w.declares(taint(ebs, noExecute), taint(cilium, noExecute))
-			w.unready(noNetwork)
-		}, "StartupTaintNotRemoved CniNotReady", "cilium"},
+		{"a driver's, while the network is missing", do(tainted(taint(ebs, noExecute)), declares(taint(ebs, noExecute)), unready(noNetwork)), "CniNotReady StartupTaintNotRemoved?", ""},
+		{"two, and the node waits for the network", do(tainted(taint(ebs, noExecute), taint(cilium, noExecute)), declares(taint(ebs, noExecute), taint(cilium, noExecute)), unready(noNetwork)), "StartupTaintNotRemoved CniNotReady", "cilium"},
 	})
 }
 
@@ -282,8 +270,8 @@ func TestStartupTaintsThatRemain(t *testing.T) {
 func TestTaintsThatNobodyCanTakeOff(t *testing.T) {
 	stays := func(change ...func(*evidence.Webhook)) func(*world) {
 		return func(w *world) {
-			w.tainted(taint("karpenter.sh/unregistered", noExecute), taint("node.kubernetes.io/not-ready", noSchedule))
-			w.unready(noNetwork)
+			tainted(taint("karpenter.sh/unregistered", noExecute), taint("node.kubernetes.io/not-ready", noSchedule))(w)
+			unready(noNetwork)(w)
 			h := evidence.Webhook{
 				Configuration: "guard", Kind: "ValidatingWebhookConfiguration", Name: "nodes.guard.io", FailurePolicy: "Fail",
 				Resources: []string{"nodes"}, Operations: []string{"UPDATE"}, Namespace: "guard", Service: "guard", Endpoints: evidence.Read(0),
@@ -312,69 +300,66 @@ func TestTaintsThatNobodyCanTakeOff(t *testing.T) {
 func TestTaintsThatKarpenterWasNotToldOf(t *testing.T) {
 	const minute = time.Minute
 	check(t, roll.Uninitialized, []test{
-		{"declared", do(aged(3*minute), tainted(cilium, noExecute), declares(cilium, noExecute)), "StartupTaintNotRemoved?", ""},
-		{"declared, with a value", do(aged(3*minute), func(w *world) { w.tainted(evidence.Taint{Key: cilium, Value: "true", Effect: noExecute}) }, declares(cilium, noExecute)),
+		{"declared", do(aged(3*minute), tainted(taint(cilium, noExecute)), declares(taint(cilium, noExecute))), "StartupTaintNotRemoved?", ""},
+		{"declared, with a value", do(aged(3*minute), tainted(evidence.Taint{Key: cilium, Value: "true", Effect: noExecute}), declares(taint(cilium, noExecute))),
 			"StartupTaintNotRemoved?", ""},
-		{"declared as a lasting one", do(aged(3*minute), func(w *world) { w.tainted(taint(cilium, noExecute)) }, func(w *world) { w.claim().Taints = []evidence.Taint{taint(cilium, noExecute)} }),
+		{"declared as a lasting one", do(aged(3*minute), tainted(taint(cilium, noExecute)), func(w *world) { w.claim().Taints = []evidence.Taint{taint(cilium, noExecute)} }),
 			"StartupTaintNotRemoved?", ""},
-		{"not declared", do(aged(3*minute), tainted(cilium, noSchedule)), "UndeclaredStartupTaint StartupTaintNotRemoved?",
+		{"not declared", do(aged(3*minute), tainted(taint(cilium, noSchedule))), "UndeclaredStartupTaint StartupTaintNotRemoved?",
 			`kubectl patch nodepool default --type=merge -p '{"spec":{"template":{"spec":{"startupTaints":[{"effect":"NoSchedule","key":"node.cilium.io/agent-not-ready"}]}}}}'`},
-		{"declared with another effect", do(aged(3*minute), func(w *world) { w.tainted(taint(cilium, noSchedule)) }, func(w *world) { w.declares(taint(cilium, noExecute)) }),
+		{"declared with another effect", do(aged(3*minute), func(w *world) { tainted(taint(cilium, noSchedule))(w) }, func(w *world) { declares(taint(cilium, noExecute))(w) }),
 			"UndeclaredStartupTaint StartupTaintNotRemoved?", "declares only with the effect NoExecute"},
-		{"a moment before it is old", do(aged(10*minute-time.Second), tainted(cilium, noSchedule)), "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
-		{"no longer young", do(aged(10*minute), tainted(cilium, noSchedule)), "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
-		{"long there, and overdue", func(w *world) { w.tainted(taint(cilium, noSchedule)) }, "StartupTaintNotRemoved UndeclaredStartupTaint?", ""},
-		{"not registered yet", do(aged(minute), func(w *world) { w.tainted(taint(cilium, noSchedule), taint("karpenter.sh/unregistered", noExecute)) }),
+		{"a moment before it is old", do(aged(10*minute-time.Second), tainted(taint(cilium, noSchedule))), "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
+		{"no longer young", do(aged(10*minute), tainted(taint(cilium, noSchedule))), "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
+		{"long there, and overdue", tainted(taint(cilium, noSchedule)), "StartupTaintNotRemoved UndeclaredStartupTaint?", ""},
+		{"not registered yet", do(aged(minute), tainted(taint(cilium, noSchedule), taint("karpenter.sh/unregistered", noExecute))),
 			"UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
-		{"Karpenter's and the cloud provider's own", func(w *world) {
-			w.aged(minute)
-			w.tainted(taint("karpenter.sh/unregistered", noExecute), taint("node.cloudprovider.kubernetes.io/uninitialized", noSchedule))
-		}, "StartupTaintNotRemoved?", ""},
-		{"a readiness rule's", do(aged(minute), tainted("readiness.k8s.io/gpu", noSchedule)), "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
-		{"no agent's", do(aged(minute), tainted("example.com/team", noSchedule)), "UndeclaredStartupTaint", "spec.template.spec.taints instead"},
-		{"no agent's, declared", do(aged(minute), tainted("example.com/team", noSchedule), declares("example.com/team", noSchedule)), "StartupTaintNotRemoved?", ""},
+		{"Karpenter's and the cloud provider's own", do(aged(minute), tainted(taint("karpenter.sh/unregistered", noExecute), taint("node.cloudprovider.kubernetes.io/uninitialized", noSchedule))), "StartupTaintNotRemoved?", ""},
+		{"a readiness rule's", do(aged(minute), tainted(taint("readiness.k8s.io/gpu", noSchedule))), "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
+		{"no agent's", do(aged(minute), tainted(taint("example.com/team", noSchedule))), "UndeclaredStartupTaint", "spec.template.spec.taints instead"},
+		{"no agent's, declared", do(aged(minute), tainted(taint("example.com/team", noSchedule)), declares(taint("example.com/team", noSchedule))), "StartupTaintNotRemoved?", ""},
 		{"no agent's, declared as a lasting one",
-			do(aged(minute), tainted("example.com/team", noSchedule), func(w *world) { w.pool.Value.Taints = []evidence.Taint{taint("example.com/team", noSchedule)} }), "", ""},
-		{"no agent's, declared with another effect", do(aged(minute), tainted("example.com/team", noSchedule), declares("example.com/team", noExecute)),
+			do(aged(minute), tainted(taint("example.com/team", noSchedule)), func(w *world) { w.pool.Value.Taints = []evidence.Taint{taint("example.com/team", noSchedule)} }), "", ""},
+		{"no agent's, declared with another effect", do(aged(minute), tainted(taint("example.com/team", noSchedule)), declares(taint("example.com/team", noExecute))),
 			"UndeclaredStartupTaint", "declares only with the effect NoExecute"},
-		{"no agent's, with which the user data registers", do(aged(minute), func(w *world) { w.tainted(taint("example.com/team", noSchedule)) }, registers("example.com/team=a:NoSchedule")),
+		{"no agent's, with which the user data registers", do(aged(minute), tainted(taint("example.com/team", noSchedule)), registers("example.com/team=a:NoSchedule")),
 			"UndeclaredStartupTaint", "with which its user data has the kubelet register"},
-		{"no agent's, with which the launch template registers", do(aged(minute), tainted("example.com/team", noSchedule), registers("example.com/team=a:NoSchedule"), func(w *world) { w.template() }),
+		{"no agent's, with which the launch template registers", do(aged(minute), tainted(taint("example.com/team", noSchedule)), registers("example.com/team=a:NoSchedule"), func(w *world) { w.template() }),
 			"UndeclaredStartupTaint", "take it out of the launch template lt-0123456789abcdef0:3"},
-		{"an agent's before nobody's", do(aged(minute), func(w *world) { w.tainted(taint("example.com/team", noSchedule), taint(cilium, noSchedule)) }),
+		{"an agent's before nobody's", do(aged(minute), tainted(taint("example.com/team", noSchedule), taint(cilium, noSchedule))),
 			"UndeclaredStartupTaint StartupTaintNotRemoved?", "of Cilium"},
 		{"no agent's, on a node that works for long",
-			do(aged(5*time.Hour), func(w *world) { w.object().Labels["karpenter.sh/initialized"] = "true" }, tainted("example.com/maintenance", noSchedule)), "", ""},
+			do(aged(5*time.Hour), func(w *world) { w.object().Labels["karpenter.sh/initialized"] = "true" }, tainted(taint("example.com/maintenance", noSchedule))), "", ""},
 		{"those of nodes that are taken out of service", func(w *world) {
-			w.aged(minute)
-			w.tainted(taint("node.kubernetes.io/unschedulable", noSchedule), taint("karpenter.sh/disrupted", noSchedule), taint("ToBeDeletedByClusterAutoscaler", noSchedule),
-				taint("aws-node-termination-handler/spot-itn", noSchedule), taint("node.cloudprovider.kubernetes.io/shutdown", noSchedule))
+			aged(minute)(w)
+			tainted(taint("node.kubernetes.io/unschedulable", noSchedule), taint("karpenter.sh/disrupted", noSchedule), taint("ToBeDeletedByClusterAutoscaler", noSchedule),
+				taint("aws-node-termination-handler/spot-itn", noSchedule), taint("node.cloudprovider.kubernetes.io/shutdown", noSchedule))(w)
 		}, "", ""},
-		{"one that resembles Karpenter's", do(aged(minute), tainted("karpenter.sh/unregistred", noExecute)), "UndeclaredStartupTaint", ""},
-		{"one that keeps no pod away", do(aged(minute), tainted(cilium, "PreferNoSchedule")), "StartupTaintNotRemoved?", ""},
-		{"a node that is not Karpenter's", do(aged(minute), owned(roll.OwnerManagedNodeGroup), tainted(cilium, noSchedule)), "StartupTaintNotRemoved?", ""},
-		{"the NodePool declares it by now", do(aged(3*minute), tainted(cilium, noSchedule), func(w *world) { w.pool.Value.StartupTaints = []evidence.Taint{taint(cilium, noSchedule)} }),
+		{"one that resembles Karpenter's", do(aged(minute), tainted(taint("karpenter.sh/unregistred", noExecute))), "UndeclaredStartupTaint", ""},
+		{"one that keeps no pod away", do(aged(minute), tainted(taint(cilium, "PreferNoSchedule"))), "StartupTaintNotRemoved?", ""},
+		{"a node that is not Karpenter's", do(aged(minute), owned(roll.OwnerManagedNodeGroup), tainted(taint(cilium, noSchedule))), "StartupTaintNotRemoved?", ""},
+		{"the NodePool declares it by now", do(aged(3*minute), tainted(taint(cilium, noSchedule)), func(w *world) { w.pool.Value.StartupTaints = []evidence.Taint{taint(cilium, noSchedule)} }),
 			"StartupTaintNotRemoved?", ""},
 		{"the NodePool was edited, and the claim still declares it",
-			do(aged(3*minute), tainted(cilium, noSchedule), func(w *world) { w.claim().Startup = []evidence.Taint{taint(cilium, noSchedule)} }), "StartupTaintNotRemoved?", ""},
-		{"the NodeClaim was not read", do(aged(3*minute), func(w *world) { w.tainted(taint(cilium, noSchedule)) }, func(w *world) { w.claims = evidence.Skipped[[]evidence.NodeClaim]("") }),
+			do(aged(3*minute), tainted(taint(cilium, noSchedule)), func(w *world) { w.claim().Startup = []evidence.Taint{taint(cilium, noSchedule)} }), "StartupTaintNotRemoved?", ""},
+		{"the NodeClaim was not read", do(aged(3*minute), tainted(taint(cilium, noSchedule)), func(w *world) { w.claims = evidence.Skipped[[]evidence.NodeClaim]("") }),
 			"UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
-		{"the NodePool was not read", do(aged(3*minute), func(w *world) { w.tainted(taint(cilium, noSchedule)) }, func(w *world) { w.pool = evidence.Failed[evidence.NodePool]("why") }),
+		{"the NodePool was not read", do(aged(3*minute), tainted(taint(cilium, noSchedule)), func(w *world) { w.pool = evidence.Failed[evidence.NodePool]("why") }),
 			"UndeclaredStartupTaint? StartupTaintNotRemoved?", "kubectl edit nodepool default"},
 		{"neither was read", func(w *world) {
-			w.aged(3 * minute)
-			w.tainted(taint(cilium, noSchedule))
+			aged(3 * minute)(w)
+			tainted(taint(cilium, noSchedule))(w)
 			w.pool, w.claims = evidence.Failed[evidence.NodePool]("why"), evidence.Failed[[]evidence.NodeClaim]("why")
 		}, "StartupTaintNotRemoved?", ""},
 	})
-	check(t, roll.NotReady, []test{{"a node that is not ready for another reason", do(aged(3*minute), tainted(cilium, noSchedule)), "UndeclaredStartupTaint?", ""}})
+	check(t, roll.NotReady, []test{{"a node that is not ready for another reason", do(aged(3*minute), tainted(taint(cilium, noSchedule))), "UndeclaredStartupTaint?", ""}})
 }
 
 func TestThePatchKeepsWhatIsDeclared(t *testing.T) {
 	w := of(roll.Uninitialized)
-	w.aged(time.Minute)
-	w.declares(taint(ebs, noExecute), taint(cilium, noExecute))
-	w.tainted(evidence.Taint{Key: cilium, Value: "true", Effect: noSchedule})
+	aged(time.Minute)(w)
+	declares(taint(ebs, noExecute), taint(cilium, noExecute))(w)
+	tainted(evidence.Taint{Key: cilium, Value: "true", Effect: noSchedule})(w)
 	fix := w.analyze().Causes()[0].Fix
 	_, patch, _ := strings.Cut(fix, "-p '")
 	patch, _, _ = strings.Cut(patch, "'")
@@ -426,10 +411,10 @@ func TestWhatAPodsEventsSayIsEvidence(t *testing.T) {
 		"it has none":                {evidence.Pod{Phase: "Pending"}, "is Pending"},
 	} {
 		w := of(roll.NotReady)
-		w.unready(noNetwork)
-		w.pod("aws-node", func(p *evidence.Pod) {
+		unready(noNetwork)(w)
+		pod("aws-node", func(p *evidence.Pod) {
 			p.Ready, p.Phase, p.Waiting, p.Message, p.Events = tt.pod.Ready, tt.pod.Phase, tt.pod.Waiting, tt.pod.Message, tt.pod.Events
-		})
+		})(w)
 		rows := w.analyze().Causes()[0].Evidence
 		expect.Equal(t, rows[len(rows)-1].Observed, tt.want, "%s", name)
 	}
@@ -509,9 +494,9 @@ func TestKubeletsThatStartTwice(t *testing.T) {
 		{"twice, and the network is missing", do(young(5*minute, 0, minute), unready(noNetwork)), flap + " CniNotReady", ""},
 	})
 	check(t, roll.Uninitialized, []test{
-		{"a node that has its flap behind it", do(starts(0, minute), tainted(ebs, noExecute), declares(ebs, noExecute)), "StartupTaintNotRemoved " + flap + "?", ""},
+		{"a node that has its flap behind it", do(starts(0, minute), tainted(taint(ebs, noExecute)), declares(taint(ebs, noExecute))), "StartupTaintNotRemoved " + flap + "?", ""},
 		{"a node that is Ready again within its time", do(aged(6*minute), starts(0, minute)), flap, ""},
-		{"a node that is Ready again, and has a taint left", do(aged(6*minute), starts(0, minute), tainted(cilium, noSchedule)), "UndeclaredStartupTaint " + flap + "? StartupTaintNotRemoved?", ""},
+		{"a node that is Ready again, and has a taint left", do(aged(6*minute), starts(0, minute), tainted(taint(cilium, noSchedule))), "UndeclaredStartupTaint " + flap + "? StartupTaintNotRemoved?", ""},
 		{"a node that is Ready again, and waits for a resource", do(aged(6*minute), starts(0, minute), func(w *world) { w.claim().Conditions[1].Reason = "ResourceNotRegistered" }),
 			flap + "? ResourceNotRegistered?", ""},
 		{"a node that is Ready again, and is not in time", starts(0, minute), flap + "?", ""},
@@ -521,7 +506,7 @@ func TestKubeletsThatStartTwice(t *testing.T) {
 
 func TestNodeClaimsThatFollowEachOther(t *testing.T) {
 	const second, minute = time.Second, time.Minute
-	surprised := do(aged(3*minute), tainted(cilium, noSchedule))
+	surprised := do(aged(3*minute), tainted(taint(cilium, noSchedule)))
 	const undeclared = "UndeclaredStartupTaint DuplicateLaunch StartupTaintNotRemoved?"
 	check(t, roll.Uninitialized, []test{
 		{"one alone", aged(3 * minute), "", ""},
@@ -530,44 +515,44 @@ func TestNodeClaimsThatFollowEachOther(t *testing.T) {
 		{"a second in the same decision, and times to the second", do(surprised, func(w *world) { w.claim().Conditions[0].Since = w.claim().Created }, sibling(10*second)),
 			"UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
 		{"a second before the first was a node", do(surprised, sibling(45*second)), undeclared, ""},
-		{"a second much later", do(aged(9*minute), tainted(cilium, noSchedule), sibling(5*minute+second)), "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
+		{"a second much later", do(aged(9*minute), tainted(taint(cilium, noSchedule)), sibling(5*minute+second)), "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
 		{"a second of another NodePool", do(surprised, sibling(70*second, func(c *evidence.NodeClaim) { c.NodePool = "gpu" })), "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
 		{"a second after the first was initialized", func(w *world) {
 			surprised(w)
 			w.object().Labels["karpenter.sh/initialized"] = "true"
 			w.claim().Conditions[1] = evidence.Condition{Type: "Initialized", Status: "True", Since: w.claim().Created.Add(60 * second)}
-			w.sibling(70 * second)
+			sibling(70 * second)(w)
 		}, "UndeclaredStartupTaint StartupTaintNotRemoved?", ""},
 		{"a second, initialized since", func(w *world) {
 			surprised(w)
 			w.claim().Conditions[1] = evidence.Condition{Type: "Initialized", Status: "True", Since: w.claim().Created.Add(100 * second)}
-			w.sibling(70 * second)
+			sibling(70 * second)(w)
 		}, undeclared, ""},
 		{"a second, for no reason that shows", do(aged(3*minute), sibling(70*second)), "DuplicateLaunch?", ""},
 		{"an old node, and two claims at its start", do(aged(40*minute), sibling(70*second)), "", ""},
 		{"a second after a flap of the first", do(aged(3*minute), unready("PLEG is not healthy"), starts(0, minute), sibling(2*minute)), "KubeletRestartedDuringStartup DuplicateLaunch", ""},
 		{"it is the second, and the first has the taint", func(w *world) {
-			w.aged(minute)
+			aged(minute)(w)
 			w.other = of(roll.Uninitialized).node
 			w.other.Object.Value.Created = now.Add(-4 * minute)
 			w.other.Object.Value.Taints = []evidence.Taint{taint(cilium, noSchedule)}
-			w.sibling(-2*minute, func(c *evidence.NodeClaim) {
+			sibling(-2*minute, func(c *evidence.NodeClaim) {
 				c.Node = twin
 				c.Conditions = []evidence.Condition{{Type: "Registered", Status: "True", Since: now.Add(-3 * minute)}}
-			})
+			})(w)
 		}, "DuplicateLaunch", "default-zzzzz"},
 	})
 	check(t, roll.Unregistered, []test{
 		{"it never became a node, and follows one with the taint", func(w *world) {
 			w.finding.Node = ""
-			w.aged(minute)
+			aged(minute)(w)
 			w.other = of(roll.Uninitialized).node
 			w.other.Object.Value.Created = now.Add(-4 * minute)
 			w.other.Object.Value.Taints = []evidence.Taint{taint(cilium, noSchedule)}
-			w.sibling(-2*minute, func(c *evidence.NodeClaim) {
+			sibling(-2*minute, func(c *evidence.NodeClaim) {
 				c.Node = twin
 				c.Conditions = []evidence.Condition{{Type: "Registered", Status: "True", Since: now.Add(-3 * minute)}}
-			})
+			})(w)
 		}, "DuplicateLaunch?", ""},
 	})
 }
@@ -579,15 +564,15 @@ func TestADuplicateThatHasSettled(t *testing.T) {
 	// pair returns two nodes that both work, of which the first flapped while it started.
 	pair := func(age time.Duration, more ...func(*world)) func(*world) {
 		return func(w *world) {
-			w.aged(age)
+			aged(age)(w)
 			initialized.Since = w.object().Created.Add(5 * minute)
 			w.claim().Conditions[1] = initialized
 			w.claim().Type, w.claim().Capacity = "m7i.large", "on-demand"
 			w.object().Labels["karpenter.sh/initialized"] = "true"
-			w.sibling(2*minute, func(c *evidence.NodeClaim) {
+			sibling(2*minute, func(c *evidence.NodeClaim) {
 				c.Conditions = []evidence.Condition{{Type: "Registered", Status: "True"}, initialized}
 				c.Type, c.Capacity = "m7i.xlarge", "spot"
-			})
+			})(w)
 			for _, f := range more {
 				f(w)
 			}
@@ -650,7 +635,7 @@ func TestWhatIsInOrderIsRuledOut(t *testing.T) {
 	for _, tt := range tests {
 		w := of(tt.kind)
 		w.finding.Owner = tt.owner
-		w.starts(0)
+		starts(0)(w)
 		expect.List(t, w.analyze().Clear(), tt.want, "%s of %s: ruled out", tt.kind, tt.owner)
 	}
 }
@@ -670,14 +655,14 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 		{"the lease", do(starts(0, time.Minute), func(w *world) { w.node.Lease = evidence.Skipped[evidence.Lease]("") }), []cause.Code{cause.KubeletRestartedDuringStartup}, "was not read"},
 		{"the NodeClaims", func(w *world) { w.claims = evidence.Failed[[]evidence.NodeClaim]("forbidden") }, []cause.Code{cause.ResourceNotRegistered, cause.DuplicateLaunch}, "forbidden"},
 		{"what is declared", func(w *world) {
-			w.tainted(taint("example.com/warming-up", noSchedule))
+			tainted(taint("example.com/warming-up", noSchedule))(w)
 			w.claims, w.pool = evidence.Failed[[]evidence.NodeClaim]("forbidden"), evidence.Failed[evidence.NodePool]("forbidden")
 		}, []cause.Code{cause.StartupTaintNotRemoved, cause.UndeclaredStartupTaint}, "forbidden"},
 		{"the first of two nodes", func(w *world) {
-			w.aged(3 * time.Minute)
+			aged(3 * time.Minute)(w)
 			w.node.Object = evidence.Failed[evidence.NodeObject]("sampled")
 			w.claim().Conditions = nil
-			w.sibling(70 * time.Second)
+			sibling(70 * time.Second)(w)
 		}, []cause.Code{cause.DuplicateLaunch}, "sampled"},
 	}
 	for _, tt := range tests {
@@ -691,7 +676,7 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 func TestNamesAreQuotedForTheShell(t *testing.T) {
 	w := of(roll.Uninitialized)
 	w.object().Name = "node; rm -rf x"
-	w.tainted(taint(cilium, noExecute))
+	tainted(taint(cilium, noExecute))(w)
 	fix := w.analyze().Causes()[0].Fix
 	if strings.Contains(strings.ReplaceAll(fix, "'node; rm -rf x'", ""), " node; rm") {
 		t.Error(fix)
@@ -704,12 +689,12 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 	spoil := []func(*world){
 		aged(3 * time.Minute),
 		aged(12 * time.Minute),
-		func(w *world) { w.tainted(taint(cilium, noSchedule)) },
-		func(w *world) { w.declares(taint(cilium, noExecute)) },
-		func(w *world) { w.declares(taint(cilium, noSchedule)) },
-		func(w *world) { w.tainted(taint(ebs, noExecute)) },
-		func(w *world) { w.tainted(taint("karpenter.sh/unregistered", noExecute)) },
-		func(w *world) { w.tainted(taint("example.com/team", noSchedule)) },
+		tainted(taint(cilium, noSchedule)),
+		declares(taint(cilium, noExecute)),
+		declares(taint(cilium, noSchedule)),
+		tainted(taint(ebs, noExecute)),
+		tainted(taint("karpenter.sh/unregistered", noExecute)),
+		tainted(taint("example.com/team", noSchedule)),
 		unready(noNetwork),
 		starts(0, time.Minute),
 		sibling(80 * time.Second),
@@ -733,9 +718,9 @@ func TestWhatIsHiddenIsNeverAFault(t *testing.T) {
 
 func ExampleAnalyze() {
 	w := of(roll.Uninitialized)
-	w.aged(3 * time.Minute)
-	w.tainted(taint(cilium, noSchedule))
-	w.declares(taint(cilium, noExecute))
+	aged(3 * time.Minute)(w)
+	tainted(taint(cilium, noSchedule))(w)
+	declares(taint(cilium, noExecute))(w)
 	for _, c := range w.analyze().Causes() {
 		fmt.Println(c.Code, c.Confidence)
 	}
