@@ -33,19 +33,12 @@ func check(t *testing.T, examples []example) {
 					t.Logf("%s: %s", c.Code, c.Summary)
 				}
 			}
-			for _, c := range sheet.Causes() {
-				expect.That(t, c.Summary != "" && !strings.HasSuffix(c.Summary, ".") && c.Fix != "" && len(c.Evidence) != 0, "%+v", c)
-				for _, e := range c.Evidence {
-					expect.That(t, e.Source != "" && e.Field != "" && e.Observed != "" && e.Expected != "", "%s: incomplete evidence %+v", c.Code, e)
-				}
-			}
+			causetest.Whole(t, x.name, sheet)
 		})
 	}
 }
 
-func TestWellWrittenUserDataHasNothingFound(t *testing.T) {
-	check(t, soundUserData())
-}
+func TestExamples(t *testing.T) { check(t, everyExample()) }
 
 func soundUserData() []example {
 	return []example{
@@ -62,10 +55,6 @@ func soundUserData() []example {
 			part(ofNodeadm, nodeConfig(name, endpoint, ca)))), ""},
 		{"EKS Auto Mode is AWS's own", func() *scene { s := nodeadm().without(); s.f.Owner = roll.OwnerAutoMode; return s }(), ""},
 	}
-}
-
-func TestUserDataForAnotherSystem(t *testing.T) {
-	check(t, foreignUserData())
 }
 
 // passedOver is a whole boot of Ubuntu whose cloud-init passes a NodeConfig over.
@@ -140,10 +129,6 @@ func (s *scene) unread() *scene {
 	return s.update(func(i *evidence.Instance) {
 		i.UserData = evidence.Failed[userdata.Boot]("ec2:DescribeInstanceAttribute: no permission")
 	})
-}
-
-func TestUserDataThatCannotBeRead(t *testing.T) {
-	check(t, brokenUserData())
 }
 
 func brokenUserData() []example {
@@ -234,7 +219,6 @@ func TestTheFixSaysWhatToMend(t *testing.T) {
 }
 
 func TestUserDataForAnotherCluster(t *testing.T) {
-	check(t, othersUserData())
 	names := nodeadm().data(nodeConfig("Payments", endpoint, ca)).analyze().Causes()[0].Summary
 	expect.That(t, strings.Contains(names, "upper and lower case"), "%s: does not say that the case matters", names)
 }
@@ -265,10 +249,6 @@ func othersUserData() []example {
 		{"TOML for another region that names the node", rocket().data(toml(name, endpoint, ca) + "hostname-override = 'a.example.com'\n[settings.aws]\nregion = 'us-east-2'\n"), "UserDataClusterMismatch?"},
 		{"a NodeConfig of which a later one corrects the name", nodeadm().data(multipart(part(ofNodeadm, nodeConfig("billing", other, otherCA)), part(ofNodeadm, nodeConfig(name, endpoint, ca)))), ""},
 	}
-}
-
-func TestKubeletFlags(t *testing.T) {
-	check(t, kubeletFlags())
 }
 
 func kubeletFlags() []example {
@@ -321,7 +301,6 @@ func kubeletFlags() []example {
 var conditionTaint = evidence.Condition{Type: "Registered", Status: "False", Reason: "UnregisteredTaintNotFound"}
 
 func TestKarpentersTaint(t *testing.T) {
-	check(t, karpentersTaint())
 	all := karpentersTaint()
 	i := slices.IndexFunc(all, func(x example) bool { return x.name == "the event of 1.3 and later" })
 	summary := all[i].s.analyze().Causes()[0].Summary
@@ -354,10 +333,6 @@ func karpentersTaint() []example {
 		{"an alias is not Custom", with("Custom", "").group(func(g *evidence.Group) { g.NodeClass.Value.AMIAlias = "al2023@latest" }), ""},
 		{"another reason for which it is not registered", with("AL2023", taint, evidence.Condition{Type: "Registered", Status: "Unknown", Reason: "NodeNotFound"}), ""},
 	}
-}
-
-func TestBootstrapThatCannotAskEKS(t *testing.T) {
-	check(t, privateClusters())
 }
 
 // sharedSubnet lets another account share the subnet: EC2 does not show the endpoints of that account.
@@ -424,10 +399,6 @@ func privateClusters() []example {
 	}
 }
 
-func TestNoUserData(t *testing.T) {
-	check(t, noUserData())
-}
-
 // What a console shows of an AMI with nodeadm that gets no NodeConfig.
 const (
 	installs     = "#!/bin/bash\nset -e\nyum install -y amazon-cloudwatch-agent\n"
@@ -475,10 +446,6 @@ func noUserData() []example {
 	}
 }
 
-func TestUserDataAboveTheSizeThatEC2Takes(t *testing.T) {
-	check(t, largeUserData())
-}
-
 func largeUserData() []example {
 	return []example{
 		{"above", nodeadm().update(func(i *evidence.Instance) { i.UserData = evidence.Read(userdata.Boot{Size: userdata.MaxRaw + 1}) }), "UserDataTooLarge"},
@@ -522,10 +489,6 @@ func TestAnotherClusterIsProvenByOneInstanceAlone(t *testing.T) {
 	}
 }
 
-func TestAnAMIWithoutKubernetes(t *testing.T) {
-	check(t, bareImages())
-}
-
 func bareImages() []example {
 	plain := func(data string, text ...[]string) *scene {
 		return healthyWith(amiOwn, data).console(lines(text...)...)
@@ -549,7 +512,6 @@ func bareImages() []example {
 }
 
 func TestArchitecture(t *testing.T) {
-	check(t, architectures())
 	for _, s := range []*scene{arm(nodeadm()), arm(rocket()), arm(nodeadm()).data(nodeConfig("billing", endpoint, ca))} {
 		if !slices.Contains(s.analyze().Clear(), cause.ArchitectureMismatch) {
 			t.Errorf("the architecture of a running instance whose AMI agrees is not ruled out: %s", causetest.Told(s.analyze()))
@@ -600,10 +562,6 @@ func (s *scene) hideImage() *scene {
 	return s
 }
 
-func TestVersionsThatAreTooFarApart(t *testing.T) {
-	check(t, versions())
-}
-
 func versions() []example {
 	ami := func(version string) *scene {
 		return nodeadm().image(func(i *evidence.Image) { i.Kubernetes = version })
@@ -626,10 +584,6 @@ func versions() []example {
 	}
 }
 
-func TestAmazonLinux2(t *testing.T) {
-	check(t, amazonLinux2())
-}
-
 func amazonLinux2() []example {
 	own := func() *scene { return healthyWith(amiOwn, bootstrapSh("")) }
 	kubelet := func(version string, more ...string) []string {
@@ -648,10 +602,6 @@ func amazonLinux2() []example {
 		}), "AmiFamilyUnsupported"},
 		{"Amazon Linux 2023", nodeadm(), ""},
 	}
-}
-
-func TestWhatTheConsoleSaysOfTheBoot(t *testing.T) {
-	check(t, consoles())
 }
 
 // fetching is an instance of Cluster API whose boothook is to write the file that its user data

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
@@ -176,17 +174,6 @@ func TestComputedArgumentsOfAPrivateClusterAreNotChecked(t *testing.T) {
 	for _, args := range []string{`$EXTRA`, `--apiserver-endpoint "$URL" --b64-cluster-ca "$CA"`, `--apiserver-endpoint ` + endpoint + ` --b64-cluster-ca "$(cat /etc/ca)"`} {
 		sheet := legacy().data(script("/etc/eks/bootstrap.sh " + name + " " + args)).private().analyze()
 		causetest.NotChecked(t, args, sheet, "computes arguments of the script that joins", cause.UserDataPrivateClusterArgs)
-	}
-}
-
-// A fix is for a shell: it must parse, and name what it is about.
-func TestFixesCanBePasted(t *testing.T) {
-	for _, x := range everyExample() {
-		for _, c := range x.s.analyze().Causes() {
-			_, err := syntax.NewParser().Parse(strings.NewReader(c.Fix), "")
-			expect.That(t, err == nil, "%s: %s: %v\n%s", x.name, c.Code, err, c.Fix)
-			expect.That(t, !strings.Contains(c.Fix, "%!") && !strings.Contains(c.Fix, "  --"), "%s: %s: %s", x.name, c.Code, c.Fix)
-		}
 	}
 }
 

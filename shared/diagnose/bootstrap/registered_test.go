@@ -36,10 +36,6 @@ func (s *scene) missed() *scene {
 	})
 }
 
-func TestFlagsOfANodeThatRegistered(t *testing.T) {
-	check(t, registeredFlags())
-}
-
 func registeredFlags() []example {
 	registered := evidence.Condition{Type: "Registered", Status: "True", Reason: "Registered"}
 	own := func(args string) *scene { return healthyWith(amiOwn, extraArgs(args)) }

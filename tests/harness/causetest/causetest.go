@@ -47,6 +47,9 @@ func Whole(t *testing.T, name string, s *cause.Sheet) {
 				t.Errorf("%s: the evidence of %s has a gap: %+v", name, c.Code, e)
 			}
 		}
+		if strings.Contains(c.Fix, "%!") || strings.Contains(c.Fix, "  --") {
+			t.Errorf("%s: the fix of %s lacks a value:\n%s", name, c.Code, c.Fix)
+		}
 		if _, err := syntax.NewParser().Parse(strings.NewReader(c.Fix), ""); err != nil {
 			t.Errorf("%s: a shell cannot parse the fix of %s: %v\n%s", name, c.Code, err, c.Fix)
 		}
