@@ -47,15 +47,20 @@ func mapped(arn string, change ...func(*evidence.RoleMapping)) evidence.RoleMapp
 	return m
 }
 
-// joining gives the instance user data that joins the cluster in one way.
-func joining(change func(*userdata.Join)) func(*evidence.Evidence) {
+// ofInstance changes what was read of the instance.
+func ofInstance(change func(*evidence.Instance)) func(*evidence.Evidence) {
 	return func(e *evidence.Evidence) {
-		j := userdata.Join{Tool: userdata.Nodeadm}
-		change(&j)
 		i := e.Instances[instance]
-		i.UserData = evidence.Read(userdata.Boot{Joins: []userdata.Join{j}})
+		change(&i)
 		e.Instances[instance] = i
 	}
+}
+
+// joining gives the instance user data that joins the cluster in one way.
+func joining(change func(*userdata.Join)) func(*evidence.Evidence) {
+	j := userdata.Join{Tool: userdata.Nodeadm}
+	change(&j)
+	return ofInstance(func(i *evidence.Instance) { i.UserData = evidence.Read(userdata.Boot{Joins: []userdata.Join{j}}) })
 }
 
 // do combines the changes of the evidence.
@@ -98,8 +103,10 @@ func entries(of ...entryOf) evidence.Fact[evidence.AccessEntries] {
 	return evidence.Read(out)
 }
 
-func entry(arn, kind string) entryOf {
-	return entryOf{arn, evidence.AccessEntry{Type: kind, Created: then.Add(time.Hour), PoliciesRead: true}}
+func entry(arn, kind string, change ...func(*evidence.AccessEntry)) entryOf {
+	e := evidence.AccessEntry{Type: kind, Created: then.Add(time.Hour), PoliciesRead: true}
+	causetest.Do(change...)(&e)
+	return entryOf{arn, e}
 }
 
 // sound returns a Karpenter instance that has everything it needs to be known, in a cluster of
@@ -188,10 +195,7 @@ func TestWhatIsFound(t *testing.T) {
 			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/f3a91c"))
 			e.Cluster.Controllers = evidence.Read([]evidence.ServiceAccount{{Namespace: "kube-system", Name: "karpenter", RoleARN: controller}})
 		}, "NodeRoleNotMapped"},
-		{"what may describe and give roles", configMap, func(e *evidence.Evidence) {
-			other("f3a91c", trustAccount)(e)
-			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": evidence.Read([]evidence.PolicyDocument{{Name: "a", Text: `{"Statement":{"Effect":"Allow","Action":["ec2:Describe*","iam:PassRole"]}}`}})}
-		}, "NodeRoleNotMapped"},
+		{"what may describe and give roles", configMap, lets(evidence.PolicyDocument{Name: "a", Text: `{"Statement":{"Effect":"Allow","Action":["ec2:Describe*","iam:PassRole"]}}`}), "NodeRoleNotMapped"},
 		{"Karpenter's role for other nodes is mapped", configMap, awsAuth(mapped("arn:aws:iam::111122223333:role/Karpenter-payments")), "NodeRoleNotMapped"},
 		{"what looks like it may not be assumed by EC2", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/Karpenter-payments"))
@@ -206,20 +210,9 @@ func TestWhatIsFound(t *testing.T) {
 		{"it is mapped with one of the groups", configMap, do(other("f3a91c", trustPods), func(e *evidence.Evidence) { e.Cluster.AwsAuth.Value.Roles[0].Groups = []string{"system:bootstrappers"} }),
 			"ControllerRoleMapped"},
 		{"another controller's role is mapped", configMap, other("lb", trustLB), "ControllerRoleMapped"},
-		{"what launches instances is mapped", configMap, func(e *evidence.Evidence) {
-			other("f3a91c", trustAccount)(e)
-			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": evidence.Read([]evidence.PolicyDocument{
-				{Name: "arn:aws:iam::111122223333:policy/a", Text: `{"Statement":{"Effect":"Allow","Action":"ec2:Create*","Resource":"*"}}`},
-				{Name: "b", Text: `{"Statement":[{"Effect":"Allow","Action":["iam:PassRole"],"Resource":"*","Condition":{}}]}`}})}
-		}, "ControllerRoleMapped"},
-		{"what may launch and give no roles", configMap, func(e *evidence.Evidence) {
-			other("f3a91c", trustAccount)(e)
-			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": evidence.Read([]evidence.PolicyDocument{{Name: "a", Text: `{"Statement":{"Effect":"Allow","Action":"ec2:*"}}`}, {Name: "b", Text: `{"Statement":{"Effect":"Deny","Action":"iam:PassRole"}}`}})}
-		}, "NodeRoleNotMapped"},
-		{"an administrator is mapped", configMap, func(e *evidence.Evidence) {
-			other("f3a91c", trustAccount)(e)
-			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": evidence.Read([]evidence.PolicyDocument{{Name: "a", Text: `{"Statement":{"Effect":"Allow","Action":"*"}}`}})}
-		}, "NodeRoleNotMapped"},
+		{"what launches instances is mapped", configMap, lets(evidence.PolicyDocument{Name: "arn:aws:iam::111122223333:policy/a", Text: `{"Statement":{"Effect":"Allow","Action":"ec2:Create*","Resource":"*"}}`}, evidence.PolicyDocument{Name: "b", Text: `{"Statement":[{"Effect":"Allow","Action":["iam:PassRole"],"Resource":"*","Condition":{}}]}`}), "ControllerRoleMapped"},
+		{"what may launch and give no roles", configMap, lets(evidence.PolicyDocument{Name: "a", Text: `{"Statement":{"Effect":"Allow","Action":"ec2:*"}}`}, evidence.PolicyDocument{Name: "b", Text: `{"Statement":{"Effect":"Deny","Action":"iam:PassRole"}}`}), "NodeRoleNotMapped"},
+		{"an administrator is mapped", configMap, lets(evidence.PolicyDocument{Name: "a", Text: `{"Statement":{"Effect":"Allow","Action":"*"}}`}), "NodeRoleNotMapped"},
 		{"Karpenter's service account names it", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/f3a91c"))
 			e.Cluster.Controllers = evidence.Read([]evidence.ServiceAccount{{Namespace: "kube-system", Name: "karpenter", RoleARN: "arn:aws:iam::111122223333:role/tools/f3a91c"}})
@@ -246,21 +239,13 @@ func TestWhatIsFound(t *testing.T) {
 
 		{"an entry for a person", both, accessEntries(entry(nodeRole, "STANDARD")), "AccessEntryWrongType"},
 		{"an entry for Auto Mode without its policy", both, accessEntries(entry(nodeRole, "EC2")), ""},
-		{"an entry for Auto Mode", both, func(e *evidence.Evidence) {
-			a := entry(nodeRole, "EC2")
+		{"an entry for Auto Mode", both, accessEntries(entry(nodeRole, "EC2", func(a *evidence.AccessEntry) {
 			a.Policies = []string{"arn:aws:eks::aws:cluster-access-policy/AmazonEKSAutoNodePolicy"}
-			e.Cluster.AccessEntries = entries(a)
-		}, ""},
-		{"an entry for Auto Mode, and the node is named after its id", api, do(joining(func(j *userdata.Join) { j.InstanceIDName = true }), func(e *evidence.Evidence) {
-			a := entry(nodeRole, "EC2")
+		})), ""},
+		{"an entry for Auto Mode, and the node is named after its id", api, do(joining(func(j *userdata.Join) { j.InstanceIDName = true }), accessEntries(entry(nodeRole, "EC2", func(a *evidence.AccessEntry) {
 			a.Policies = []string{"arn:aws:eks::aws:cluster-access-policy/AmazonEKSAutoNodePolicy"}
-			e.Cluster.AccessEntries = entries(a)
-		}), ""},
-		{"an entry by the name of the session, and the node is named after its id", api, do(joining(func(j *userdata.Join) { j.InstanceIDName = true }), func(e *evidence.Evidence) {
-			a := entry(nodeRole, "EC2_LINUX")
-			a.Username = "system:node:{{SessionName}}"
-			e.Cluster.AccessEntries = entries(a)
-		}), ""},
+		}))), ""},
+		{"an entry by the name of the session, and the node is named after its id", api, do(joining(func(j *userdata.Join) { j.InstanceIDName = true }), accessEntries(entry(nodeRole, "EC2_LINUX", func(a *evidence.AccessEntry) { a.Username = "system:node:{{SessionName}}" }))), ""},
 		{"an entry that is not asked", configMap, accessEntries(entry(nodeRole, "STANDARD")), ""},
 		{"the role was made again", both, nodesRole(func(r *evidence.Role) { r.Created = then.Add(2 * time.Hour) }), "AccessEntryStale"},
 		{"the role was made at the same moment", both, nodesRole(func(r *evidence.Role) { r.Created = then.Add(time.Hour) }), ""},
@@ -291,9 +276,7 @@ func TestWhatIsFound(t *testing.T) {
 		{"without the group of nodes", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:bootstrappers", "system:masters"} })), "AwsAuthWrongGroups"},
 		{"without the group of bootstrappers, as AWS's own access entries", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:nodes"} })),
 			"AwsAuthWrongGroups?"},
-		{"twice, and the last one without the group of bootstrappers", configMap, func(e *evidence.Evidence) {
-			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective = false }), mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:nodes"} }))
-		}, "AwsAuthWrongGroups?"},
+		{"twice, and the last one without the group of bootstrappers", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective = false }), mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:nodes"} })), "AwsAuthWrongGroups?"},
 		{"as one user for all", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:ip-10-0-0-1" })), "AwsAuthWrongUsername"},
 		{"by the name of the session", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:{{SessionName}}" })), ""},
 		{"by the DNS name, and the node is named after its id", configMap, joining(func(j *userdata.Join) { j.InstanceIDName = true }), "AwsAuthWrongUsername"},
@@ -307,20 +290,14 @@ func TestWhatIsFound(t *testing.T) {
 		}), ""},
 		{"by the name of the session, and a branch names the node otherwise", configMap,
 			do(joining(func(j *userdata.Join) { j.Conditional = true }), awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:{{SessionName}}" }))), ""},
-		{"by the DNS name, and user data that names the node after its id is faulty", configMap, func(e *evidence.Evidence) {
-			i := e.Instances[instance]
+		{"by the DNS name, and user data that names the node after its id is faulty", configMap, ofInstance(func(i *evidence.Instance) {
 			i.UserData = evidence.Read(userdata.Boot{Joins: []userdata.Join{{Tool: userdata.Nodeadm, InstanceIDName: true}}, Faults: []userdata.Fault{{Effect: userdata.Unread}}})
-			e.Instances[instance] = i
-		}, ""},
+		}), ""},
 		{"by the DNS name, and a branch may name the node after its id", configMap, joining(func(j *userdata.Join) { j.InstanceIDName, j.Conditional = true, true }), ""},
 		{"an entry by the DNS name, and the node is named after its id", api, joining(func(j *userdata.Join) { j.InstanceIDName = true }), "AccessEntryWrongType"},
 		{"an entry of Auto Mode's type, and the node is named after its id", api, do(joining(func(j *userdata.Join) { j.InstanceIDName = true }), accessEntries(entry(nodeRole, "EC2"))), ""},
 		{"an entry of Auto Mode's type, and the node is named after its DNS name", api, do(joining(func(*userdata.Join) {}), accessEntries(entry(nodeRole, "EC2"))), "AccessEntryWrongType?"},
-		{"an entry by the name of the session, and the node is named after its DNS name", api, do(joining(func(*userdata.Join) {}), func(e *evidence.Evidence) {
-			a := entry(nodeRole, "EC2_LINUX")
-			a.Username = "system:node:{{SessionName}}"
-			e.Cluster.AccessEntries = entries(a)
-		}), "AccessEntryWrongType?"},
+		{"an entry by the name of the session, and the node is named after its DNS name", api, do(joining(func(*userdata.Join) {}), accessEntries(entry(nodeRole, "EC2_LINUX", func(a *evidence.AccessEntry) { a.Username = "system:node:{{SessionName}}" }))), "AccessEntryWrongType?"},
 		{"twice, in another case, and the last is no node's", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective = false }),
 				mapped("arn:aws:iam::111122223333:role/Payments-Node", func(m *evidence.RoleMapping) { m.Username, m.Groups = "admin", []string{"system:masters"} }))
@@ -343,11 +320,7 @@ func TestWhatIsFound(t *testing.T) {
 		}, "AwsAuthWrongGroups"},
 		{"twice, and the last is a node's", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective, m.Groups = false, nil }), mapped(nodeRole)), ""},
 
-		{"no profile", both, func(e *evidence.Evidence) {
-			i := e.Instances[instance]
-			i.Config.Value.ProfileARN = ""
-			e.Instances[instance] = i
-		}, "InstanceProfileMissing"},
+		{"no profile", both, ofInstance(func(i *evidence.Instance) { i.Config.Value.ProfileARN = "" }), "InstanceProfileMissing"},
 		{"the profile is gone", both, func(e *evidence.Evidence) { e.Profiles[profile] = evidence.None[evidence.InstanceProfile]() }, "InstanceProfileMissing"},
 		{"the profile is empty", both, func(e *evidence.Evidence) {
 			change(e.Profiles, profile, func(p *evidence.InstanceProfile) { p.Roles = nil })
@@ -368,6 +341,13 @@ func TestWhatIsFound(t *testing.T) {
 			expect.That(t, c.Summary != "" && c.Fix != "" && c.Subject != "" && len(c.Evidence) != 0 && !strings.HasSuffix(c.Summary, "."), "%s: %+v", tt.name, c)
 		}
 	}
+}
+
+// lets maps a role of an unknown owner with these policies in place of the nodes'.
+func lets(policies ...evidence.PolicyDocument) func(*evidence.Evidence) {
+	return do(other("f3a91c", trustAccount), func(e *evidence.Evidence) {
+		e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": evidence.Read(policies)}
+	})
 }
 
 // other maps a role in place of the nodes'.
@@ -392,9 +372,9 @@ func TestAProfileThatWasReplacedIsNotMapped(t *testing.T) {
 	} {
 		e := sound("API")
 		e.Cluster.AccessEntries = entries()
-		i := e.Instances[instance]
-		i.Config.Value.LaunchTemplate, i.Config.Value.LaunchTemplateVersion = "lt-1", "2"
-		e.Instances[instance] = i
+		ofInstance(func(i *evidence.Instance) {
+			i.Config.Value.LaunchTemplate, i.Config.Value.LaunchTemplateVersion = "lt-1", "2"
+		})(e)
 		if tt.named != "-" {
 			e.Templates = map[string]evidence.Fact[evidence.LaunchTemplate]{"lt-1:2": evidence.Read(evidence.LaunchTemplate{ProfileARN: tt.named})}
 		}
@@ -435,10 +415,7 @@ func TestTheRoleThatIsMappedInPlaceOfTheNodesIsNamed(t *testing.T) {
 			[]string{"mapRoles[0].rolearn: arn:aws:iam::111122223333:role/f3a91c", "mapRoles[1].rolearn: arn:aws:iam::111122223333:role/others, the role of other nodes"}, "iam:GetRole of f3a91c: no permission"},
 		{"nothing tells whose it is", other("f3a91c", trustAccount),
 			cause.NodeRoleNotMapped, "; mapped for nodes, and it is unknown whose roles they are: f3a91c", nil, "it is unknown whose role f3a91c is"},
-		{"its policies let it pass a role, and launch nothing", func(e *evidence.Evidence) {
-			other("f3a91c", trustAccount)(e)
-			e.Documents = map[string]evidence.Fact[[]evidence.PolicyDocument]{"f3a91c": evidence.Read([]evidence.PolicyDocument{{Name: "p", Text: `{"Statement":{"Effect":"Allow","Action":"iam:PassRole"}}`}})}
-		}, cause.NodeRoleNotMapped, "whose roles they are: f3a91c", nil, "it is unknown whose role f3a91c is"},
+		{"its policies let it pass a role, and launch nothing", lets(evidence.PolicyDocument{Name: "p", Text: `{"Statement":{"Effect":"Allow","Action":"iam:PassRole"}}`}), cause.NodeRoleNotMapped, "whose roles they are: f3a91c", nil, "it is unknown whose role f3a91c is"},
 		{"a controller's by its name, and instances have it", func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(controller))
 			e.Profiles["x"] = evidence.Read(evidence.InstanceProfile{Roles: []string{"KarpenterController-payments"}})
@@ -542,9 +519,7 @@ func TestOfAnUnregisteredInstanceAMissingMappingIsAHintIfItsRoleLetOneIn(t *test
 	} {
 		e := sound("CONFIG_MAP")
 		e.Cluster.AwsAuth, e.Sound = roles(), tt.sound
-		i := e.Instances[instance]
-		i.Config.Value.Launched = then
-		e.Instances[instance] = i
+		ofInstance(func(i *evidence.Instance) { i.Config.Value.Launched = then })(e)
 		e.Profiles[other] = evidence.Read(evidence.InstanceProfile{ARN: other, Roles: []string{"payments-other"}})
 		if tt.member != nil {
 			m := member
@@ -568,11 +543,7 @@ func TestWhatCannotBeJudgedIsNotChecked(t *testing.T) {
 		{"user data, for the name in the entry", "API", func(e *evidence.Evidence) {
 			e.Instances[instance] = evidence.Instance{Config: e.Instances[instance].Config}
 		}, cause.AccessEntryWrongType},
-		{"an entry of Auto Mode's type, and the user data was not read", "API", do(accessEntries(entry(nodeRole, "EC2")), func(e *evidence.Evidence) {
-			i := e.Instances[instance]
-			i.UserData = evidence.Failed[userdata.Boot]("denied")
-			e.Instances[instance] = i
-		}), cause.AccessEntryWrongType},
+		{"an entry of Auto Mode's type, and the user data was not read", "API", do(accessEntries(entry(nodeRole, "EC2")), ofInstance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("denied") })), cause.AccessEntryWrongType},
 		{"the policies of Auto Mode's entry", "API", accessEntries(entryOf{nodeRole, evidence.AccessEntry{Type: "EC2", Created: then.Add(time.Hour)}}), cause.AccessEntryWrongType},
 		{"the date of the role", "API", nodesRole(func(r *evidence.Role) { r.Created = time.Time{} }), cause.AccessEntryStale},
 		{"a policy of another account's with the name of AWS's", "API", func(e *evidence.Evidence) {
@@ -614,9 +585,7 @@ func TestMissingPolicies(t *testing.T) {
 	}
 	boot := func(attached string, signs ...console.Found) func(*evidence.Evidence) {
 		return func(e *evidence.Evidence) {
-			i := e.Instances[instance]
-			i.Console = evidence.Read(console.Log{Lines: 9, Found: signs})
-			e.Instances[instance] = i
+			ofInstance(func(i *evidence.Instance) { i.Console = evidence.Read(console.Log{Lines: 9, Found: signs}) })(e)
 			e.Policies["payments-node"] = evidence.Read(evidence.Policies{Attached: []string{"arn:aws:iam::aws:policy/" + attached}})
 		}
 	}
@@ -670,11 +639,7 @@ func TestTheFixNamesWhatItIsAbout(t *testing.T) {
 }
 
 func TestTheEntryIsOfTheTypeThatTheNodeNeeds(t *testing.T) {
-	windows := func(e *evidence.Evidence) {
-		i := e.Instances[instance]
-		i.Config.Value.Platform = "windows"
-		e.Instances[instance] = i
-	}
+	windows := ofInstance(func(i *evidence.Instance) { i.Config.Value.Platform = "windows" })
 	named := joining(func(j *userdata.Join) { j.InstanceIDName = true })
 	for _, tt := range []struct {
 		name  string
@@ -845,9 +810,7 @@ func ExampleAnalyze() {
 // windowsNode makes the instance a Windows node that waits for its network.
 func windowsNode(mode string) *evidence.Evidence {
 	e := sound(mode)
-	i := e.Instances[instance]
-	i.Config.Value.Platform = "windows"
-	e.Instances[instance] = i
+	ofInstance(func(i *evidence.Instance) { i.Config.Value.Platform = "windows" })(e)
 	e.Nodes = map[string]evidence.Node{"": {Object: evidence.Read(evidence.NodeObject{Conditions: []evidence.Condition{{
 		Type: "Ready", Status: "False", Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized",
 	}}})}}
@@ -884,11 +847,7 @@ func TestAWindowsNodeWhoseRoleIsMappedAsALinuxNodes(t *testing.T) {
 		{"a Windows node of its group works with the role", api, func(e *evidence.Evidence) {
 			e.Groups[groupOfNode] = evidence.Group{Members: []evidence.Member{{Instance: "i-00000002", Healthy: true, Described: true, Profile: profile}}}
 		}, "AccessEntryWrongType?"},
-		{"a Linux node", api, func(e *evidence.Evidence) {
-			i := e.Instances[instance]
-			i.Config.Value.Platform = ""
-			e.Instances[instance] = i
-		}, ""},
+		{"a Linux node", api, ofInstance(func(i *evidence.Instance) { i.Config.Value.Platform = "" }), ""},
 		{"it does not wait for its network", api, func(e *evidence.Evidence) { e.Nodes[""].Object.Value.Conditions[0].Message = "PLEG is not healthy" }, ""},
 		{"a Windows node works with the role", api, func(e *evidence.Evidence) {
 			e.Sound = []evidence.Sound{{Group: "asg/other", Profile: profile, Windows: true}}

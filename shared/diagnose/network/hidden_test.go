@@ -125,7 +125,7 @@ func partial(t *testing.T, c *evidence.Case, whole *cause.Sheet) {
 		}
 		s := &cause.Sheet{}
 		network.Analyze(less, s)
-		for _, code := range first(split(s)) {
+		for _, code := range causetest.Decisive(s) {
 			if !slices.Contains(decisive, code) {
 				t.Fatalf("%s is decisive with less evidence (hidden %d, unreadable %t)\n%s\nwith all of it:\n%s", code, n, unreadable, tell(s), tell(whole))
 			}
@@ -137,8 +137,6 @@ func partial(t *testing.T, c *evidence.Case, whole *cause.Sheet) {
 		}
 	}
 }
-
-func first[T any](a, _ T) T { return a }
 
 // defects are changes from which worlds are built at random.
 var defects = []func(*world){
