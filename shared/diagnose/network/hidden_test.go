@@ -25,51 +25,37 @@ func hide[T any](f *evidence.Fact[T], unreadable bool) {
 	}
 }
 
-// hideIn hides one entry of a map.
-func hideIn[K comparable, T any](of func(*evidence.Case) map[K]evidence.Fact[T], key K) hider {
+// entry hides a part of one entry of a map.
+func entry[K comparable, V any](of func(*evidence.Case) map[K]V, key K, part func(*V, bool)) hider {
 	return func(c *evidence.Case, unreadable bool) {
-		f := of(c)[key]
-		hide(&f, unreadable)
-		of(c)[key] = f
+		v := of(c)[key]
+		part(&v, unreadable)
+		of(c)[key] = v
 	}
 }
 
 func hideAll[K ~string, T any](c *evidence.Case, of func(*evidence.Case) map[K]evidence.Fact[T]) (out []hider) {
 	for _, key := range slices.Sorted(maps.Keys(of(c))) {
-		out = append(out, hideIn(of, key))
+		out = append(out, entry(of, key, hide[T]))
 	}
 	return out
 }
 
-func ofInstance(change func(*evidence.Instance, bool)) hider {
-	return func(c *evidence.Case, unreadable bool) {
-		i := c.Instances[instanceID]
-		change(&i, unreadable)
-		c.Instances[instanceID] = i
-	}
+func ofInstance(part func(*evidence.Instance, bool)) hider {
+	return entry(func(c *evidence.Case) map[roll.InstanceID]evidence.Instance { return c.Instances }, instanceID, part)
 }
 
-func ofNode(change func(*evidence.Node, bool)) hider {
-	return func(c *evidence.Case, unreadable bool) {
-		n := c.Nodes[nodeName]
-		change(&n, unreadable)
-		c.Nodes[nodeName] = n
-	}
+func ofNode(part func(*evidence.Node, bool)) hider {
+	return entry(func(c *evidence.Case) map[string]evidence.Node { return c.Nodes }, nodeName, part)
 }
 
-func ofVPC(change func(*evidence.VPC, bool)) hider {
-	return func(c *evidence.Case, unreadable bool) {
-		v := c.Network.VPCs[vpcID]
-		change(&v, unreadable)
-		c.Network.VPCs[vpcID] = v
-	}
+func ofVPC(part func(*evidence.VPC, bool)) hider {
+	return entry(func(c *evidence.Case) map[string]evidence.VPC { return c.Network.VPCs }, vpcID, part)
 }
 
-func ofGroup(change func(*evidence.Group, bool)) hider {
+func ofGroup(part func(*evidence.Group, bool)) hider {
 	return func(c *evidence.Case, unreadable bool) {
-		g := c.Group()
-		change(&g, unreadable)
-		c.Groups[c.Finding.Group] = g
+		entry(func(c *evidence.Case) map[roll.Group]evidence.Group { return c.Groups }, c.Finding.Group, part)(c, unreadable)
 	}
 }
 
