@@ -246,4 +246,12 @@ func TestItemsInMemoryThatAreNoAnswer(t *testing.T) {
 	large := &listed{items: []string{strings.Repeat(" ", maxAnswer) + "{}"}}
 	_, err := overItems(t, large).printed(t.Context(), EventsOfNode("n"))
 	expect.That(t, errors.Is(err, errTooLarge), "too large: %v", err)
+
+	storm := &listed{} // its pages are too large together, and only the newest events are kept
+	for i := range 9 {
+		storm.items = append(storm.items, fmt.Sprintf(`{"count":%d,"lastTimestamp":"2026-03-02T12:00:0%dZ","message":%q}`, i, i, strings.Repeat("x", maxAnswer/4)))
+	}
+	got, err := decoded[Event](t.Context(), overItems(t, storm), EventsOfNode("n"))
+	must.Succeed(t, err)
+	expect.That(t, len(got) == 9 && got[8].Count == 8, "%d events", len(got))
 }

@@ -51,9 +51,6 @@ func (c *Client) read(ctx context.Context, q Question) ([]*Item, error) {
 		}
 		all = append(all, items...)
 	}
-	if q.ask.newest > 0 {
-		all = newestEvents(all, q.ask.newest)
-	}
 	return all, nil
 }
 
@@ -69,6 +66,9 @@ func (c *Client) readSome(ctx context.Context, q Question, r resource, budget *i
 		q.selects(o)
 		items, next, err := c.page(ctx, r, q.inNamespace(), "", o, budget)
 		all = append(all, items...)
+		if q.ask.newest > 0 { // the others go at once, so that only a page must fit
+			all, *budget = newestEvents(all, q.ask.newest), before
+		}
 		return next, err
 	})
 	return all, err

@@ -69,7 +69,7 @@ func (o *Observer) readTargetLaunches(ctx context.Context, s *roll.Snapshot, cla
 	ctx, cancel := deadline.In(ctx, targetLaunches)
 	defer cancel()
 	s.Launches = map[roll.Group]roll.Launch{}
-	o.readClaimLaunches(ctx, s, claims, unread)
+	s.ClaimsRead = o.readClaimLaunches(ctx, s, claims, unread)
 }
 
 // readClaims lists the NodeClaims of a cluster whose nodes could be read, once a check: which of

@@ -127,6 +127,12 @@ func TestATargetOfKarpenterShowsWhatLaunchesNothing(t *testing.T) {
 	a.events = nil
 	a.pools = []map[string]any{{"metadata": map[string]any{"name": "general"}, "status": map[string]any{"conditions": []map[string]any{{"type": "Ready", "status": "False", "lastTransitionTime": at.Add(-time.Minute)}}}}}
 	look(true, true)
+	for _, what := range []string{"Events", "NodePools"} {
+		a.fail = map[string]error{"kubernetes:List" + what: errors.New("403 Forbidden no")}
+		s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
+		a.observer().Details(t.Context(), s, suspects(1, 1, roll.Question{NodeClaim: true}))
+		expect.That(t, s.ClaimsRead == roll.Unreadable && len(s.Gaps) == 1, "without %s: %v, gaps %+v", what, s.ClaimsRead, s.Gaps)
+	}
 }
 
 // Karpenter deletes a NodeClaim without capacity at once. The events remain.

@@ -234,6 +234,9 @@ func (p *planner) launchesFail(f roll.Finding, act Action) *Refusal {
 		return nil
 	}
 	g, l := p.Snapshot.Groups[f.Group], p.Snapshot.Launches[f.Group]
+	if f.Owner == roll.OwnerKarpenter && p.Snapshot.ClaimsRead != roll.Yes {
+		return p.launchesUnread(f)
+	}
 	if g.Removed {
 		return refuse(ReplacementUnavailable, "the cluster has no NodePools any more: Karpenter was removed, and nothing replaces what %s launched", f.Group)
 	}
@@ -248,6 +251,19 @@ func (p *planner) launchesFail(f roll.Finding, act Action) *Refusal {
 		return nil
 	}
 	return refuse(ReplacementUnavailable, "the latest launch of %s failed at %s: %s", f.Group, roll.Clock(g.LaunchFailed), g.LaunchMessage)
+}
+
+// launchesUnread refuses where the events of failed launches, or the node pools, could not be read.
+func (p *planner) launchesUnread(f roll.Finding) *Refusal {
+	call := roll.CallEvents
+	if !slices.ContainsFunc(p.Snapshot.Gaps, func(g roll.Gap) bool { return g.Call == call }) {
+		call = roll.CallNodePools
+	}
+	no := unread(p.Snapshot, OwnerUnknown, call, fmt.Sprintf("whether Karpenter can launch a replacement for %s could not be read (%s)", f.Instance, call))
+	if no.Reason == OwnerUnknown {
+		no.Detail += ": apply infra/rbac.yaml"
+	}
+	return no
 }
 
 // takes reports whether an act, or the one that a cordon or drain prepares, takes an instance that the owner must

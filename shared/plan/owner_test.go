@@ -116,15 +116,19 @@ func TestNothingIsReplacedWhereKarpenterLaunchesNothing(t *testing.T) {
 	tests := []struct {
 		name   string
 		launch roll.Launch
+		unread []roll.Gap
 		doc    string
 		want   string
 	}{
-		{"no launch is known to fail", roll.Launch{}, "", "[]"},
-		{"EC2 has no capacity", noCapacity, "", "[ReplacementUnavailable]"},
-		{"a person accepts the loss", noCapacity, "limits: {withoutReplacement: proceed}\n", "[]"},
-		{"a managed node group's health issue, not its latest launch", roll.Launch{Owner: roll.OwnerManagedNodeGroup, Since: now.Add(-time.Hour), Failed: now.Add(-time.Minute)}, "", "[]"},
-		{"a launch waits, and has not failed", roll.Launch{Owner: roll.OwnerKarpenter, Since: now.Add(-time.Minute)}, "", "[]"},
-		{"the node pool is not ready", roll.Launch{Owner: roll.OwnerKarpenter, Since: now.Add(-time.Hour), Failed: now.Add(-time.Hour), Unready: true}, "", "[ReplacementUnavailable]"},
+		{"no launch is known to fail", roll.Launch{}, nil, "", "[]"},
+		{"EC2 has no capacity", noCapacity, nil, "", "[ReplacementUnavailable]"},
+		{"a person accepts the loss", noCapacity, nil, "limits: {withoutReplacement: proceed}\n", "[]"},
+		{"a managed node group's health issue, not its latest launch", roll.Launch{Owner: roll.OwnerManagedNodeGroup, Since: now.Add(-time.Hour), Failed: now.Add(-time.Minute)}, nil, "", "[]"},
+		{"a launch waits, and has not failed", roll.Launch{Owner: roll.OwnerKarpenter, Since: now.Add(-time.Minute)}, nil, "", "[]"},
+		{"the node pool is not ready", roll.Launch{Owner: roll.OwnerKarpenter, Since: now.Add(-time.Hour), Failed: now.Add(-time.Hour), Unready: true}, nil, "", "[ReplacementUnavailable]"},
+		{"the events may not be read", roll.Launch{}, []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapDenied, Call: roll.CallEvents}}, "", "[OwnerUnknown]"},
+		{"the node pools could not be read this time", roll.Launch{}, []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapThrottled, Call: roll.CallNodePools}}, "", "[NotReadYet]"},
+		{"that is accepted", roll.Launch{}, []roll.Gap{{Scope: roll.ScopeDetail, Kind: roll.GapDenied, Call: roll.CallEvents}}, "limits: {withoutReplacement: proceed}\n", "[]"},
 	}
 	for _, tt := range tests {
 		w := healthy(10)
@@ -138,6 +142,9 @@ func TestNothingIsReplacedWhereKarpenterLaunchesNothing(t *testing.T) {
 		w.snapshot.Launches = map[roll.Group]roll.Launch{i.Group: tt.launch}
 		w.snapshot.Nodes[0].Registered, w.snapshot.Nodes[0].Initialized = true, true
 		w.trouble(1, roll.NotReady, roll.ConditionFalse, time.Hour)
+		if len(tt.unread) > 0 {
+			w.snapshot.ClaimsRead, w.snapshot.Gaps = roll.Unreadable, tt.unread
+		}
 		_, p := w.make(now)
 		got := fmt.Sprint(reasons(p))
 		expect.That(t, got == tt.want && (len(p.Orders) == 1) == (tt.want == "[]"), "%s: held %s, %d orders; want %s", tt.name, got, len(p.Orders), tt.want)

@@ -38,7 +38,7 @@ type world struct {
 func newWorld() *world {
 	return &world{
 		snapshot: &roll.Snapshot{
-			Cluster: roll.Cluster{ID: cluster, Status: roll.ClusterActive}, Details: map[roll.InstanceID]roll.Detail{},
+			Cluster: roll.Cluster{ID: cluster, Status: roll.ClusterActive}, Details: map[roll.InstanceID]roll.Detail{}, ClaimsRead: roll.Yes,
 			Groups: map[roll.Group]roll.GroupDetail{"asg/w": canLaunch, "asg/watched": canLaunch, "nodegroup/w": canLaunch},
 		},
 		doc: mustParse(plain), mode: policy.Remediate,

@@ -203,7 +203,7 @@ func TestAnOrphanNeedsMoreThanTags(t *testing.T) {
 		"was not read in this check":      {roll.Unreadable, roll.GapThrottled, NotReadYet},
 	} {
 		id := instanceID(1)
-		s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{id: {HasNodeClaim: roll.No, Bootstraps: tt.bootstraps, LeaseRead: roll.No, LifecycleRead: roll.No, ScaleInProtected: roll.No, TerminationProtected: roll.No}}}
+		s := &roll.Snapshot{ClaimsRead: roll.Yes, Details: map[roll.InstanceID]roll.Detail{id: {HasNodeClaim: roll.No, Bootstraps: tt.bootstraps, LeaseRead: roll.No, LifecycleRead: roll.No, ScaleInProtected: roll.No, TerminationProtected: roll.No}}}
 		if tt.gap != "" {
 			s.Gaps = []roll.Gap{{Scope: roll.ScopeDetail, Kind: tt.gap, Call: roll.CallInstanceAttribute}}
 		}

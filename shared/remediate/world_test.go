@@ -250,7 +250,7 @@ func (w *world) Target(_ context.Context, _ string, id roll.InstanceID, at time.
 	defer w.mu.Unlock()
 	w.watched = append(w.watched, watch)
 	s := &roll.Snapshot{
-		At: at, Cluster: w.cluster, Target: id, StatusRead: w.statusRead, Impaired: w.failing, Gaps: slices.Clone(w.gaps),
+		At: at, Cluster: w.cluster, Target: id, ClaimsRead: roll.Yes, StatusRead: w.statusRead, Impaired: w.failing, Gaps: slices.Clone(w.gaps),
 		Details: map[roll.InstanceID]roll.Detail{}, Groups: map[roll.Group]roll.GroupDetail{}, NotFound: map[roll.InstanceID]bool{},
 	}
 	for _, i := range w.instances {
