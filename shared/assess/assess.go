@@ -332,6 +332,19 @@ func (a *assessor) began(k roll.FindingKey, start time.Time, deadline time.Durat
 	return start, false
 }
 
+// counted returns from when a fault that began reports is tolerated. One that began at an unknown time after the last
+// complete check has its whole tolerance from the check that first found it: that may be hours later.
+func (a *assessor) counted(k roll.FindingKey, since time.Time, later bool) time.Time {
+	known, ok := a.State.Findings[k]
+	switch {
+	case ok:
+		return roll.Later(since, known.Began.UTC())
+	case later:
+		return a.Now.UTC()
+	}
+	return since
+}
+
 // inOrder reports whether the last complete check came after the deadline of what began at start.
 // It would have found any fault.
 func (a *assessor) inOrder(start time.Time, deadline time.Duration) bool {

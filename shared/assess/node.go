@@ -186,8 +186,10 @@ func (a *assessor) uninitialized(m roll.Member, missing string, always bool) boo
 		start, event = a.firstKnown(m.Instance.Launched, time.Time{}), "its instance was started at " // a later boot of the same node
 	}
 	since, later, worked := start, false, false
+	began := since
 	if key := (roll.FindingKey{Instance: n.Instance, Kind: roll.Uninitialized}); !always {
 		since, later = a.began(key, start, deadline)
+		began = a.counted(key, since, later)
 		worked = a.worked(m, key, start, deadline)
 	}
 	warnAt := since.Add(warnAfter)
@@ -198,8 +200,8 @@ func (a *assessor) uninitialized(m roll.Member, missing string, always bool) boo
 			return false
 		}
 	}
-	f := a.finding(m, roll.Uninitialized, since, since.Add(deadline))
-	f.Worked = worked
+	f := a.finding(m, roll.Uninitialized, since, began.Add(deadline))
+	f.Began, f.Worked = began, worked
 	a.warn(&f, warnAt)
 	if later {
 		event = ""

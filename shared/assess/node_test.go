@@ -210,7 +210,8 @@ func TestAnAbsenceSinceTheCreationIsNeverReady(t *testing.T) {
 	}
 }
 
-// A fault that the last complete check would have found began after that check.
+// A fault that the last complete check would have found began after that check. It has its whole tolerance from the
+// check that found it, since that may have come hours later.
 func TestTroubleThatTheWorldDoesNotDateBeginsAfterTheLastCheck(t *testing.T) {
 	tainted := func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
 		n.StartupTaint = "node.cilium.io/agent-not-ready:NoSchedule"
@@ -234,25 +235,25 @@ func TestTroubleThatTheWorldDoesNotDateBeginsAfterTheLastCheck(t *testing.T) {
 			name    string
 			checked time.Time
 			since   time.Time
+			began   time.Time
 			stage   roll.Stage
 		}{
-			{"never checked", time.Time{}, tt.start, roll.Overdue},
-			{"checked before its time was over", last.Add(-time.Second), tt.start, roll.Overdue},
-			{"checked when its time was over", last, last, roll.Overdue},
-			{"checked a little later", last.Add(time.Second), last.Add(time.Second), roll.Overdue},
-			{"checked a minute ago", ago(time.Minute), ago(time.Minute), roll.Watching},
-			{"checked just not long enough ago", ago(15*time.Minute - time.Second), ago(15*time.Minute - time.Second), roll.Warned},
-			{"checked long enough ago", ago(15 * time.Minute), ago(15 * time.Minute), roll.Overdue},
+			{"never checked", time.Time{}, tt.start, tt.start, roll.Overdue},
+			{"checked before its time was over", last.Add(-time.Second), tt.start, tt.start, roll.Overdue},
+			{"checked when its time was over", last, last, now, roll.Warned},
+			{"checked a little later", last.Add(time.Second), last.Add(time.Second), now, roll.Warned},
+			{"checked a minute ago", ago(time.Minute), ago(time.Minute), now, roll.Watching},
+			{"checked long ago", ago(15 * time.Minute), ago(15 * time.Minute), now, roll.Warned},
 		}
 		for _, c := range tests {
 			f := one(t, c.name, look(tt.change, ledger.State{Checked: c.checked}))
-			expect.That(t, f.Kind == kind && f.Stage == c.stage && f.Since.Equal(c.since) && f.Began.Equal(c.since) && f.Due.Equal(c.since.Add(15*time.Minute)), "%s, %s: %+v", kind, c.name, f)
+			expect.That(t, f.Kind == kind && f.Stage == c.stage && f.Since.Equal(c.since) && f.Began.Equal(c.began) && f.Due.Equal(c.began.Add(15*time.Minute)), "%s, %s: %+v", kind, c.name, f)
 		}
 		// The last check in the ledger gets later with each check; the known time stays.
-		state := known(kind, ago(7*time.Minute), ago(7*time.Minute))
+		state := known(kind, ago(12*time.Minute), ago(7*time.Minute))
 		state.Checked = ago(time.Minute)
 		f := one(t, "known", look(tt.change, state))
-		expect.That(t, f.Kind == kind && f.Since.Equal(ago(7*time.Minute)) && f.Began.Equal(f.Since), "%s known: %+v", kind, f)
+		expect.That(t, f.Kind == kind && f.Since.Equal(ago(12*time.Minute)) && f.Began.Equal(ago(7*time.Minute)) && f.Due.Equal(f.Began.Add(15*time.Minute)), "%s known: %+v", kind, f)
 		// But not across another boot of the instance.
 		fresh := look(func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
 			tt.change(i, n, s)

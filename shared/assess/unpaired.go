@@ -63,7 +63,7 @@ func (a *assessor) unpaired(m roll.Member) {
 	}
 	began := since
 	if works == "" {
-		began = a.silentSince(i.ID, since)
+		began = a.silentSince(i.ID, a.counted(key, since, later))
 	}
 	f := a.finding(m, roll.Unregistered, since, began.Add(p.Registration.Deadline))
 	f.Began, f.Contradiction, f.Perhaps = began, works, doubt
@@ -232,8 +232,9 @@ func (a *assessor) notNode(i *roll.Instance, why string) {
 const freshLease = 2 * time.Minute
 
 // works returns the evidence that an instance without a Node works as one: its NodeClaim, or the
-// lease of its kubelet. Its Node was deleted, or is missing from a listing. It returns "" if there
-// is no evidence.
+// lease of its kubelet: its Node is missing from a listing. The lease of a deleted Node goes with it,
+// and its kubelet makes no other. It returns "" if there is no evidence.
+// https://github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/util/nodelease.go
 func (a *assessor) works(id roll.InstanceID) string {
 	d := a.Snapshot.Details[id]
 	switch c := d.NodeClaim; {

@@ -142,8 +142,8 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	return nil
 }
 
-// leaseObjects refuses while a kubelet may renew a lease for an instance without a node. Its Node
-// was deleted or is missing in a list, and it may be working.
+// leaseObjects refuses while a kubelet may renew a lease for an instance without a node: its Node may
+// be missing in a list, and it may be working.
 func (p *planner) leaseObjects(f roll.Finding, d roll.Detail) *Refusal {
 	asked := p.nodes[f.Instance] == nil && (f.Kind == roll.Unregistered || f.Kind == roll.Orphaned || f.Worked)
 	if !asked || d.LeaseRead.Answered() {

@@ -90,7 +90,7 @@ func (a *account) serving(m *machine) bool {
 	}
 	switch m.ail {
 	case well:
-		return !m.settledAt.IsZero() && (m.node != nil && m.node.ready().Status == corev1.ConditionTrue || !m.vanished.IsZero())
+		return !m.settledAt.IsZero() && (m.node != nil && m.node.ready().Status == corev1.ConditionTrue || !m.vanished.IsZero() && m.lost == nil)
 	case flapping, failedPart, short:
 		return true
 	case failedGPU:

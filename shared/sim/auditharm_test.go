@@ -20,10 +20,11 @@ func TestOnlyWhatWorkedIsHarm(t *testing.T) {
 			m.ail = silent
 			m.c.a.dep.policy += "silentNode: {budgets: ignore}\n"
 		}, true},
-		{"its Node is gone", func(m *machine) {
+		{"no list shows its Node", func(m *machine) { m.node.unlisted, m.vanished = true, m.c.a.Now() }, true},
+		{"its Node was deleted, with its pods", func(m *machine) {
 			m.lost, m.vanished = m.node, m.c.a.Now()
 			m.c.removeNode(m.node)
-		}, true},
+		}, false},
 		{"the policy ignores what it serves", func(m *machine) {
 			m.serves(keptLocal)
 			m.ail = silent

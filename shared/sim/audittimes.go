@@ -31,7 +31,7 @@ func (u *auditor) tolerable(inv *invocation, what string, m *machine) {
 // tolerated returns since when a machine is in trouble, and for how long the policy tolerates that. It
 // returns false where other rules apply.
 func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, tolerated time.Duration, known bool) {
-	if m.state != running || m.event != nil || m.ail == failedGPU || m.elsewhere != "" || !m.vanished.IsZero() || !m.unnamed.IsZero() || m.heirOf != nil || m.cured.After(inv.begun) || m.booting && m.bootedAt.After(inv.begun) {
+	if m.state != running || m.event != nil || m.ail == failedGPU || m.elsewhere != "" || !m.vanished.IsZero() && m.lost == nil || !m.unnamed.IsZero() || m.heirOf != nil || m.cured.After(inv.begun) || m.booting && m.bootedAt.After(inv.begun) {
 		return since, 0, false
 	}
 	pol := u.policyOf(inv, m)
@@ -42,7 +42,7 @@ func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, toler
 			return since, 0, false // it is not what was seen
 		}
 	case n == nil:
-		since, tolerated = latest(m.launched, m.started, m.leftRest), pol.duration("registration.deadline")
+		since, tolerated = latest(m.launched, m.started, m.leftRest, m.vanished), pol.duration("registration.deadline")
 	case n.ready().Status == corev1.ConditionTrue:
 		if !m.settledAt.IsZero() {
 			return since, 0, false // it works, or just recovered

@@ -262,12 +262,14 @@ func (u *auditor) justly(inv *invocation, c *cluster, o order) {
 }
 
 // working checks that a machine that works, and was in order once, is not interrupted: its node was last
-// read as Ready, or is missing while its kubelet renews its lease.
+// read as Ready, or is missing in lists while its kubelet renews its lease.
 func (u *auditor) working(inv *invocation, what string, m *machine) {
 	if m.ail != well || m.state != running || !m.reporting || m.booting || m.settledAt.IsZero() || !m.settledAt.Before(inv.begun) || m.anew() {
 		return
 	}
 	switch {
+	case m.lost != nil:
+		return // its kubelet runs no pods
 	case !m.vanished.IsZero():
 		u.forbids(RuleHealthy, m.vanished.Before(inv.begun.Add(-time.Minute)), "%s: %s of %s, which works: its Node is not listed since %s, and its lease is renewed", inv.name, what, m.id, m.vanished.Format(time.TimeOnly))
 		return

@@ -316,8 +316,7 @@ func (m *machine) rejoins() {
 	slept := m.asleep
 	m.hibernates, m.asleep = false, nil
 	if slept != nil && m.node == nil {
-		// Its kubelet continues without a Node: it renews its lease, and registers only when the
-		// kubelet restarts.
+		// Its kubelet continues without a Node, and registers only when it restarts.
 		m.vanished, m.lost, m.reporting = m.c.a.Now(), slept, true
 		return
 	}

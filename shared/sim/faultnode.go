@@ -54,13 +54,16 @@ func (m *machine) loseMark(f Fault) {
 	m.arose(f, fmt.Sprintf("%s: %s, in order since %s", f.Value, m.node.name, m.settledAt.Format(time.DateTime)))
 }
 
-// The ways in which the Node of a working machine is not visible.
+// The ways in which the Node of a machine that was in order is not visible.
 const (
-	nodeDeleted  = "deleted"  // it is deleted, and its kubelet continues to renew its lease
-	nodeUnlisted = "unlisted" // it exists, but lists omit it
+	// nodeDeleted: a person deleted it. Its pods and, since the Node owns it, its lease are collected as garbage. Its
+	// kubelet runs, but registers, and makes another lease, only when it restarts.
+	// https://github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/util/nodelease.go
+	nodeDeleted  = "deleted"
+	nodeUnlisted = "unlisted" // it exists, and works, but lists omit it
 )
 
-// vanishedNode: a machine works, but the list of nodes omits it.
+// vanishedNode: the list of nodes omits a machine that was in order.
 var vanishedNode = faultType{
 	kind: FaultVanishedNode, weight: 2, need: 80 * time.Minute, least: 45 * time.Minute, most: 3 * time.Hour, count: 2,
 	values: []string{nodeDeleted, nodeUnlisted},
@@ -82,23 +85,11 @@ var vanishedNode = faultType{
 		n.version = m.c.changed()
 		a.in(8*time.Minute, func() {
 			if !m.vanished.IsZero() && m.reporting && m.state == running {
-				m.arose(f, "node "+n.name+" is not listed, and its lease is renewed")
+				m.arose(f, "node "+n.name+" is not listed")
 			}
 		})
 	}),
 	relent: eachMember(func(m *machine, _ Fault) { m.restore() }),
-}
-
-// leased returns the nodes that may have a lease: a kubelet renews or recreates it, whether its
-// Node exists or not.
-func (c *cluster) leased() []*node {
-	out := c.nodes
-	for _, m := range c.machines {
-		if m.lost != nil && m.reporting {
-			out = append(out[:len(out):len(out)], m.lost)
-		}
-	}
-	return out
 }
 
 // restore recreates a deleted Node, and reports whether there was one.

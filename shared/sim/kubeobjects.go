@@ -321,7 +321,7 @@ func (n *node) lease() (coordinationv1.Lease, bool) {
 }
 
 func (q *kubeQuery) getLease() (any, error) {
-	for _, n := range q.c.leased() {
+	for _, n := range q.c.nodes {
 		if n.name != q.name || q.namespace != corev1.NamespaceNodeLease {
 			continue
 		}

@@ -122,7 +122,7 @@ func (g *group) atEase() {
 // machinePlight is the part of a machine's state that situations change.
 type machinePlight struct {
 	elsewhere string // says what the machine is if it is not a node of its cluster, "" if it is one
-	// lost is its Node if that disappeared while its kubelet works. vanished is when that
+	// lost is its Node if that was deleted while its kubelet ran. vanished is when that
 	// happened, or when lists began to omit the Node.
 	lost       *node
 	vanished   time.Time

@@ -36,7 +36,7 @@ func assessed() []Mutation {
 		},
 		{
 			Name: "what never was Ready is due at once", File: node,
-			Old: "f := a.finding(m, roll.Uninitialized, since, since.Add(deadline))", New: "f := a.finding(m, roll.Uninitialized, since, since.Add(warnAfter))",
+			Old: "f := a.finding(m, roll.Uninitialized, since, began.Add(deadline))", New: "f := a.finding(m, roll.Uninitialized, since, began.Add(warnAfter))",
 			Harm: "a node that is still starting is ended", Faults: faults(sim.FaultCilium, sim.FaultNoReady+"=2"),
 			Rules: rules(sim.RuleNoise, sim.RuleTolerance),
 		},
@@ -144,7 +144,7 @@ func assessed() []Mutation {
 		{
 			Name: "no node is known to have vanished", File: unpaired,
 			Old: "works := a.works(i.ID)", New: "works := \"\"",
-			Harm: "a machine that works and has lost its Node and its NodeClaim is ended as an orphan", Faults: faults(sim.FaultOrphans+"=4", sim.FaultVanishedNode+"=deleted:4"),
+			Harm: "a machine that works, whose Node no list shows and whose NodeClaim is lost, is ended as an orphan", Faults: faults(sim.FaultOrphans+"=4", sim.FaultVanishedNode+"=unlisted:4"),
 			Policy: remediating("limits: {unhealthy: 100%, zone: 100%, massSilence: 100%}"), // all of a group are affected
 			Rules:  rules(sim.RuleHealthy),
 		},

@@ -32,7 +32,7 @@ func climbed() []Mutation {
 		{
 			Name: "a contradicted finding climbs its ladder", File: climb,
 			Old: "if f.Contradiction != \"\" {\n", New: "if f.Contradiction != \"\" && f.Stage != roll.Overdue {\n",
-			Harm: "a machine that works and has lost its Node is ended", Faults: faults(sim.FaultVanishedNode), Rules: rules(sim.RuleHealthy),
+			Harm: "a machine that works, and whose Node no list shows, is ended", Faults: faults(sim.FaultVanishedNode), Rules: rules(sim.RuleHealthy),
 		},
 		{
 			Name: "the machine is not given time to boot after a reboot", File: climb,
@@ -248,7 +248,7 @@ func owned() []Mutation {
 		{
 			Name: "whether a kubelet renews its lease need not be known", File: owner,
 			Old: "if !asked || d.LeaseRead.Answered() {", New: "if !asked || d.LeaseRead != roll.NotAsked {",
-			Harm: "a machine that works and has lost its Node is ended", Faults: faults(sim.FaultVanishedNode+"=deleted", sim.FaultDenied+"=leases:1"),
+			Harm: "a machine that works, and whose Node no list shows, is ended", Faults: faults(sim.FaultVanishedNode+"=unlisted", sim.FaultDenied+"=leases:1"),
 			Policy: remediating(),
 			Rules:  rules(sim.RuleHealthy),
 		},
