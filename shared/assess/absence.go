@@ -45,8 +45,15 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	known, ok := a.State.NotReady[n.Instance]
 	w := absence{since: began, began: began, proven: began}
 	var told time.Time
-	if checked := a.State.Checked; !ok && !checked.After(began) && checked.After(n.Created) {
-		told = checked
+	if checked := a.State.Checked; !ok && checked.After(n.Created) {
+		switch {
+		case !checked.After(began):
+			told = checked
+		case n.Ready.Status == roll.ConditionFalse:
+			// That check saw it Ready, so the clock of its kubelet, which dates this status, is slow. (The control
+			// plane dates Unknown.)
+			w.proven = checked.UTC()
+		}
 	}
 	switch {
 	case !ok || cutShort(m, known, began, left) || wasReady(n):
