@@ -58,9 +58,14 @@ func TestAnEndedNodeIsMarkedAsOutOfService(t *testing.T) {
 		"its node is gone":          {asked, func(w *world) { w.snapshot.Nodes = w.snapshot.Nodes[1:] }, nil},
 		"its node is being deleted": {asked, func(w *world) { w.snapshot.Nodes[0].DeletedAt = now.Add(-time.Minute) }, nil},
 		"its node is Ready":         {asked, func(w *world) { w.snapshot.Nodes[0].Ready.Status = roll.ConditionTrue }, nil},
-		"somebody else ended it":    {asked, func(w *world) { w.state.Actions = nil }, nil},
-		"its end failed":            {asked, func(w *world) { w.state.Actions[0].Outcome.Result = ledger.Failed }, nil},
-		"its end is not known yet":  {asked, func(w *world) { w.state.Actions[0].Outcome = nil }, nil},
+		"another instance has its name": {asked, func(w *world) {
+			heir := w.snapshot.Instances[1]
+			heir.ID, heir.PrivateDNS, heir.State = instanceID(99), w.snapshot.Nodes[0].Name, roll.StateRunning
+			w.snapshot.Instances = append(w.snapshot.Instances, heir)
+		}, nil},
+		"somebody else ended it":   {asked, func(w *world) { w.state.Actions = nil }, nil},
+		"its end failed":           {asked, func(w *world) { w.state.Actions[0].Outcome.Result = ledger.Failed }, nil},
+		"its end is not known yet": {asked, func(w *world) { w.state.Actions[0].Outcome = nil }, nil},
 		"the look was not whole": {asked, func(w *world) {
 			w.snapshot.Gaps = []roll.Gap{{Scope: roll.ScopeInstances, Kind: roll.GapThrottled}}
 		}, nil},

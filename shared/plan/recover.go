@@ -132,6 +132,8 @@ func (p *planner) orderTaint(end ledger.Action, i *roll.Instance, n *roll.Node) 
 	switch {
 	case !pol.SilentNode.OutOfServiceTaint, !n.DeletedAt.IsZero(), n.Ready.Status == roll.ConditionTrue:
 		return
+	case p.adopters[n.Name] != "": // another instance may have taken the Node over
+		return
 	case i.State == roll.StateShuttingDown:
 		p.next(p.Now.Add(advance))
 		return
