@@ -725,8 +725,13 @@ func (u *auditor) cured(c *cluster, m *machine, ill int, began time.Time, last l
 		return
 	}
 	if m.full { // no act on it is possible, and somebody has to know that
-		for key, r := range u.a.dep.state(c.name).Refusals {
-			if untold := u.a.Now().Sub(r.At); string(r.Instance) == m.id && r.Untold && slices.Contains(last.ordered, m.id) && untold > time.Hour+2*u.a.sc.Sweep {
+		refusals := u.a.dep.state(c.name).Refusals
+		told := map[string]bool{} // the orders for which a notice gave a reason; another one may have passed
+		for key, r := range refusals {
+			told[key.Order] = told[key.Order] || !r.Untold
+		}
+		for key, r := range refusals {
+			if untold := u.a.Now().Sub(r.At); string(r.Instance) == m.id && !told[key.Order] && slices.Contains(last.ordered, m.id) && untold > time.Hour+2*u.a.sc.Sweep {
 				u.broken(RuleReport, "%s: order %s is refused for %s since %s, and no notice says so", m.id, key.Order, key.Reason, r.At.Format(time.TimeOnly))
 			}
 		}
