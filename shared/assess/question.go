@@ -21,7 +21,7 @@ func (a *assessor) ask(q roll.Question, group roll.Group) {
 	q.Protection = q.Protection && d.TerminationProtected == roll.NotAsked
 	q.Waiting = q.Waiting && a.Snapshot.PodsWait == roll.NotAsked
 	if d.Pods != nil {
-		q.Pods = ""
+		q.Pods, q.Deleted = "", false
 	}
 	if q.Group {
 		_, told := a.Snapshot.Groups[group]
@@ -40,7 +40,7 @@ func (a *assessor) ask(q roll.Question, group roll.Group) {
 		old.Group = old.Group || q.Group
 		old.Protection = old.Protection || q.Protection
 		old.Waiting = old.Waiting || q.Waiting
-		old.Pods = cmp.Or(old.Pods, q.Pods)
+		old.Pods, old.Deleted = cmp.Or(old.Pods, q.Pods), old.Deleted || q.Deleted
 		return
 	}
 	a.asked[q.Instance] = len(a.out.Questions)
@@ -57,9 +57,13 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 	pol := a.Policy(f.Selector)
 	acting := slices.ContainsFunc(pol.Steps(f), func(s policy.Step) bool { return s.Do.Acts() }) // the causes later decide which ladder applies
 	absent := m.Node == nil || m.Node.Ready.Status != roll.ConditionTrue
-	holding := "" // a node whose pods and disks are checked before an act
-	if m.Node != nil && absent && pol.StopsInstance(f) && !a.gone {
+	holding, deleted := "", false // a node whose pods and disks are checked before an act
+	switch {
+	case !absent || !pol.StopsInstance(f) || a.gone:
+	case m.Node != nil:
 		holding = m.Node.Name
+	case f.Worked && m.Instance.PrivateDNS != "":
+		holding, deleted = m.Instance.PrivateDNS, true // by default, a Node has this name
 	}
 	a.ask(roll.Question{
 		Instance:    f.Instance,
@@ -70,6 +74,7 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 		Waiting:     acting && f.Owner == roll.OwnerKarpenter && !a.gone && a.lost(f.Group),
 		Lease:       acting && (f.Kind == roll.Unregistered || f.Kind == roll.Orphaned) && !a.gone,
 		Pods:        holding,
+		Deleted:     deleted,
 	}, f.Group)
 }
 

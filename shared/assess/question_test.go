@@ -107,3 +107,28 @@ func TestTheMostUrgentIsAskedAboutFirst(t *testing.T) {
 	got := roll.Map(a.Questions, func(q roll.Question) roll.InstanceID { return q.Instance })
 	expect.Same(t, got, []roll.InstanceID{overdue.ID, warned.ID, bare.ID}, "order")
 }
+
+// A Node that was deleted may have left volumes on the disks of its instance, which name it.
+func TestTheDisksOfADeletedNodeAreAskedFor(t *testing.T) {
+	state := known(roll.Unregistered, ago(time.Hour), ago(time.Hour))
+	for worked, want := range map[bool]string{true: "node-a", false: ""} {
+		f := state.Findings[key(roll.Unregistered)]
+		f.Worked = worked
+		state.Findings[key(roll.Unregistered)] = f
+		a := look(func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+			elsewhere(n)
+			i.Owner, i.Group, i.ASG, i.PrivateDNS, i.Launched = roll.OwnerKarpenter, "nodepool/p", "", "node-a", ago(3*time.Hour)
+			s.Details[id] = roll.Detail{HasNodeClaim: roll.Yes}
+			if !worked {
+				i.Launched = ago(time.Hour)
+			}
+		}, state)
+		got := ""
+		for _, q := range a.Questions {
+			if q.Instance == id {
+				got = q.Pods
+			}
+		}
+		expect.Equal(t, got, want, "worked before: %v, findings %+v", worked, a.Findings)
+	}
+}

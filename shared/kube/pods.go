@@ -340,6 +340,28 @@ func (v *Volumes) on(n *NodeObject, claims map[string]bool) []roll.LocalVolume {
 	return out
 }
 
+// DeletedNode returns the volumes on the disks of a node that was deleted. Its pods are gone; volumes name it by one
+// of the labels that it had.
+func (v *Volumes) DeletedNode(name string) roll.NodePods {
+	if v == nil {
+		return roll.NodePods{Read: roll.Yes}
+	}
+	n := &NodeObject{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
+	for _, pv := range v.all {
+		if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
+			continue
+		}
+		for _, term := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
+			for _, e := range term.MatchExpressions {
+				if e.Operator == "In" && slices.Equal(e.Values, []string{name}) {
+					n.Labels[e.Key] = name
+				}
+			}
+		}
+	}
+	return roll.NodePods{Read: roll.Yes, VolumesRead: roll.Yes, LocalVolumes: v.on(n, nil)}
+}
+
 // usable reports whether an affinity allows a volume on the node, and whether it names the node: by
 // its hostname, or by its name, as drivers for local disks do under keys of their own.
 func usable(affinity *volumeAffinity, n *NodeObject) (named, here bool) {

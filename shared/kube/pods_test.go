@@ -313,6 +313,28 @@ func TestVolumesOnTheDisksOfASilentNode(t *testing.T) {
 	}
 }
 
+// A node that was deleted has no labels any more. Its volumes name it.
+func TestVolumesOfADeletedNode(t *testing.T) {
+	for name, tt := range map[string]struct {
+		key, node string
+		want      int
+	}{
+		"by hostname":                  {"kubernetes.io/hostname", "worker", 1},
+		"by the key of a driver":       {"topology.topolvm.io/node", "worker", 1},
+		"of another node, by hostname": {"kubernetes.io/hostname", "other", 0},
+		"of a zone":                    {"topology.kubernetes.io/zone", "eu-west-1a", 0},
+	} {
+		volume := fmt.Sprintf(`{"metadata":{"name":"pv"},"spec":{"local":{"path":"/d"},"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":%q,"operator":"In","values":[%q]}]}]}}},"status":{"phase":"Bound"}}`, tt.key, tt.node)
+		c, _ := over(t, saying(http.StatusOK, `{"kind":"PersistentVolumeList","apiVersion":"v1","items":[`+volume+`]}`))
+		volumes, err := c.Volumes(t.Context())
+		must.Succeed(t, err)
+		got := volumes.DeletedNode("worker")
+		expect.That(t, got.Read == roll.Yes && got.VolumesRead == roll.Yes && len(got.LocalVolumes) == tt.want, "%s: %+v", name, got)
+	}
+	got := (*Volumes)(nil).DeletedNode("worker")
+	expect.That(t, !got.VolumesRead.Answered(), "volumes that were not read: %+v", got)
+}
+
 func TestWhatKeepsTheNodeAndIsAttachedToIt(t *testing.T) {
 	got, err := silent{silentNodePath: `{"kind":"Node","apiVersion":"v1","metadata":{"name":"worker","annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true"}},
 		"status":{"volumesAttached":[{"name":"kubernetes.io/csi/ebs.csi.aws.com^vol-0abc","devicePath":""},{"name":"kubernetes.io/aws-ebs/aws://eu-west-1a/vol-0def","devicePath":"/dev/xvdba"}]}}`}.read(t)

@@ -41,7 +41,9 @@ func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []r
 	over := false // a failure that affects all of them is noted once
 	for _, q := range now {
 		pods := roll.NodePods{Read: roll.Unreadable}
-		if !over {
+		if q.Deleted {
+			pods = volumes.DeletedNode(q.Pods)
+		} else if !over {
 			if pods, err = client.SilentNode(ctx, q.Pods, s.At, budgets, volumes); err != nil {
 				pods.Read = o.unread(ctx, s, roll.CallPods, err)
 				over = meetsAll(s.Cluster, err)

@@ -85,6 +85,20 @@ func TestReadsWhatSilentNodesRun(t *testing.T) {
 	}
 }
 
+// Of a Node that was deleted only the volumes are read.
+func TestReadsTheVolumesOfADeletedNode(t *testing.T) {
+	for status, want := range map[int]roll.Answer{200: roll.Yes, 403: roll.Unreadable} {
+		p := &podAPI{}
+		if status != 200 {
+			p.fails = map[string]int{"/api/v1/persistentvolumes": status}
+		}
+		s := &roll.Snapshot{At: at, Details: map[roll.InstanceID]roll.Detail{}}
+		New(Options{Kube: p}).Details(t.Context(), s, []roll.Question{{Instance: "i-1", Pods: "node-1", Deleted: true}})
+		has := s.Details["i-1"].Pods
+		expect.That(t, has.Read == roll.Yes && has.VolumesRead == want && len(p.asked) == 2, "%d: %+v by %v", status, has, p.asked)
+	}
+}
+
 // One listing answers for all suspects.
 func TestReadsWhetherPodsWait(t *testing.T) {
 	for status, want := range map[int]roll.Answer{200: roll.Yes, 403: roll.Unreadable} {

@@ -22,6 +22,9 @@ func (p *planner) silentNode(f roll.Finding) (*roll.Node, bool) {
 // interrupts what uses them.
 func (p *planner) podObjects(f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	n, silent := p.silentNode(f)
+	if n == nil && f.Kind == roll.Unregistered && f.Worked && act.replaced() {
+		return p.deletedObjects(f, pol)
+	}
 	if n != nil && !silent && act != DeleteNode {
 		return p.answeringObjects(n, f, pol)
 	}
@@ -33,7 +36,7 @@ func (p *planner) podObjects(f roll.Finding, act Action, pol policy.Policy) *Ref
 	if !kept && !budgets && !disks {
 		return nil
 	}
-	if no := p.podsUnread(n, "silent", has, budgets, disks); no != nil {
+	if no := p.podsUnread(n.Name, "silent", has, budgets, disks); no != nil {
 		return no
 	}
 	if text := notToDisrupt(n, has); text != "" && kept {
@@ -44,6 +47,22 @@ func (p *planner) podObjects(f roll.Finding, act Action, pol policy.Policy) *Ref
 	}
 	if text := onDisks(has.LocalVolumes); text != "" && disks {
 		return refuse(LocalVolume, "node %s is silent, and has data on its own disks, and pods that use it may still run: %s", n.Name, text)
+	}
+	return nil
+}
+
+// deletedObjects checks whether data of a node that was deleted lies on the disks of its instance: pods are gone with
+// the node, volumes are not.
+func (p *planner) deletedObjects(f roll.Finding, pol policy.Policy) *Refusal {
+	if pol.SilentNode.IgnoreLocalVolumes {
+		return nil
+	}
+	name, has := p.instances[f.Instance].PrivateDNS, podsOf(p.Snapshot, f.Instance)
+	if no := p.podsUnread(name, "deleted", has, false, true); no != nil {
+		return no
+	}
+	if text := onDisks(has.LocalVolumes); text != "" {
+		return refuse(LocalVolume, "node %s was deleted, and data lies on the disks of its instance, which would be lost: %s; restart its kubelet, or reboot the instance, and it registers again", name, text)
 	}
 	return nil
 }
@@ -60,7 +79,7 @@ func (p *planner) answeringObjects(n *roll.Node, f roll.Finding, pol policy.Poli
 		return nil
 	}
 	has := podsOf(p.Snapshot, f.Instance)
-	if no := p.podsUnread(n, "not ready", has, false, true); no != nil {
+	if no := p.podsUnread(n.Name, "not ready", has, false, true); no != nil {
 		return no
 	}
 	if text := onDisks(has.LocalVolumes); text != "" {
@@ -71,9 +90,9 @@ func (p *planner) answeringObjects(n *roll.Node, f roll.Finding, pol policy.Poli
 
 // podsUnread refuses if what is needed of a node's pods was not read. The pods are always needed: a
 // hostPath volume is that of the node on which a pod uses it. is says how the node is.
-func (p *planner) podsUnread(n *roll.Node, is string, has roll.NodePods, budgets, disks bool) *Refusal {
+func (p *planner) podsUnread(node, is string, has roll.NodePods, budgets, disks bool) *Refusal {
 	if has.Later {
-		return refuse(NotReadYet, "node %s is %s, and so are others that come before it; what runs on it is read by another check", n.Name, is)
+		return refuse(NotReadYet, "node %s is %s, and so are others that come before it; what runs on it is read by another check", node, is)
 	}
 	for _, part := range []struct {
 		read       roll.Answer
@@ -85,7 +104,7 @@ func (p *planner) podsUnread(n *roll.Node, is string, has roll.NodePods, budgets
 		{has.VolumesRead, roll.CallVolumes, "whether volumes lie on its own disks", disks},
 	} {
 		if part.asked && !part.read.Answered() {
-			return unread(p.Snapshot, PodsUnread, part.call, fmt.Sprintf("node %s is %s, and %s could not be read (%s)", n.Name, is, part.what, part.call))
+			return unread(p.Snapshot, PodsUnread, part.call, fmt.Sprintf("node %s is %s, and %s could not be read (%s)", node, is, part.what, part.call))
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -286,4 +287,35 @@ func TestPodsAreAskedOfNodesThatAreNotReady(t *testing.T) {
 	w.detail(unasked)
 	got := asked(w)
 	expect.That(t, len(got) == 1, "of a node that answers, asked %v", got)
+}
+
+// The pods of a deleted Node are gone. The data on the disks of its instance is not, until it is terminated.
+func TestDataOfADeletedNodeHoldsItsTermination(t *testing.T) {
+	local := []roll.LocalVolume{{Name: "pv-1", Claim: "shop/data"}}
+	for name, tt := range map[string]struct {
+		worked bool
+		pods   *roll.NodePods
+		doc    string
+		want   string
+	}{
+		"data on its disks":                 {true, &roll.NodePods{Read: roll.Yes, VolumesRead: roll.Yes, LocalVolumes: local}, "", "[LocalVolume]"},
+		"none":                              {true, &roll.NodePods{Read: roll.Yes, VolumesRead: roll.Yes}, "", "[]"},
+		"the volumes could not be read":     {true, &roll.NodePods{Read: roll.Yes, VolumesRead: roll.Unreadable}, "", "[PodsUnread]"},
+		"nothing was read":                  {true, nil, "", "[PodsUnread]"},
+		"the policy ignores them":           {true, &roll.NodePods{Read: roll.Yes, VolumesRead: roll.Yes, LocalVolumes: local}, "silentNode: {localVolumes: ignore}\n", "[]"},
+		"an instance that never had a Node": {false, nil, "", "[]"},
+	} {
+		w := newWorld()
+		w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unregistered: [{do: terminate}]}\n" + tt.doc)
+		w.unregistered(1, 40*time.Minute)
+		k := roll.FindingKey{Instance: instanceID(1), Kind: roll.Unregistered}
+		seen := w.state.Findings[k]
+		seen.Worked = tt.worked
+		w.state.Findings[k] = seen
+		d := w.snapshot.Details[instanceID(1)]
+		d.Pods, d.LeaseRead = tt.pods, roll.No
+		w.snapshot.Details[instanceID(1)] = d
+		_, p := w.make(now)
+		expect.That(t, fmt.Sprint(reasons(p)) == tt.want && (len(p.Orders) == 1) == (tt.want == "[]"), "%s: held %+v, orders %+v", name, p.Held, p.Orders)
+	}
 }

@@ -161,7 +161,7 @@ func TestALeaseThatWasNotReadHoldsWhatHasNoNode(t *testing.T) {
 			}
 			w.doc = mustParse("apiVersion: rollcall/v1\nladders: {Unregistered: [{do: terminate}]}\n")
 			d := w.snapshot.Details[i.ID]
-			d.LeaseRead = tt.read
+			d.LeaseRead, d.Pods = tt.read, nothingRuns
 			w.snapshot.Details[i.ID], w.snapshot.Gaps = d, tt.gaps
 			_, p := w.make(now)
 			expect.That(t, ordered1(p) == tt.want, "%s, worked %v: ordered %s, want %s: %+v", name, worked, ordered1(p), tt.want, p.Held)

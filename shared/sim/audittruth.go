@@ -543,6 +543,9 @@ var ofMachine = map[string]func(excuse) bool{
 		}
 		if e.kind == string(roll.Unregistered) {
 			began = latest(began, e.u.verdicts.forgotten.Add(lag)) // nothing shows after the loss of the ledger when it began
+			if e.m.lost != nil {
+				began = latest(began, e.m.vanished.Add(e.c.sweptEvery()+lag)) // the check that first missed its Node
+			}
 		}
 		return leaving || e.inv.missed || e.u.a.Now().Sub(began) < its || its > 0 && e.acted(its)
 	},
