@@ -83,7 +83,13 @@ func (b *start) concerns(f userdata.Fault) bool {
 	elsewhere := f.Format == userdata.Ignition || f.Format == userdata.TalosConfig // of systems without cloud-init
 	matters := b.os.family == "" && f.By != userdata.Rollcall && !elsewhere || slices.Contains(b.os.of().readers, f.By)
 	other := f.Reason == userdata.EncodedAgain || f.Reason == userdata.Misplaced || f.By == userdata.ByBootstrap || f.Reason == userdata.UnknownParam || f.Reason == userdata.UnclosedFlags
-	return matters && !other
+	return matters && !other && (!slices.Contains(userdata.PassedOver, f.Reason) || b.joinsIn(f.Part))
+}
+
+// joinsIn reports whether a part of the user data joins, or was meant to.
+func (b *start) joinsIn(part string) bool {
+	return slices.ContainsFunc(b.data.Value.Joins, func(j userdata.Join) bool { return within(j.Part, part) }) ||
+		slices.ContainsFunc(b.data.Value.Traces, func(t userdata.Trace) bool { return t.Part == part })
 }
 
 // knownUntil is the last release of EKS's AMIs whose nodeadm was checked. Up to it, nodeadm
@@ -121,7 +127,7 @@ func (b *start) certain(faults []userdata.Fault) bool {
 		// A shell runs what comes before the fault, so the call must come after it.
 		return slices.ContainsFunc(faults, func(f userdata.Fault) bool {
 			traced := slices.Contains(b.data.Value.Traces, userdata.Trace{Part: f.Part, Tool: userdata.BootstrapScript})
-			return f.By == userdata.CloudInit && f.Reason != userdata.NotHandled || traced
+			return f.By == userdata.CloudInit && f.Reason != userdata.NotHandled && !slices.Contains(userdata.PassedOver, f.Reason) || traced
 		})
 	}
 	return false

@@ -34,7 +34,7 @@ type Boot struct {
 	// and an AMI may join by itself.
 	Joins []Join
 
-	// Traces are joining tools named in text that does not parse.
+	// Traces are joining tools named in text that does not parse, or that its reader passes over.
 	Traces []Trace
 	// Opaque reports whether a script runs or fetches something that is not in the user data and is
 	// not a usual command. It may do anything, including joining a cluster.

@@ -169,6 +169,24 @@ func TestBootOfDelivery(t *testing.T) {
 				fault: user data (unknown) is not valid base64 or gzip [cloud-init stops with an error]
 				fault: user data (unknown) is not valid base64 or gzip [nodeadm stops with an error]
 				fault: user data (unknown) is not valid base64 or gzip [Bottlerocket stops with an error]`},
+		{name: "a script in a part of a type that cloud-init does not know", data: inMIME("text/x-sh", script), want: `
+				fault: part 1 (shell) has a Content-Type that cloud-init does not know [cloud-init is passed over]`},
+		{name: "the same with a name that only looks like the type of scripts", data: inMIME("text/x-shellscripts; charset=us-ascii", script), want: `
+				fault: part 1 (shell) has a Content-Type that cloud-init does not know [cloud-init is passed over]`},
+		{name: "a cloud-config of another type beside a script", data: inMIME("application/x-yaml", "#cloud-config\nruncmd: [/etc/eks/bootstrap.sh other]\n", "text/x-shellscript", script), want: `
+				fault: part 1 (cloud-config) has a Content-Type that cloud-init does not know [cloud-init is passed over]
+				part 2 by bootstrap.sh, cluster demo`},
+		{name: "a type that is none, which Python reads as text/plain", data: inMIME("shellscript", script), want: `part 1 by bootstrap.sh, cluster demo`},
+		{name: "types whose text decides", data: inMIME("text/plain", script), want: `part 1 by bootstrap.sh, cluster demo`},
+		{name: "a compressed part", data: inMIME("application/gzip", zip(t, script)), want: `part 1 by bootstrap.sh, cluster demo`},
+		{name: "a type that a part handler may handle", data: inMIME("text/part-handler", "#part-handler\ndef list_types(): return ['text/x-sh']\n", "text/x-sh", script), want: `
+				fault: part 1 (unknown) has a form that is not read [this reader not followed]
+				fault: part 2 (shell) has a form that is not read [this reader not followed]`},
+		{name: "a type of scripts that Amazon Linux 2 does not have", data: inMIME("text/x-shellscript-per-boot", script), want: `
+				fault: part 1 (shell) has a Content-Type that cloud-init does not know [cloud-init depends on the version]
+				part 1 by bootstrap.sh, cluster demo`},
+		{name: "an item of an archive of a type that cloud-init does not know", data: "#cloud-config-archive\n- {type: text/x-sh, content: \"#!/bin/sh\\n/etc/eks/bootstrap.sh demo\\n\"}\n", want: `
+				fault: part 1 in user data (shell) has a Content-Type that cloud-init does not know [cloud-init is passed over]`},
 		{name: "a script in another language", data: "#!/usr/bin/env python3\nprint('x')\n", want: `fault: user data (shell) has a form that is not read [this reader not followed]`},
 	})
 }

@@ -30,8 +30,8 @@ func (r *reader) delivered(d delivery) {
 	marked := strings.HasPrefix(d.raw, byteOrderMark)
 	blank := strings.IndexAny(d.raw[:1], " \t\r\n") == 0
 	first, rest, _ := strings.Cut(d.raw, "\n")
-	ofCloudInit := slices.Contains([]Format{Shell, CloudConfig, Archive, Multipart, Include}, d.format)
-	noShebang := strings.HasPrefix(d.mediaType, "text/x-shellscript") && !strings.HasPrefix(d.text, "#!")
+	perFrequency := strings.HasPrefix(d.mediaType, "text/x-shellscript-per-")
+	noShebang := (d.mediaType == "text/x-shellscript" || perFrequency) && !strings.HasPrefix(d.text, "#!")
 	otherFormat := strings.HasPrefix(d.text, "#") && sniff(d.text) != Unknown
 
 	for _, rule := range []struct {
@@ -44,7 +44,7 @@ func (r *reader) delivered(d delivery) {
 		// (type_from_starts_with), where the mark is. It still runs a part that is declared a
 		// script, and the kernel does not find the #!.
 		{marked && script && declared, ByteOrderMark, CloudInit, Fails},
-		{marked && ofCloudInit && !declared, ByteOrderMark, CloudInit, Skipped},
+		{marked && slices.Contains(ofCloudInit, d.format) && !declared, ByteOrderMark, CloudInit, Skipped},
 		// cloud-init ignores white space when it detects the format, but writes it into the script
 		// that it runs: "Exec format error. Missing #! in script?" (subp.py). boot_hook.py trims
 		// the text after it has cut its own first line.
@@ -56,6 +56,8 @@ func (r *reader) delivered(d delivery) {
 		// Later versions detect the format of such a part by its text.
 		{noShebang && otherFormat, NoShebang, CloudInit, Depends},
 		{noShebang && !otherFormat, NoShebang, CloudInit, Fails},
+		// Version 22.1 was the first with these types (shell_script_by_frequency.py).
+		{perFrequency && script, UnknownType, CloudInit, Depends},
 		// cloud-init converts carriage returns to plain line ends if the first line has one
 		// (dos2unix).
 		{script && !strings.HasSuffix(first, "\r") && returned.MatchString(rest), CarriageReturns, ByShell, Fails},

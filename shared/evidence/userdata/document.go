@@ -68,6 +68,8 @@ type reader struct {
 	texts   map[string]string // of the parts, by their names
 	fetches []fetch           // what curl and wget fetch
 	named   map[string]bool   // files that commands name, without their directories
+
+	handlers bool // a part handles other media types
 }
 
 // script is a script that runs on the instance. own reports whether it is the part's own text, so
@@ -117,9 +119,6 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 	}
 	r.texts[part] = text
 	format, ok := formatOf[mediaType]
-	if strings.HasPrefix(mediaType, "text/x-shellscript") {
-		format, ok = Shell, true
-	}
 	if !ok {
 		format = sniff(text)
 	}
@@ -135,6 +134,10 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 		}
 	}
 	add(&r.boot.Formats, format, maxList)
+	if !ok && !sniffed(mediaType) && slices.Contains(ofCloudInit, format) {
+		r.unhandled(part, format)
+		return
+	}
 	arrived := delivery{raw: raw, text: text, format: format, mediaType: mediaType, part: part}
 	r.delivered(arrived)
 	switch format {
@@ -155,15 +158,28 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 	case Include:
 		r.problem(part, format, Elsewhere)
 	default:
-		r.unknown(text, part)
+		r.unknown(text, mediaType, part)
 	}
+}
+
+// unhandled notes a part that cloud-init passes over because of its media type, whatever its text
+// is: "Unhandled unknown content-type" (cloudinit/handlers/__init__.py, walker_callback). A part
+// handler of the user data may handle any type.
+func (r *reader) unhandled(part string, format Format) {
+	if r.handlers {
+		r.problem(part, format, Unsupported)
+		return
+	}
+	r.fault(Fault{Part: part, Format: format, Reason: UnknownType, By: CloudInit, Effect: Skipped})
 }
 
 // unknown reads a text of no known form. cloud-init passes over what begins with none of its
 // words.
 // https://docs.cloud-init.io/en/latest/explanation/format.html
-func (r *reader) unknown(text, part string) {
-	if strings.HasPrefix(text, "#part-handler") || strings.HasPrefix(text, "#upstart-job") {
+func (r *reader) unknown(text, mediaType, part string) {
+	handler := strings.HasPrefix(text, "#part-handler") || mediaType == "text/part-handler"
+	if handler || strings.HasPrefix(text, "#upstart-job") {
+		r.handlers = r.handlers || handler
 		r.problem(part, Unknown, Unsupported)
 		return
 	}
@@ -185,15 +201,36 @@ func (r *reader) text(data []byte, part string) string {
 	return text
 }
 
-// formatOf maps the media types that cloud-init and nodeadm handle. For any other, the content
-// decides.
+// formatOf maps the media types that cloud-init and nodeadm handle.
 var formatOf = map[string]Format{
-	"text/cloud-config":         CloudConfig,
-	"text/cloud-config-archive": Archive,
-	"text/cloud-boothook":       Shell,
-	"text/x-include-url":        Include,
-	"text/x-include-once-url":   Include,
-	nodeConfigMedia:             NodeConfig,
+	"text/x-shellscript":              Shell,
+	"text/x-shellscript-per-boot":     Shell,
+	"text/x-shellscript-per-instance": Shell,
+	"text/x-shellscript-per-once":     Shell,
+	"text/cloud-config":               CloudConfig,
+	"text/cloud-config-archive":       Archive,
+	"text/cloud-boothook":             Shell,
+	"text/x-include-url":              Include,
+	"text/x-include-once-url":         Include,
+	nodeConfigMedia:                   NodeConfig,
+}
+
+// ofCloudInit are the formats that cloud-init reads.
+var ofCloudInit = []Format{Shell, CloudConfig, Archive, Multipart, Include}
+
+// sniffedTypes are the other media types of parts that cloud-init reads: plain text and compressed
+// data, of which the content decides, and those whose content begins with a word that it knows
+// (cloudinit/user_data.py, TYPE_NEEDED and DECOMP_TYPES; cloudinit/handlers).
+var sniffedTypes = strings.Fields(`
+	text/plain text/x-not-multipart text/jinja2 text/cloud-config-jsonp text/part-handler text/upstart-job
+	application/gzip application/gzip-compressed application/gzipped application/x-compress
+	application/x-compressed application/x-gunzip application/x-gzip application/x-gzip-compressed`)
+
+// sniffed reports whether the content decides what cloud-init makes of a part. To Python's parser, a
+// type that is not two words around a slash is text/plain, and a message within a message is read
+// (email.message, get_content_type and walk).
+func sniffed(mediaType string) bool {
+	return strings.Count(mediaType, "/") != 1 || strings.HasPrefix(mediaType, "message/") || slices.Contains(sniffedTypes, mediaType)
 }
 
 // firstWords are the first lines by which cloud-init detects a document's format.

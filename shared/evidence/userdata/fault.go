@@ -91,6 +91,7 @@ const (
 	ByteOrderMark   Reason = "begins with a byte order mark"
 	LeadingBlank    Reason = "begins with white space before its first line"
 	NotHandled      Reason = "begins with no word by which cloud-init knows what it is"
+	UnknownType     Reason = "has a Content-Type that cloud-init does not know"
 	NoShebang       Reason = "is run as a script but does not begin with #!"
 	CarriageReturns Reason = "has lines that end in a carriage return"
 	NoMIMEVersion   Reason = "has no MIME-Version header in its first 4096 bytes"
@@ -108,6 +109,10 @@ const (
 	UnknownParam    Reason = "has a parameter that Start-EKSBootstrap.ps1 does not have"
 	IgnoredArgument Reason = "has arguments that bootstrap.sh ignores"
 )
+
+// PassedOver are the reasons why a part that can be read does not take effect. What it would do is in no
+// Join, only in a Trace.
+var PassedOver = []Reason{UnknownType}
 
 // instanceReaders are the readers of a format on the instance. Unknown is compressed data that
 // cannot be decompressed.

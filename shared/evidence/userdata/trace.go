@@ -7,7 +7,7 @@ import (
 	"rollcall/shared/roll/pattern"
 )
 
-// Trace is a joining tool named in text that does not parse.
+// Trace is a joining tool named in text that does not parse, or that its reader passes over.
 type Trace struct {
 	Part string // which part, by position, as in Fault
 	Tool Tool
@@ -27,12 +27,12 @@ var toolWords = []struct {
 }
 
 // spoilt are the reasons why a text is not read completely, or not at all.
-var spoilt = []Reason{Unparseable, UnclosedFlags, Truncated, WrongKind, NotHandled}
+var spoilt = slices.Concat([]Reason{Unparseable, UnclosedFlags, Truncated, WrongKind, NotHandled}, PassedOver)
 
-// trace finds tools in the texts that do not parse.
+// trace finds tools in the texts that are not read.
 func (r *reader) trace() {
 	for _, f := range r.boot.Faults {
-		if !slices.Contains(spoilt, f.Reason) {
+		if !slices.Contains(spoilt, f.Reason) || f.Reason == UnknownType && f.Effect == Depends {
 			continue
 		}
 		text := strings.ToLower(withoutComments(r.texts[f.Part]))
@@ -58,8 +58,8 @@ func withoutComments(text string) string {
 	return out.String()
 }
 
-// MeantFor reports whether user data that does not parse, Boot, was meant to bootstrap a node of
-// the named cluster. It must name a tool that joins nodes. It must also name the cluster where such
+// MeantFor reports whether user data that does not parse, or of which the part that joins is passed
+// over, was meant to bootstrap a node of the named cluster. b is its Boot. It must name a tool that joins nodes. It must also name the cluster where such
 // a tool takes its name, or the host of its API server, and no other cluster.
 func MeantFor(data []byte, b Boot, cluster, endpoint string) bool {
 	if len(b.Traces) == 0 || len(b.Clusters) > 0 {

@@ -31,6 +31,9 @@ func TestMeantForThoughItDoesNotParse(t *testing.T) {
 		{"a NodeConfig of another cluster whose YAML is broken", "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: [\n    name: other\n", false},
 		{"a NodeConfig of another kind", "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfiguration\nspec:\n  cluster:\n    name: demo\n", true},
 		{"TOML that is broken", "[settings.kubernetes]\ncluster-name = \"demo\"\napi-server = \n", true},
+		{"a script in a part of a type that cloud-init does not know", inMIME("text/x-sh", "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"), true},
+		{"the same for another cluster", inMIME("text/x-sh", "#!/bin/bash\n/etc/eks/bootstrap.sh other\n"), false},
+		{"the same beside a part that joins another", inMIME("text/x-sh", "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n", "text/x-shellscript", "#!/bin/bash\n/etc/eks/bootstrap.sh other\n"), false},
 		{"PowerShell that is cut", "<powershell>\n& \"C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1\" -EKSClusterName ${x\n", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
