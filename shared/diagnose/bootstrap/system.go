@@ -141,7 +141,7 @@ func (b *start) neverRun(j userdata.Join) bool {
 		return false // they do not need cloud-init
 	}
 	return slices.ContainsFunc(b.data.Value.Faults, func(f userdata.Fault) bool {
-		return f.By == userdata.CloudInit && b.stops(f) && within(j.Part, f.Part)
+		return f.By == userdata.CloudInit && b.stops(f) && within(j.Part, f.Part) && !slices.Contains(userdata.PassedOver, f.Reason)
 	})
 }
 

@@ -1,24 +1,44 @@
 package userdata
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"rollcall/shared/roll"
 	"rollcall/shared/roll/pattern"
 )
 
 // cloudConfig reads the cloud-init modules that can bootstrap a node: bootcmd and runcmd are
 // commands, write_files writes scripts that those call (cloud-init, module reference).
 func (r *reader) cloudConfig(text, part string) {
-	root := r.yaml(text, part, CloudConfig)
-	for i, file := range items(lookup(root, "write_files")) {
-		r.writeFile(file, fmt.Sprintf("write_files %d in %s", i+1, part))
+	if strings.HasPrefix(text, "#cloud-config-jsonp") { // a JSON patch of the others
+		r.problem(part, CloudConfig, Unsupported)
+		return
+	}
+	root, read := r.yaml(text, part, CloudConfig)
+	m, ok := mergingOf(root, r.mergeTypes[part])
+	if !ok {
+		r.problem(part, CloudConfig, Unsupported)
+	}
+	if !ok || !read { // cloud-init rejects it; what it means still shows
+		m = merging{dict: true, recurse: true, lists: "append"}
+	}
+	r.mergeConfig(root, m, part)
+}
+
+// configure reads what is left of the cloud-configs after they were merged.
+func (r *reader) configure() {
+	for _, e := range r.configs["write_files"] {
+		r.writeFile(e.node, fmt.Sprintf("write_files %d in %s", e.n, e.part))
 	}
 	for _, module := range []string{"bootcmd", "runcmd"} {
-		if commands := commandLines(items(lookup(root, module))); commands != "" {
-			r.scripts = append(r.scripts, script{text: commands, part: module + " in " + part})
+		for list := range byPart(r.configs[module]) {
+			if commands := r.textOf(module, list); commands != "" {
+				r.scripts = append(r.scripts, script{text: commands, part: module + " in " + list[0].part, early: module == "bootcmd"})
+			}
 		}
 	}
 }
@@ -45,26 +65,14 @@ func commandLines(commands []*yaml.Node) string {
 // runByCloudInit matches the directories whose scripts cloud-init runs by itself.
 var runByCloudInit = pattern.New(`^/var/lib/cloud/scripts/per-(?:boot|instance|once)/`)
 
+// writing is a file that write_files writes.
+type writing struct {
+	path, text, part string
+	add              bool
+}
+
 func (r *reader) writeFile(file *yaml.Node, part string) {
-	path := scalar(lookup(file, "path"))
-	content := []byte(scalar(lookup(file, "content")))
-	encoding := strings.ToLower(scalar(lookup(file, "encoding")))
-	why := Reason("")
-	if strings.HasSuffix(encoding, "b64") || strings.HasSuffix(encoding, "base64") {
-		decoded, ok := decodeBase64(string(content))
-		if content = decoded; !ok {
-			why = Undecodable
-		}
-	}
-	switch {
-	case why != "":
-	case strings.HasPrefix(encoding, "gz"):
-		content, why = r.inflate(content)
-	case len(content) > r.room:
-		why = TooLarge
-	default:
-		r.room -= len(content)
-	}
+	content, why := r.content(file)
 	if why != "" {
 		r.problem(part, CloudConfig, why)
 		return
@@ -73,11 +81,58 @@ func (r *reader) writeFile(file *yaml.Node, part string) {
 		// write_files writes the content unchanged: "bad interpreter".
 		r.fault(Fault{Part: part, Format: Shell, Reason: CarriageReturns, By: ByShell, Effect: Fails})
 	}
-	text := strings.ReplaceAll(string(content), "\r\n", "\n")
-	r.store(path, text, truth(lookup(file, "append")) == "true")
-	if runByCloudInit.MatchString(path) {
-		r.shellScript(text, part)
+	f := writing{path: scalar(lookup(file, "path")), text: strings.ReplaceAll(string(content), "\r\n", "\n"), part: part}
+	f.add = truth(lookup(file, "append")) == "true"
+	r.writings = append(r.writings, f)
+	if runByCloudInit.MatchString(f.path) {
+		r.shellScript(f.text, part, false)
 	}
+}
+
+// content returns the content of a file that write_files writes, or why it is not known.
+func (r *reader) content(file *yaml.Node) (content []byte, why Reason) {
+	content = []byte(scalar(lookup(file, "content")))
+	encoding := strings.ToLower(scalar(lookup(file, "encoding")))
+	if strings.HasSuffix(encoding, "b64") || strings.HasSuffix(encoding, "base64") {
+		decoded, ok := decodeBase64(string(content))
+		if !ok {
+			return nil, Undecodable
+		}
+		content = decoded
+	}
+	if strings.HasPrefix(encoding, "gz") {
+		return r.inflate(content)
+	}
+	if len(content) > r.room {
+		return nil, TooLarge
+	}
+	r.room -= len(content)
+	return content, ""
+}
+
+// write writes the files, as cloud-init does before it runs any script except bootcmd and boothooks.
+func (r *reader) write() {
+	for _, f := range r.writings {
+		r.store(f.path, f.text, f.add)
+	}
+	r.writings = nil
+}
+
+// tooEarly reports whether a file is one that write_files writes only after what is walked ran. On the
+// first boot it is not there.
+func (w *walk) tooEarly(path string) bool {
+	if !w.spend(len(w.writings)) {
+		return false
+	}
+	f, ok := roll.Find(w.writings, func(f writing) bool { return f.path == path })
+	if _, there := w.files[path]; there || !ok {
+		return false
+	}
+	if !w.conditional {
+		w.texts[f.part] = f.text
+		w.fault(Fault{Part: f.part, Format: Shell, Reason: TooEarly, By: ByShell, Effect: Fails})
+	}
+	return true
 }
 
 // store records the content of a file written on the instance.
@@ -94,7 +149,8 @@ func (r *reader) store(path, text string, add bool) {
 
 // archive reads a list of documents, each a string or {type, content}.
 func (r *reader) archive(text, part string, depth int) {
-	for i, item := range items(r.yaml(text, part, Archive)) {
+	root, _ := r.yaml(text, part, Archive)
+	for i, item := range items(root) {
 		if i >= maxParts {
 			r.problem(part, Archive, TooComplex)
 			return
@@ -104,6 +160,7 @@ func (r *reader) archive(text, part string, depth int) {
 			content = scalar(lookup(item, "content"))
 		}
 		name := fmt.Sprintf("part %d in %s", i+1, part)
+		r.mergeTypes[name] = cmp.Or(scalar(lookup(item, "Merge-Type")), scalar(lookup(item, "X-Merge-Type")))
 		r.document([]byte(content), strings.ToLower(scalar(lookup(item, "type"))), name, depth+1)
 	}
 }

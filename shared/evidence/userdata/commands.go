@@ -34,6 +34,8 @@ func (w *walk) call(args []field) (output string) {
 	case written:
 		w.file(text, rest)
 		return ""
+	case w.tooEarly(name):
+		return ""
 	case slices.Contains(wrappers, command):
 		wrapped := unwrap(command, rest)
 		output = w.call(wrapped)
@@ -62,7 +64,7 @@ func (w *walk) call(args []field) (output string) {
 	case "eval":
 		w.include(strings.Join(texts(rest), " "))
 	case "source", ".":
-		if len(rest) > 0 && !slices.Contains(harmless, rest[0].text) {
+		if len(rest) > 0 && !slices.Contains(harmless, rest[0].text) && !w.tooEarly(rest[0].text) {
 			w.include(w.files[rest[0].text])
 		}
 	case "cat", "echo", "printf", "tee":
@@ -125,6 +127,7 @@ func (w *walk) shell(args []field) {
 		w.file(w.stdin, nil)
 	case args[0].text == bootstrapScript:
 		w.bootstrap(args[1:])
+	case w.tooEarly(args[0].text):
 	default:
 		w.file(w.files[args[0].text], args[1:])
 	}

@@ -69,6 +69,10 @@ type reader struct {
 	fetches []fetch           // what curl and wget fetch
 	named   map[string]bool   // files that commands name, without their directories
 
+	configs    map[string][]entry // the lists of the merged cloud-configs, by their keys
+	mergeTypes map[string]string  // the headers Merge-Type, by parts
+	writings   []writing          // the files that write_files has still to write
+
 	handlers bool // a part handles other media types
 }
 
@@ -77,25 +81,40 @@ type reader struct {
 type script struct {
 	text, part string
 	own        bool
+	early      bool // it runs before write_files: bootcmd or a boothook
 }
 
 func newReader() *reader {
-	return &reader{room: MaxText, work: maxWork, files: map[string]string{}, cut: map[string]int{}, texts: map[string]string{}, named: map[string]bool{}}
+	return &reader{
+		room: MaxText, work: maxWork, files: map[string]string{}, cut: map[string]int{}, texts: map[string]string{}, named: map[string]bool{},
+		configs: map[string][]entry{}, mergeTypes: map[string]string{},
+	}
 }
 
 func (r *reader) read(data []byte) Boot {
 	r.document(data, "", whole, 0)
-	// Scripts come last because cloud-init writes every file before it runs them, in any order of
-	// the parts.
-	for _, s := range r.scripts {
-		newWalk(r, s).run(s.text)
-	}
+	r.configure()
+	// Whatever the order of the parts, cloud-init runs boothooks while it reads them, then bootcmd,
+	// writes every file, and runs the other scripts at the end (cloudinit/handlers/boot_hook.py;
+	// config/cloud.cfg.tmpl, cloud_init_modules and cloud_final_modules).
+	r.runScripts(true)
+	r.write()
+	r.runScripts(false)
 	r.dropIns()
 	r.trace()
 	if r.merged != "" {
 		r.cluster(r.merged)
 	}
 	return r.finish(data)
+}
+
+// runScripts walks the scripts that run before write_files, or those that run after it.
+func (r *reader) runScripts(early bool) {
+	for _, s := range r.scripts {
+		if s.early == early {
+			newWalk(r, s).run(s.text)
+		}
+	}
 }
 
 // document reads one document. mediaType is that of the MIME part, "" elsewhere.
@@ -142,7 +161,7 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 	r.delivered(arrived)
 	switch format {
 	case Shell:
-		r.shellScript(text, part)
+		r.shellScript(text, part, mediaType == "text/cloud-boothook" || strings.HasPrefix(text, "#cloud-boothook"))
 	case CloudConfig:
 		r.cloudConfig(text, part)
 	case Archive:
@@ -283,7 +302,7 @@ var (
 )
 
 // shellScript adds a script to run. Other interpreters are not followed.
-func (r *reader) shellScript(text, part string) {
+func (r *reader) shellScript(text, part string, early bool) {
 	if line, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(line, "#!") {
 		words := strings.Fields(line[2:])
 		if len(words) > 0 && path.Base(words[0]) == "env" {
@@ -294,7 +313,7 @@ func (r *reader) shellScript(text, part string) {
 			return
 		}
 	}
-	r.scripts = append(r.scripts, script{text: text, part: part, own: true})
+	r.scripts = append(r.scripts, script{text: text, part: part, own: true, early: early})
 }
 
 // spend spends n units of work and reports whether that many were left.

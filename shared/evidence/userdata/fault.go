@@ -92,6 +92,8 @@ const (
 	LeadingBlank    Reason = "begins with white space before its first line"
 	NotHandled      Reason = "begins with no word by which cloud-init knows what it is"
 	UnknownType     Reason = "has a Content-Type that cloud-init does not know"
+	Replaced        Reason = "is replaced by that of another part"
+	TooEarly        Reason = "is run before it is written"
 	NoShebang       Reason = "is run as a script but does not begin with #!"
 	CarriageReturns Reason = "has lines that end in a carriage return"
 	NoMIMEVersion   Reason = "has no MIME-Version header in its first 4096 bytes"
@@ -112,7 +114,7 @@ const (
 
 // PassedOver are the reasons why a part that can be read does not take effect. What it would do is in no
 // Join, only in a Trace.
-var PassedOver = []Reason{UnknownType}
+var PassedOver = []Reason{UnknownType, Replaced, TooEarly}
 
 // instanceReaders are the readers of a format on the instance. Unknown is compressed data that
 // cannot be decompressed.

@@ -29,6 +29,8 @@ func FuzzRead(f *testing.F) {
 	for _, found := range []string{ // by earlier runs
 		"#!sh\n()0",
 		"## template: jinja",
+		inMIME("text/cloud-config\nMerge-Type: list(append)+dict(recurse_array)", "#cloud-config\nruncmd: [a]\n", "text/cloud-config", "#cloud-config\nruncmd: [b]\nmerge_how: [{name: list, settings: [prepend]}]\n"),
+		"#cloud-config\nwrite_files: [{path: /a, content: b}]\nbootcmd: [/a, . /a, bash /a]\n",
 		"#!sh\n0<<-0& #00000000000000000\xff",
 		"Content-TYpe:0\xcaBoundArY=",
 	} {

@@ -2,6 +2,7 @@ package userdata
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -122,6 +123,7 @@ func (r *reader) body(content []byte, header textproto.MIMEHeader, mediaType, pa
 		}
 		content = decoded
 	}
+	r.mergeTypes[part] = cmp.Or(header.Get("Merge-Type"), header.Get("X-Merge-Type"))
 	r.document(content, mediaType, part, depth+1)
 }
 

@@ -62,7 +62,8 @@ func (r *reader) windows(text, part string) {
 	if len(tags) > 0 || text[0] == '<' {
 		return
 	}
-	for i, task := range items(lookup(r.yaml(text, part, PowerShell), "tasks")) {
+	root, _ := r.yaml(text, part, PowerShell)
+	for i, task := range items(lookup(root, "tasks")) {
 		if scalar(lookup(task, "task")) != "executeScript" {
 			continue
 		}

@@ -66,10 +66,9 @@ func MeantFor(data []byte, b Boot, cluster, endpoint string) bool {
 		return false
 	}
 	host := strings.ToLower(strings.TrimPrefix(endpoint, "https://"))
-	r := newReader()
-	r.document(data, "", whole, 0)
+	all := textsOf(data)
 	for _, t := range b.Traces {
-		text := strings.ReplaceAll(withoutComments(r.texts[t.Part]), "\\\n", " ")
+		text := strings.ReplaceAll(withoutComments(all[t.Part]), "\\\n", " ")
 		if host != "" && strings.Contains(strings.ToLower(text), host) {
 			return true
 		}
@@ -80,6 +79,15 @@ func MeantFor(data []byte, b Boot, cluster, endpoint string) bool {
 		}
 	}
 	return false
+}
+
+// textsOf returns the texts of user data by their parts.
+func textsOf(data []byte) (found map[string]string) {
+	r := newReader()
+	found = r.texts
+	defer func() { _ = recover() }() // as in readAnew; the texts read so far count
+	r.read(data)
+	return r.texts
 }
 
 // nameGiven matches where a text gives the cluster's name: to a script, in a field or in a

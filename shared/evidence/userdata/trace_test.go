@@ -34,6 +34,10 @@ func TestMeantForThoughItDoesNotParse(t *testing.T) {
 		{"a script in a part of a type that cloud-init does not know", inMIME("text/x-sh", "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"), true},
 		{"the same for another cluster", inMIME("text/x-sh", "#!/bin/bash\n/etc/eks/bootstrap.sh other\n"), false},
 		{"the same beside a part that joins another", inMIME("text/x-sh", "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n", "text/x-shellscript", "#!/bin/bash\n/etc/eks/bootstrap.sh other\n"), false},
+		{"a runcmd that another part replaces", inMIME("text/cloud-config", "#cloud-config\nruncmd: [/etc/eks/bootstrap.sh demo]\n", "text/cloud-config", "#cloud-config\nruncmd: [date]\n"), true},
+		{"a runcmd that another part replaces by one that joins", inMIME("text/cloud-config", "#cloud-config\nruncmd: [/etc/eks/bootstrap.sh demo]\n", "text/cloud-config", "#cloud-config\nruncmd: [/etc/eks/bootstrap.sh other]\n"), false},
+		{"files that another part replaces", inMIME("text/cloud-config", "#cloud-config\nwrite_files: [{path: /x, content: /etc/eks/bootstrap.sh demo}]\nruncmd: [bash /x]\n", "text/cloud-config", "#cloud-config\nwrite_files: []\n"), true},
+		{"a file that bootcmd runs before it is written", "#cloud-config\nwrite_files: [{path: /x, content: /etc/eks/bootstrap.sh demo}]\nbootcmd: [bash /x]\n", true},
 		{"PowerShell that is cut", "<powershell>\n& \"C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1\" -EKSClusterName ${x\n", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

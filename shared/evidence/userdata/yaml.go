@@ -8,20 +8,21 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yaml returns the root of the first YAML (or JSON) document in the text, nil if there is none.
-func (r *reader) yaml(text, part string, f Format) *yaml.Node {
+// yaml returns the root of the first YAML (or JSON) document in the text, nil if there is none. read
+// reports whether the whole text was read.
+func (r *reader) yaml(text, part string, f Format) (root *yaml.Node, read bool) {
 	if len(text) > maxYAML {
 		r.problem(part, f, TooLarge)
-		return nil
+		return nil, false
 	}
 	roots, err := yamlDocuments(text)
 	if err != nil {
 		r.problemAt(part, f, Unparseable, err)
 	}
 	if len(roots) == 0 {
-		return nil
+		return nil, err == nil
 	}
-	return roots[0]
+	return roots[0], err == nil
 }
 
 // yamlDocuments returns the roots up to an error. Nodes are walked, not decoded into Go values, so
