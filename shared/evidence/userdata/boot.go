@@ -22,7 +22,8 @@ type Boot struct {
 	// Clusters are the clusters that it bootstraps a node of, distinct, in order.
 	Clusters []string
 	// Unclear reports whether it may bootstrap a node of other clusters too: a name is computed on
-	// the instance or is none, or a part could not be read.
+	// the instance or is none, or a part could not be read; or it joins none, but names a tool in a
+	// form that is not followed.
 	Unclear bool
 
 	Formats []Format // the forms found, distinct, in order
@@ -211,6 +212,7 @@ func (r *reader) finish(data []byte) Boot {
 	if len(r.nodeConfigs) > 0 {
 		b.Joins = append(b.Joins, mergedJoin(Nodeadm, r.nodeConfigs))
 	}
+	b.Unclear = b.Unclear || r.hinted && len(b.Joins)+len(b.Clusters) == 0
 	return b
 }
 

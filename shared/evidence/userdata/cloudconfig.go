@@ -3,6 +3,7 @@ package userdata
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -81,7 +82,7 @@ func (r *reader) writeFile(file *yaml.Node, part string) {
 		// write_files writes the content unchanged: "bad interpreter".
 		r.fault(Fault{Part: part, Format: Shell, Reason: CarriageReturns, By: ByShell, Effect: Fails})
 	}
-	f := writing{path: scalar(lookup(file, "path")), text: strings.ReplaceAll(string(content), "\r\n", "\n"), part: part}
+	f := writing{path: path.Join("/", scalar(lookup(file, "path"))), text: strings.ReplaceAll(string(content), "\r\n", "\n"), part: part}
 	f.add = truth(lookup(file, "append")) == "true"
 	r.writings = append(r.writings, f)
 	if runByCloudInit.MatchString(f.path) {
@@ -120,15 +121,18 @@ func (r *reader) write() {
 
 // tooEarly reports whether a file is one that write_files writes only after what is walked ran. On the
 // first boot it is not there.
-func (w *walk) tooEarly(path string) bool {
+func (w *walk) tooEarly(name string) bool {
 	if !w.spend(len(w.writings)) {
 		return false
 	}
-	f, ok := roll.Find(w.writings, func(f writing) bool { return f.path == path })
-	if _, there := w.files[path]; there || !ok {
+	f, ok := roll.Find(w.writings, func(f writing) bool { return f.path == name })
+	if _, there := w.files[name]; there || !ok {
 		return false
 	}
-	if !w.conditional {
+	switch {
+	case w.conditional: // it may wait for the file
+		w.hinted = w.hinted || w.spend(len(f.text)) && namesTool(f.text)
+	default:
 		w.texts[f.part] = f.text
 		w.fault(Fault{Part: f.part, Format: Shell, Reason: TooEarly, By: ByShell, Effect: Fails})
 	}

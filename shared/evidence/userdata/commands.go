@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"rollcall/shared/roll"
 )
 
@@ -20,7 +22,11 @@ func (w *walk) call(args []field) (output string) {
 	name, rest := args[0].text, args[1:]
 	command := path.Base(name)
 	w.notice(command, args)
-	text, written := w.files[name]
+	where := name
+	if strings.Contains(name, "/") { // else it is looked up in PATH
+		where = w.at(name)
+	}
+	text, written := w.files[where]
 	switch body := w.functions[name]; {
 	case body != nil:
 		params := w.params
@@ -28,21 +34,21 @@ func (w *walk) call(args []field) (output string) {
 		w.nested(func() { output = w.stmt(body) }, "return")
 		w.params = params
 		return output
-	case name == bootstrapScript:
+	case where == bootstrapScript:
 		w.bootstrap(rest)
 		return ""
 	case written:
 		w.file(text, rest)
 		return ""
-	case w.tooEarly(name):
+	case w.tooEarly(where):
 		return ""
-	case slices.Contains(wrappers, command):
-		wrapped := unwrap(command, rest)
-		output = w.call(wrapped)
-		if command == "exec" && len(wrapped) > 0 {
-			w.ended = "exit"
+	case (command == "su" || command == "runuser") && w.su(rest):
+		return ""
+	}
+	if _, ok := wrappers[command]; ok {
+		if output, ok = w.wrapped(command, rest); ok {
+			return output
 		}
-		return output
 	}
 	switch command {
 	case "exit", "return":
@@ -61,12 +67,14 @@ func (w *walk) call(args []field) (output string) {
 		for _, f := range rest {
 			w.vars[f.text] = unknown
 		}
+	case "cd", "pushd":
+		w.dir = w.directory(texts(rest))
+	case "popd":
+		w.dir = ""
 	case "eval":
 		w.include(strings.Join(texts(rest), " "))
 	case "source", ".":
-		if len(rest) > 0 && !slices.Contains(harmless, rest[0].text) && !w.tooEarly(rest[0].text) {
-			w.include(w.files[rest[0].text])
-		}
+		w.source(rest)
 	case "cat", "echo", "printf", "tee":
 		return w.write(command, rest)
 	case "nodeadm":
@@ -80,10 +88,54 @@ func (w *walk) call(args []field) (output string) {
 			w.shell(rest)
 		}
 	}
-	if slices.ContainsFunc(args, isAddress) || !slices.Contains(usual, command) && !w.followed(command, rest) {
+	open := !slices.Contains(usual, command) && !w.followed(command, rest)
+	if slices.ContainsFunc(args, isAddress) || open {
 		w.boot.Opaque = true
 	}
+	if open || command == "trap" {
+		w.hint(args)
+	}
 	return ""
+}
+
+// at returns the path of a file that a command names. It stays relative if the directory is unknown.
+func (w *walk) at(name string) string {
+	switch {
+	case strings.HasPrefix(name, "/"):
+		return path.Clean(name)
+	case w.dir == "" || name == "" || name[0] == '~' || name[0] == '-' || strings.Contains(name, unknown):
+		return name
+	}
+	return path.Join(w.dir, name)
+}
+
+// directory returns the directory that cd changes to, "" if it is unknown.
+func (w *walk) directory(args []string) string {
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") && len(args[0]) > 1 {
+		args = args[1:]
+	}
+	if len(args) != 1 || args[0] == "-" {
+		return ""
+	}
+	if dir := w.at(args[0]); strings.HasPrefix(dir, "/") && !strings.Contains(dir, unknown) {
+		return dir
+	}
+	return ""
+}
+
+// source walks a file that runs in this shell. Without arguments it sees those of the script.
+func (w *walk) source(args []field) {
+	if len(args) == 0 || slices.Contains(harmless, args[0].text) {
+		return
+	}
+	switch name := w.at(args[0].text); {
+	case name == bootstrapScript && len(args) == 1:
+		w.bootstrap(roll.Map(w.params, plain))
+	case name == bootstrapScript:
+		w.bootstrap(args[1:])
+	case !w.tooEarly(name):
+		w.include(w.files[name])
+	}
 }
 
 // harmless are files of the image that set no variable that scripts name a cluster in.
@@ -102,7 +154,12 @@ func (w *walk) include(text string) {
 // file walks a script that runs in its own shell.
 func (w *walk) file(text string, args []field) {
 	own := *w
-	own.params, own.functions = texts(args), newWalk(w.reader, script{}).functions
+	own.params, own.functions = texts(args), map[string]*syntax.Stmt{}
+	for name, body := range w.functions {
+		if w.exported[name] {
+			own.functions[name] = body
+		}
+	}
 	own.vars = w.ownVars()
 	own.nested(func() { own.run(text) })
 }
@@ -125,11 +182,11 @@ func (w *walk) shell(args []field) {
 	switch {
 	case len(args) == 0:
 		w.file(w.stdin, nil)
-	case args[0].text == bootstrapScript:
+	case w.at(args[0].text) == bootstrapScript:
 		w.bootstrap(args[1:])
-	case w.tooEarly(args[0].text):
+	case w.tooEarly(w.at(args[0].text)):
 	default:
-		w.file(w.files[args[0].text], args[1:])
+		w.file(w.files[w.at(args[0].text)], args[1:])
 	}
 }
 
@@ -155,14 +212,14 @@ func (w *walk) write(command string, args []field) (output string) {
 		return names[0]
 	case command == "tee":
 		for _, name := range names {
-			w.store(name, w.stdin, add)
+			w.store(w.at(name), w.stdin, add)
 		}
 		return w.stdin
 	case len(names) == 0:
 		return w.stdin
 	}
 	for _, name := range names {
-		text, ok := w.files[name]
+		text, ok := w.files[w.at(name)]
 		if !ok || !w.spend(len(text)) {
 			return unknown
 		}
@@ -190,31 +247,12 @@ func echo(args []string) string {
 	return text
 }
 
-// wrappers run the command that follows their own arguments.
-var wrappers = []string{"sudo", "env", "exec", "nice", "timeout", "nohup", "cloud-init-per"}
-
-var wrapperArgument = form(`(?s)-.*|\w+=.*|[0-9]+[smhd]?`)
-
-// unwrap returns the command that a wrapper runs.
-func unwrap(wrapper string, args []field) []field {
-	if wrapper == "cloud-init-per" { // its frequency and name
-		return args[min(2, len(args)):]
-	}
-	for len(args) > 0 && wrapperArgument(args[0].text) {
-		if wrapper == "sudo" && (args[0].text == "-u" || args[0].text == "-g") {
-			args = args[min(1, len(args)):]
-		}
-		args = args[min(1, len(args)):]
-	}
-	return args
-}
-
 // usual are commands that scripts of user data use and that join no cluster with any arguments.
 // They include package managers: packages of Amazon Linux join none.
 var usual = strings.Fields(`
 	[ [[ : awk basename cat cd chmod chown command cp cut date declare dirname dnf echo exit export false grep
 	growpart head hostname hostnamectl id install ip iptables jq ln local logger ls lsblk mkdir mkfs mkfs.ext4
-	mkfs.xfs mkswap modprobe mount mv printf pwd read readlink resize2fs return rm sed seq service set shift sleep
+	mkfs.xfs mkswap modprobe mount mv popd printf pushd pwd read readlink resize2fs return rm sed seq service set shift sleep
 	sort swapoff swapon sync sysctl systemctl tail tee test timedatectl touch tr trap true ulimit umask umount
 	uname unset update-ca-trust useradd usermod wait wc xfs_growfs yum`)
 
@@ -232,7 +270,7 @@ func (w *walk) followed(command string, args []field) bool {
 			return true
 		}
 		if !strings.HasPrefix(f.text, "-") {
-			_, known := w.files[f.text]
+			_, known := w.files[w.at(f.text)]
 			return known
 		}
 	}

@@ -5,8 +5,8 @@
 //
 // The package reads what cloud-init, nodeadm, Bottlerocket and EC2Launch read. It walks the calls
 // of a script and runs nothing: a cluster in a comment, in an echo, or given to aws eks
-// update-kubeconfig is not bootstrapped. What the walk cannot determine is unknown and never leads
-// to a verdict.
+// update-kubeconfig is not bootstrapped. A tool that is named in a form that is not followed may
+// join: the answer is open. What the walk cannot determine is unknown and never leads to a verdict.
 //
 // User data may contain secrets. Only what Boot names leaves the package, and only in the expected
 // form. A Fault uses this package's own words.

@@ -74,6 +74,10 @@ type reader struct {
 	writings   []writing          // the files that write_files has still to write
 
 	handlers bool // a part handles other media types
+
+	hinted          bool            // a tool is named where it may run, in a form that is not followed
+	searched, names bool            // see namesAny
+	copies          map[string]bool // of bootstrap.sh
 }
 
 // script is a script that runs on the instance. own reports whether it is the part's own text, so
@@ -87,7 +91,7 @@ type script struct {
 func newReader() *reader {
 	return &reader{
 		room: MaxText, work: maxWork, files: map[string]string{}, cut: map[string]int{}, texts: map[string]string{}, named: map[string]bool{},
-		configs: map[string][]entry{}, mergeTypes: map[string]string{},
+		configs: map[string][]entry{}, mergeTypes: map[string]string{}, copies: map[string]bool{},
 	}
 }
 
@@ -102,6 +106,7 @@ func (r *reader) read(data []byte) Boot {
 	r.runScripts(false)
 	r.dropIns()
 	r.trace()
+	r.units()
 	if r.merged != "" {
 		r.cluster(r.merged)
 	}

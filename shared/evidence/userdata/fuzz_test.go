@@ -30,6 +30,8 @@ func FuzzRead(f *testing.F) {
 		"#!sh\n()0",
 		"## template: jinja",
 		inMIME("text/cloud-config\nMerge-Type: list(append)+dict(recurse_array)", "#cloud-config\nruncmd: [a]\n", "text/cloud-config", "#cloud-config\nruncmd: [b]\nmerge_how: [{name: list, settings: [prepend]}]\n"),
+		"#!/bin/bash\ncd /etc/eks\nsu -c 'flock /x -c ./bootstrap.sh'\necho a | xargs -I{} setsid . bootstrap.sh {}\n",
+		"<powershell>\n(iex \"& 'Start-EKSBootstrap.ps1' a\")\n</powershell><script>\nStart-EKSBootstrap.ps1\n</script>",
 		"#cloud-config\nwrite_files: [{path: /a, content: b}]\nbootcmd: [/a, . /a, bash /a]\n",
 		"#!sh\n0<<-0& #00000000000000000\xff",
 		"Content-TYpe:0\xcaBoundArY=",

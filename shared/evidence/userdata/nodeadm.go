@@ -345,7 +345,11 @@ func (w *walk) nodeadm(args []field) {
 		if source == "" || strings.HasPrefix(source, "imds:") {
 			continue
 		}
-		text, ok := w.files[path.Clean(strings.TrimPrefix(source, "file://"))]
+		name := w.at(path.Clean(strings.TrimPrefix(source, "file://")))
+		if w.tooEarly(name) {
+			continue
+		}
+		text, ok := w.files[name]
 		if !ok || !w.spend(len(text)) {
 			w.gap(Elsewhere)
 			continue

@@ -69,12 +69,13 @@ func (w *walk) notice(command string, args []field) {
 	case "sed", "perl":
 		if slices.ContainsFunc(words, inPlace) {
 			for _, word := range words {
-				w.changes(word)
+				w.changes(w.at(word))
 			}
 		}
 	case "cp", "mv", "install", "ln", "patch":
 		if len(words) > 0 {
-			w.changes(words[len(words)-1])
+			w.changes(w.at(words[len(words)-1]))
+			w.copied(words)
 		}
 	case "systemctl", "service", "snap":
 		if slices.ContainsFunc(words, kubeletService) && slices.ContainsFunc(words, startsService) {

@@ -35,6 +35,7 @@ const (
 )
 
 var (
+	batchTag      = pattern.New(`(?is)<script>(.*?)(?:</script>|\z)`)
 	powershellTag = pattern.New(`(?is)<powershell>(.*?)(</powershell>|\z)`)
 	// What is opened and never closed ends with the text, or is short: looking for its end again and again
 	// would take a time that grows with the square of the length.
@@ -49,9 +50,12 @@ var (
 	psParameter = pattern.New(`^-[A-Za-z_?]`) // a negative number is not a parameter
 )
 
-// windows reads what EC2Launch reads: scripts in <powershell> tags, or the YAML
-// of EC2Launch v2 with a task executeScript.
+// windows reads what EC2Launch reads: scripts in <powershell> tags and, only for the name of the
+// joining script, in <script> tags, or the YAML of EC2Launch v2 with a task executeScript.
 func (r *reader) windows(text, part string) {
+	for _, m := range batchTag.FindAllStringSubmatch(text, -1) {
+		r.batch(m[1])
+	}
 	tags := powershellTag.FindAllStringSubmatch(text, -1)
 	for _, m := range tags {
 		if m[2] == "" {
@@ -68,10 +72,22 @@ func (r *reader) windows(text, part string) {
 			continue
 		}
 		for _, input := range items(lookup(task, "inputs")) {
-			if strings.EqualFold(scalar(lookup(input, "type")), "powershell") {
-				r.powershell(scalar(lookup(input, "content")), fmt.Sprintf("task %d", i+1))
+			switch content := scalar(lookup(input, "content")); strings.ToLower(scalar(lookup(input, "type"))) {
+			case "powershell":
+				r.powershell(content, fmt.Sprintf("task %d", i+1))
+			case "batch":
+				r.batch(content)
 			}
 		}
+	}
+}
+
+// batch notes that a batch file names the joining script, except in a comment or an echo.
+func (r *reader) batch(text string) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimLeft(strings.ToLower(line), " \t@")
+		quiet := slices.ContainsFunc([]string{"rem", "::", "echo"}, func(word string) bool { return strings.HasPrefix(line, word) })
+		r.hinted = r.hinted || !quiet && r.spend(len(line)) && namesTool(line)
 	}
 }
 
@@ -81,6 +97,7 @@ type powershell struct {
 	*reader
 	part   string
 	braces int
+	depth  int // of texts that are run as commands
 	vars   map[string]string
 }
 
@@ -96,6 +113,23 @@ func (r *reader) powershell(text, part string) {
 	}
 	text = psHereString.ReplaceAllString(text, "$$()")
 	p := powershell{reader: r, part: part, vars: map[string]string{}}
+	p.run(text)
+}
+
+// within reads a text, or a group in brackets, that a statement runs.
+func (p *powershell) within(text string) {
+	if p.depth >= maxDepth || !p.spend(len(text)) {
+		p.problem(p.part, PowerShell, TooDeep)
+		return
+	}
+	braces := p.braces
+	p.depth++
+	p.run(text)
+	p.depth--
+	p.braces = braces
+}
+
+func (p *powershell) run(text string) {
 	var words []string
 	for _, token := range append(psToken.FindAllString(strings.ReplaceAll(text, "`\n", " "), -1), "\n") {
 		switch {
@@ -158,6 +192,11 @@ func (p *powershell) statement(words []string) {
 		words = psToken.FindAllString(m[2], -1)
 		p.assign(strings.ToLower(m[1]), words)
 	}
+	for _, word := range words {
+		if i := strings.IndexByte(word, '('); i >= 0 && strings.HasSuffix(word, ")") && !strings.ContainsAny(word[:i], `"'`) {
+			p.within(word[i+1 : len(word)-1])
+		}
+	}
 	// A text alone is a value. Only an operator or a bare word is a call.
 	called := false
 	for len(words) > 0 && strings.Trim(words[0][:1], "&.") == "" {
@@ -170,14 +209,50 @@ func (p *powershell) statement(words []string) {
 		return
 	}
 	isScript := func(word string) bool { return p.command(word) == windowsScript }
-	switch p.command(words[0]) {
+	command := p.command(words[0])
+	switch command {
 	case windowsScript:
 		p.bootstrap(words[1:])
 	case "powershell", "powershell.exe", "pwsh", "pwsh.exe":
 		if i := slices.IndexFunc(words, isScript); i >= 0 {
 			p.bootstrap(words[i+1:])
+		} else {
+			p.commands(words[1:])
+		}
+	case "invoke-expression", "iex":
+		p.commands(words[1:])
+	}
+	p.hint(command, words)
+}
+
+// commands reads the texts in quotes and variables that a command runs as commands.
+func (p *powershell) commands(words []string) {
+	for _, word := range words {
+		if strings.IndexByte(`"'$`, word[0]) < 0 {
+			continue
+		}
+		if text := p.text(word); namesTool(text) {
+			p.within(text)
 		}
 	}
+}
+
+var (
+	// psQuiet matches the commands and keywords that run none of their arguments.
+	psQuiet = form(`(?:write|out|test|get|copy|move|remove|rename|select|import|split|join|resolve|unblock)-.*|` +
+		`aws|cat|copy|cp|del|dir|echo|else|elseif|exit|if|ls|move|mv|return|rm|switch|throw|type|while`)
+	// psRuns matches those that run a text or a program.
+	psRuns = form(`invoke-(?:command|expression|item)|iex|icm|ii|start-(?:process|job|threadjob)|saps|start|sajb|(?:cmd|powershell|pwsh|schtasks)(?:\.exe)?|(?:new|register)-scheduled.*`)
+)
+
+// hint notes that a command that is not followed gets the joining script's name, or runs what is
+// computed.
+func (p *powershell) hint(command string, words []string) {
+	if p.hinted || psQuiet(command) {
+		return
+	}
+	line := p.expand(strings.Join(words, " "))
+	p.hinted = namesTool(line) || psRuns(command) && strings.Contains(line, unknown) && p.namesAny()
 }
 
 // assign sets a variable. In a block the assignment may or may not run.

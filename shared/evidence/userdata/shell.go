@@ -25,13 +25,15 @@ type walk struct {
 	branch      int    // depth of statements that may not be reached, or run in a subshell
 	conditional bool   // one of these depends on a test
 	ended       string // the command that ends what is walked: exit or return
+	dir         string // the working directory, "" if it is unknown
 }
 
 // maxCalls bounds the nesting of functions that call functions, and scripts that run scripts.
 const maxCalls = 16
 
 func newWalk(r *reader, s script) *walk {
-	return &walk{reader: r, script: s, vars: map[string]string{}, exported: map[string]bool{}, functions: map[string]*syntax.Stmt{}}
+	// cloud-init's units have no WorkingDirectory=, whose default is the root directory (systemd.exec).
+	return &walk{reader: r, script: s, dir: "/", vars: map[string]string{}, exported: map[string]bool{}, functions: map[string]*syntax.Stmt{}}
 }
 
 func (w *walk) gap(why Reason) { w.problem(w.part, Shell, why) }
@@ -108,12 +110,27 @@ func (w *walk) maybe(conditional bool, list ...*syntax.Stmt) (output string) {
 	outer := w.conditional
 	w.conditional = outer || conditional
 	w.branch++
-	for _, st := range list {
-		output = w.stmt(st)
-	}
+	output = w.stmts(list)
 	w.branch--
 	w.conditional = outer
 	return output
+}
+
+// apart walks statements that run in a shell of their own, whose working directory is its own too.
+func (w *walk) apart(list ...*syntax.Stmt) (output string) {
+	dir := w.dir
+	output = w.maybe(false, list...)
+	w.dir = dir
+	return output
+}
+
+// branched walks statements after which the working directory is unknown if they change it.
+func (w *walk) branched(conditional bool, list ...*syntax.Stmt) {
+	dir := w.dir
+	w.maybe(conditional, list...)
+	if w.dir != dir {
+		w.dir = ""
+	}
 }
 
 // ownVars returns a copy of the variables, for a walk whose changes must not affect the original.
@@ -124,10 +141,17 @@ func (w *walk) ownVars() map[string]string {
 	return maps.Clone(w.vars)
 }
 
-func (w *walk) stmts(list []*syntax.Stmt) {
+// stmts walks statements. The output of several is not known, since that of most commands is not.
+func (w *walk) stmts(list []*syntax.Stmt) (output string) {
 	for _, st := range list {
-		w.stmt(st)
+		if text := w.stmt(st); text != "" {
+			output = text
+		}
 	}
+	if output != "" && len(list) > 1 {
+		return unknown
+	}
+	return output
 }
 
 // stmt walks one statement and returns the known part of its output.
@@ -149,8 +173,10 @@ func (w *walk) stmt(st *syntax.Stmt) (output string) {
 			w.stdin = w.heredoc(rd)
 		case syntax.WordHdoc:
 			w.stdin = w.text(rd.Word) + "\n"
+		case syntax.RdrIn:
+			w.stdin = w.input(w.at(w.text(rd.Word)))
 		case syntax.RdrOut, syntax.RdrClob, syntax.AppOut:
-			if text := w.text(rd.Word); rd.N == nil || rd.N.Value == "1" {
+			if text := w.at(w.text(rd.Word)); rd.N == nil || rd.N.Value == "1" {
 				target, add = text, rd.Op == syntax.AppOut
 				w.changes(text)
 			}
@@ -166,6 +192,18 @@ func (w *walk) stmt(st *syntax.Stmt) (output string) {
 	return output
 }
 
+// input returns the text of a file that is a command's standard input.
+func (w *walk) input(name string) string {
+	text, known := w.files[name]
+	switch {
+	case name == "/dev/null":
+		return ""
+	case !known || !w.spend(len(text)):
+		return unknown
+	}
+	return text
+}
+
 func (w *walk) command(cmd syntax.Command) (output string) {
 	switch c := cmd.(type) {
 	case *syntax.CallExpr:
@@ -178,9 +216,11 @@ func (w *walk) command(cmd syntax.Command) (output string) {
 			}
 		}
 	case *syntax.Block:
-		w.stmts(c.Stmts)
+		return w.stmts(c.Stmts)
 	case *syntax.Subshell:
-		w.maybe(false, c.Stmts...)
+		return w.apart(c.Stmts...)
+	case *syntax.CoprocClause:
+		w.apart(c.Stmt)
 	case *syntax.TimeClause:
 		return w.stmt(c.Stmt)
 	case *syntax.FuncDecl:
@@ -193,15 +233,15 @@ func (w *walk) command(cmd syntax.Command) (output string) {
 		w.ifClause(c)
 	case *syntax.WhileClause:
 		w.stmts(c.Cond)
-		w.maybe(false, c.Do...)
+		w.branched(false, c.Do...)
 	case *syntax.ForClause:
 		if iter, ok := c.Loop.(*syntax.WordIter); ok {
 			w.vars[iter.Name.Value] = unknown
 		}
-		w.maybe(false, c.Do...)
+		w.branched(false, c.Do...)
 	case *syntax.CaseClause:
 		for _, item := range c.Items {
-			w.maybe(true, item.Stmts...)
+			w.branched(true, item.Stmts...)
 		}
 	}
 	return ""
@@ -218,8 +258,8 @@ func (w *walk) binary(c *syntax.BinaryCmd) (output string) {
 	}
 	stdin, piped := w.stdin, w.piped
 	w.piped = installs(c.Y)
-	w.stdin, w.piped = w.maybe(false, c.X), piped
-	output = w.maybe(false, c.Y)
+	w.stdin, w.piped = w.apart(c.X), piped
+	output = w.apart(c.Y)
 	w.stdin = stdin
 	return output
 }
@@ -230,7 +270,7 @@ func (w *walk) ifClause(c *syntax.IfClause) {
 	never := len(c.Cond) == 1 && isCall(c.Cond[0], "false")
 	always := len(c.Cond) == 1 && isCall(c.Cond[0], "true") || len(c.Cond) == 0 // else
 	if !never {
-		w.maybe(!always, c.Then...)
+		w.branched(!always, c.Then...)
 	}
 	if c.Else != nil && !always {
 		outer := w.conditional

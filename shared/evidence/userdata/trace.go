@@ -13,12 +13,14 @@ type Trace struct {
 	Tool Tool
 }
 
-// toolWords are the words by which a text shows which tool it was meant for, even if no reader
-// parses it.
-var toolWords = []struct {
+type toolWord struct {
 	tool Tool
 	word string
-}{
+}
+
+// toolWords are the words by which a text shows which tool it was meant for, even if no reader
+// parses it.
+var toolWords = []toolWord{
 	{BootstrapScript, bootstrapScript},
 	{Nodeadm, nodeConfigGroup},
 	{NodeadmCommand, "nodeadm init"},
@@ -42,6 +44,7 @@ func (r *reader) trace() {
 		for _, t := range toolWords {
 			if strings.Contains(text, t.word) {
 				add(&r.boot.Traces, Trace{f.Part, t.tool}, maxFaults)
+				r.hinted = r.hinted || slices.Contains(PassedOver, f.Reason)
 			}
 		}
 	}

@@ -21,7 +21,7 @@ func TestWhatTheWalkCannotKnowIsNoVerdict(t *testing.T) {
 		"arithmetic":                          "/etc/eks/bootstrap.sh demo-$((1 + 1))",
 		"an array":                            "A=(demo --use-max-pods false)\n/etc/eks/bootstrap.sh \"${A[@]}\"",
 		"a command that is computed":          "J=$(cat /opt/join)\n$J demo",
-		"a wrapper that is not known":         "setsid /etc/eks/bootstrap.sh demo",
+		"a wrapper that is not known":         "unshare /etc/eks/bootstrap.sh demo",
 		"a NodeConfig that is computed":       "cat /opt/node.yaml > /etc/eks/nodeadm.d/x.yaml",
 		"a NodeConfig that is printed":        "printf 'kind: %s\\n' NodeConfig > /etc/eks/nodeadm.d/x.yaml",
 		"a NodeConfig that echo expands":      `echo -e "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig" > /etc/eks/nodeadm.d/x.yaml`,

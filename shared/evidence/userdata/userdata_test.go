@@ -241,6 +241,8 @@ func TestHostileInputIsBounded(t *testing.T) {
 		{"a script that runs itself", "#!/bin/sh\ncat > /a <<'E'\n. /a\n. /a\nE\n. /a\n", TooDeep},
 		{"variables that double", "#!/bin/bash\nA=0123456789\nB=$A$A$A$A$A$A\nC=$B$B$B$B$B$B\nX=$C$C$C$C$C$C\n" + strings.Repeat("X1=$X1$X1\n", 3000) + strings.Repeat("echo $X$X$X$X > /f; cat /f /f /f > /g; cat /g /g > /f\n", 500), TooComplex},
 		{"an alias that repeats", "#cloud-config\na: &a [" + strings.Repeat("aaaaaaaa, ", 10000) + "]\nruncmd: [" + strings.Repeat("*a, ", 20000) + "]\n", TooLarge},
+		{"wrappers of wrappers", "#!/bin/sh\n" + strings.Repeat("sudo ", 12000) + "x\n", TooComplex},
+		{"a text that runs itself", "<powershell>\n$x='iex $x; start-eksbootstrap'\niex $x\n", TooDeep},
 		{"a PowerShell variable that doubles", "<powershell>\n$x='0123456789'\n" + strings.Repeat("$x=\"$x$x\"\n$y=\"$x$x$x$x\"\n", 2500), ""},
 	}
 	for _, tt := range tests {

@@ -95,9 +95,9 @@ func (w *walk) expand(parts []syntax.WordPart, quoted bool) (text string, loose 
 			value = w.param(p)
 			loose = loose || p.Index != nil || p.Slice != nil // an array is many arguments
 		case *syntax.CmdSubst:
-			w.maybe(false, p.Stmts...)
+			w.apart(p.Stmts...)
 		case *syntax.ProcSubst:
-			w.maybe(false, p.Stmts...)
+			w.apart(p.Stmts...)
 		}
 		if !w.spend(len(value)) {
 			value = unknown
