@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"rollcall/shared/evidence/redact"
 	"rollcall/shared/roll"
 )
 
@@ -205,7 +206,7 @@ func meetsAll(err error) bool {
 // server.
 func refusal(err error) string {
 	if budget, ok := apierrors.StatusCause(err, causeBudget); ok {
-		return budget.Message
+		return redact.Text(budget.Message)
 	}
 	return fmt.Sprintf("the API server refused its eviction: %s", message(err))
 }

@@ -68,6 +68,7 @@ type account struct {
 	groups      []asgtypes.AutoScalingGroup
 	scalings    map[string][]asgtypes.Activity
 	claims      []nodeClaim
+	conditions  map[string][]map[string]any // of NodeClaims, by name
 	noKarpenter bool
 	ofCluster   []asgtypes.AutoScalingGroup // those with the cluster's tag
 	events      []map[string]any
@@ -432,7 +433,7 @@ func (a *account) listNodeClaims(w http.ResponseWriter, r *http.Request) {
 	items := []object{}
 	for _, c := range a.claims {
 		if wanted.Matches(labels.Set{"karpenter.sh/nodepool": c.pool}) {
-			items = append(items, object{"metadata": object{"name": c.name, "uid": "uid-" + c.name}, "status": object{"providerID": "aws:///eu-west-1a/" + instanceID(c.instance)}})
+			items = append(items, object{"metadata": object{"name": c.name, "uid": "uid-" + c.name, "labels": object{"karpenter.sh/nodepool": c.pool}}, "status": object{"providerID": "aws:///eu-west-1a/" + instanceID(c.instance), "conditions": a.conditions[c.name]}})
 		}
 	}
 	write(w, object{"apiVersion": "karpenter.sh/v1", "kind": "NodeClaimList", "metadata": object{}, "items": items})

@@ -49,7 +49,7 @@ func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questio
 	for _, pool := range pools {
 		l := claims.Latest[pool]
 		setGroup(s, roll.NodePoolGroup(pool), func(d *roll.GroupDetail) {
-			d.Removed, d.LaunchesRead, d.LaunchFailed, d.LaunchMessage = err != nil, roll.Yes, l.Failed, l.Message
+			d.Removed, d.LaunchesRead, d.LaunchFailed, d.LaunchMessage = err != nil, roll.Yes, l.Failed, harmless(l.Message)
 		})
 	}
 	if s.Target != "" {

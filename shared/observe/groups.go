@@ -127,7 +127,7 @@ func (o *Observer) readNodeGroups(ctx context.Context, s *roll.Snapshot, groups 
 }
 
 func issueText(issues []roll.HealthIssue) string {
-	return strings.Join(roll.Map(issues, func(i roll.HealthIssue) string { return i.Code + ": " + i.Message }), "; ")
+	return harmless(strings.Join(roll.Map(issues, func(i roll.HealthIssue) string { return i.Code + ": " + i.Message }), "; "))
 }
 
 // readSuspensions reads the suspended processes of the groups and their desired capacity. A group
@@ -217,7 +217,7 @@ func failedLaunch(newestFirst []evidence.Activity) (time.Time, string) {
 	if len(failed) == 0 {
 		return time.Time{}, ""
 	}
-	return failed[0].At, cmp.Or(failed[0].Message, failed[0].Status)
+	return failed[0].At, harmless(cmp.Or(failed[0].Message, failed[0].Status))
 }
 
 // launchCancelled is the status of a launch that a lifecycle hook abandoned, among others.

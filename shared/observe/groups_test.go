@@ -258,6 +258,24 @@ func TestTheLatestLaunchDecides(t *testing.T) {
 	}
 }
 
+// Messages of AWS and Karpenter quote what people wrote, such as tags and user data, and plans repeat them.
+func TestMessagesAboutGroupsEnterTheSnapshotWithoutSecrets(t *testing.T) {
+	const told = "the launch failed: token=hunter2hunter2hunter2"
+	a := newAccount(t)
+	a.launch(1, nodeGroup(0, "plain")...)
+	a.launch(2, owned, "karpenter.sh/nodepool=default")
+	a.nodeGroups["plain"] = unhealthy(ekstypes.NodegroupStatusDegraded, ekstypes.NodegroupIssueCodeEc2SubnetNotFound)
+	a.asg("eks-plain-0")
+	a.scalings["eks-plain-0"] = []asgtypes.Activity{launchOf("Failed", told, at)}
+	a.claims = []nodeClaim{{"default-a", "default", 2}}
+	a.conditions = map[string][]map[string]any{"default-a": {{"type": "Launched", "status": "Unknown", "reason": "LaunchFailed", "message": told, "lastTransitionTime": at}}}
+	s := more(t, a, suspects(1, 2, roll.Question{Group: true, NodeClaim: true}))
+	plain, pool := s.Groups["nodegroup/plain"], s.Groups["nodepool/default"]
+	for what, got := range map[string]string{"issues": plain.Issues, "scaling activity": plain.LaunchMessage, "NodeClaim": pool.LaunchMessage} {
+		expect.That(t, strings.HasSuffix(got, "token=[redacted: token]"), "%s: %q", what, got)
+	}
+}
+
 func TestReadsWhichSuspectsHaveANodeClaim(t *testing.T) {
 	pool := func(name string) []string { return []string{owned, "karpenter.sh/nodepool=" + name} }
 	a := newAccount(t)

@@ -125,7 +125,7 @@ func addNodeGroup(s *roll.Snapshot, name string, g evidence.NodeGroup, full bool
 	group := roll.NodeGroupGroup(name)
 	l, known := s.Launches[group]
 	if !known {
-		l = roll.Launch{Owner: roll.OwnerManagedNodeGroup, Since: s.At, Failed: s.At, Source: "managed node group", Field: "health.issues", Message: harmless(issueText(issues))}
+		l = roll.Launch{Owner: roll.OwnerManagedNodeGroup, Since: s.At, Failed: s.At, Source: "managed node group", Field: "health.issues", Message: issueText(issues)}
 		if failed && !g.Created.IsZero() && g.Created.Before(s.At) {
 			l.Since = g.Created
 		}

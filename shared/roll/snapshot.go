@@ -286,7 +286,7 @@ type GroupDetail struct {
 	// other groups.
 	// https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html
 	Status string
-	// Issues are the health issues of a managed node group, as "code: message; ...".
+	// Issues are the health issues of a managed node group, as "code: message; ...", without secrets.
 	Issues string
 	// ASGs are the names of the Auto Scaling groups of a managed node group.
 	ASGs []string
@@ -308,7 +308,7 @@ type GroupDetail struct {
 	// LaunchFailed means that no launch failed.
 	LaunchesRead Answer
 	// LaunchFailed is the end of the group's latest launch if it failed; zero if it did not.
-	// LaunchMessage is why.
+	// LaunchMessage is why, without secrets.
 	LaunchFailed  time.Time
 	LaunchMessage string
 }

@@ -373,6 +373,11 @@ func TestErrors(t *testing.T) {
 			text: "ec2:DescribeInstances failed with InternalError: An internal error has occurred",
 		},
 		{
+			name: "a message that repeats a secret", call: "ec2:TerminateInstances",
+			err:  answer("EC2", "TerminateInstances", 400, "InvalidParameterValue", "Invalid value token=hunter2hunter2hunter2"),
+			text: "ec2:TerminateInstances failed with InvalidParameterValue: Invalid value token=[redacted: token]",
+		},
+		{
 			name: "no code at all", call: "ec2:DescribeInstances",
 			err:  failure("EC2", "DescribeInstances", &awshttp.ResponseError{RequestID: requestID, ResponseError: &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 502}}, Err: errors.New("bad gateway")}}),
 			want: kinds{unavailable: true},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/smithy-go"
 
+	"rollcall/shared/evidence/redact"
 	"rollcall/shared/roll/pattern"
 )
 
@@ -29,7 +30,8 @@ func Described(err error, call string) error { return described{err, Describe(er
 // the ARN of the caller, "" if unknown; a principal in the error takes precedence.
 //
 // Request ids, console links and encoded authorization messages are left out: a sentence
-// that differs in each check could not be compared or grouped.
+// that differs in each check could not be compared or grouped. A message may repeat a
+// parameter, so it is redacted.
 func Describe(err error, call, principal string) string {
 	if err == nil {
 		return ""
@@ -66,9 +68,9 @@ func Describe(err error, call, principal string) string {
 		return call + " was refused: the instance has termination protection (disableApiTermination)"
 	}
 	if c := errorCode(err); c != "" {
-		return strings.TrimSuffix(fmt.Sprintf("%s failed with %s: %s", call, c, clean(errorMessage(err))), ": ")
+		return strings.TrimSuffix(fmt.Sprintf("%s failed with %s: %s", call, c, redact.Text(clean(errorMessage(err)))), ": ")
 	}
-	return fmt.Sprintf("%s failed: %s", call, clean(err.Error()))
+	return fmt.Sprintf("%s failed: %s", call, redact.Text(clean(err.Error())))
 }
 
 // notAuthorized is the message of an access denied error (IAM User Guide,
