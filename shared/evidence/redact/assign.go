@@ -92,7 +92,7 @@ func (s *scan) name(from, to int) int {
 	case c == ':' && next != ':':
 		n.mapped = true
 		return s.colon(n, p+1)
-	case n.flag && (n.closed || p > n.end || p == len(s.text) || isSpace(c)):
+	case n.flag && (n.closed || p > n.end && c != ',' || p == len(s.text) || isSpace(c) || c == ',' && s.bracketed(n.start)):
 		return s.flagged(n, p)
 	case c == ',' && n.closed && s.at(n.start-2) == '(':
 		return s.given(n, p+1)
@@ -218,29 +218,35 @@ func version(v string) bool {
 // flagged checks the argument after a flag: the next word, or the next element of a list of
 // arguments.
 func (s *scan) flagged(n name, p int) int {
-	if n.closed && s.at(p) == ',' {
+	comma := s.at(p) == ','
+	if comma {
 		p++
 	}
-	if s.at(p) == '\r' || s.at(p) == '\n' || p > s.blanks(n.end) {
-		line := s.line(n.start)
-		first, _ := s.content(line)
-		for p < len(s.text) && isSpace(s.text[p]) {
-			p++
-		}
-		if s.at(first) == '-' && isBlank(s.at(first+1)) {
-			if s.at(p) != '-' || !isBlank(s.at(p+1)) {
+	next := s.spaces(p)
+	if crossed := strings.Contains(s.text[p:next], "\n"); crossed && !comma {
+		first, _ := s.content(s.line(n.start))
+		switch {
+		case s.at(first) == '-' && isBlank(s.at(first+1)):
+			if s.at(next) != '-' || !isBlank(s.at(next+1)) {
 				return n.end
 			}
-			p, n.outer = s.blanks(p+1), 0
-		} else if !n.closed {
+			next, n.outer = s.blanks(next+1), 0
+		case !n.closed:
 			return n.end
 		}
 	}
+	p = next
 	w := s.word(s.joined(p))
 	if w == "" || strings.IndexByte("|><&;)", w[0]) >= 0 || w[0] == '-' && len(w) > 1 && isName(w[1]) && !n.closed || noValue[asciiLower(w)] {
 		return n.end
 	}
 	return s.given(n, p)
+}
+
+// bracketed reports whether a position is in brackets, as the arguments of a list are that has no quotes.
+func (s *scan) bracketed(at int) bool {
+	before := s.text[max(0, at-maxNesting/8):at]
+	return strings.LastIndexByte(before, '[') > strings.LastIndexByte(before, ']')
 }
 
 // beside checks a word next to a name without any sign between: after set and the like, in .netrc,
@@ -301,7 +307,11 @@ func (s *scan) given(n name, p int) int {
 	}
 	lit, quoted := s.quoted(p)
 	if n.outer != 0 && s.at(p) == n.outer {
-		return n.end // no value: the quote ends
+		if s.ends(p+1, 0) {
+			return n.end // no value: the quote ends
+		}
+		n.outer = 0 // a shell joins what follows: 'Name: '"value"
+		return s.given(n, p+1)
 	}
 	if quoted && s.ends(lit.end, n.outer) {
 		if harmless(s.text[lit.from:lit.to], n.kind, !lit.raw) {

@@ -14,7 +14,8 @@
 // api key, credentials, auth or the like. The value is a text in quotes, or the rest of the line
 // with the block indented below it. The same applies to tables of TOML and INI, the data of a
 // Kubernetes Secret, documents assigned to such a name, the content written to a file of such a
-// name, and options and input of commands that take passwords (chpasswd, curl -u, docker login).
+// name, and options and input of commands that take passwords (chpasswd, curl -u, docker login), also of
+// a command that is a list of its arguments.
 // A name that ends in key or license counts if its value looks generated.
 //
 // Base64 (also of gzip, of base64, of UTF-16) that decodes to text with any of these is removed as

@@ -26,6 +26,10 @@ const (
 	typed = "passwd --password-stdin --with-token realm adcli kinit sudo configure secret"
 	// readers matches those of them, of any options, that read it always.
 	readers = `\b(?:chpasswd|passwd|realm|adcli|kinit)\b|--password-stdin|--with-token|\baws\s+configure\b|\bsecret\s+create\b`
+	// curlFlags matches a word of curl's flags, of which all but the last take no argument: -sSLu.
+	// https://curl.se/docs/manpage.html
+	curlFlags = `-(?-i:[0-9aBfgGiIjJklLMnNOpqRsSvVZ#]*)`
+	curlUser  = `\bcurl\b` + args + `(?:` + curlFlags + `u|--user|--proxy-user)[ =]?\s*`
 	// rest matches the rest of such a line, without a quote before it.
 	rest = `["']?((?:\\\r?\n|[^\n])+)`
 )
@@ -80,6 +84,9 @@ var forms = []form{
 		word, _, _ := strings.Cut(v, " ")
 		return !harmless(v, Authorization, true) && !wordy(strings.TrimRight(word, ".,;:"))
 	}},
+	{Authorization, []string{"authorization"}, pattern.New(`(?i)\bauthorization["'\\\]]*[ \t]*[:=][ \t]*["'\\]*(?:bearer|basic|token|apikey|key|splunk)[ \t]+["'\\]+([\w$%{][^\s"'\\]*)`), func(v string) bool { // the quotes end, and others begin
+		return !harmless(v, Authorization, true) && !wordy(v)
+	}},
 	{Authorization, []string{"bearer"}, pattern.New(`(?i)\bbearer[ \t]+([\w./+=~-]{8,})`), func(v string) bool {
 		return !wordy(strings.Trim(v, ".")) && (len(v) >= 20 || strings.ContainsAny(v, "0123456789"))
 	}},
@@ -88,8 +95,10 @@ var forms = []form{
 		return err == nil && strings.Contains(string(plain), ":")
 	}},
 
-	command("curl", `\bcurl\b`+args+`(?:-u|--user|--proxy-user)[ =]?\s*["']?[^\s:"']*["']?:["']?([^\s"']+)`),
-	command("curl", `\bcurl\b`+args+`(?:-b|--cookie)[ =]?\s*["']?([^\s"'=]+=[^"'\n]+)`),
+	command("curl", curlUser+`["']?[^\s:"']*["']?:["']?([^\s"']+)`),
+	command("curl", curlUser+`(?:\\*"[^":\n]*:|["']?[^\s:"']*["']?:")([^"\n]+)`),
+	command("curl", curlUser+`(?:\\*'[^':\n]*:|["']?[^\s:"']*["']?:')([^'\n]+)`),
+	command("curl", `\bcurl\b`+args+`(?:`+curlFlags+`b|--cookie)[ =]?\s*["']?([^\s"'=]+=[^"'\n]+)`),
 	command("mysql mariadb sqlcmd bcp", `\b(?:mysql\w*|mariadb|sqlcmd|bcp)\b`+args+`-p(["']?[^\s-]\S*)`),
 	command("sshpass", `\bsshpass\b`+args+`-p\s*(\S+)`),
 	command("login", `\b(?:docker|podman|nerdctl|helm|oras|az|crane)\b[^\n|;]*\slogin\b`+args+`-p\s+`+rest),
@@ -130,8 +139,10 @@ var forms = []form{
 // forms finds secrets by their own form.
 func (s *scan) forms() {
 	s.each(".", s.dotted)
-	for _, f := range forms {
-		s.near(f.needles, func(at, end int) {
+	for i := range forms {
+		f := &forms[i]
+		lines := s.linesWith(f.needles)
+		s.near(lines, func(at, end int) {
 			for _, m := range f.pattern.FindAllStringSubmatchIndex(s.text[at:end], -1) {
 				from, to := at+m[2], at+m[3]
 				v := s.text[from:to]
@@ -140,14 +151,14 @@ func (s *scan) forms() {
 				}
 			}
 		})
+		if f.kind == Password && f.ok == nil { // a command
+			s.inLists(lines, f)
+		}
 	}
 }
 
-// near calls f with the parts of the text in which a form can match: the lines with one of its needles, those joined to
-// them, and one more on each side, because white space in a pattern may be a line break. Patterns are slow, and most
-// lines have no needle.
-func (s *scan) near(needles []string, f func(from, to int)) {
-	var lines []int
+// linesWith returns the lines with one of these, in order. Patterns are slow, and most lines have no needle.
+func (s *scan) linesWith(needles []string) (lines []int) {
 	for _, needle := range needles {
 		for at := 0; ; {
 			i := strings.Index(s.lower[at:], needle)
@@ -160,6 +171,12 @@ func (s *scan) near(needles []string, f func(from, to int)) {
 		}
 	}
 	slices.Sort(lines)
+	return lines
+}
+
+// near calls f with the parts of the text in which a form can match: the lines with one of its needles, those joined to
+// them, and one more on each side, because white space in a pattern may be a line break.
+func (s *scan) near(lines []int, f func(from, to int)) {
 	first, core, last := -1, -1, -1 // the part, and where the lines of its last needle end
 	for _, line := range lines {
 		if line <= core {
@@ -219,7 +236,7 @@ const (
 
 // echoes removes what echo and printf write to a file with a secret-like name.
 func (s *scan) echoes() {
-	s.near([]string{"echo ", "printf "}, func(at, end int) {
+	s.near(s.linesWith([]string{"echo ", "printf "}), func(at, end int) {
 		for _, m := range echo.FindAllStringIndex(s.text[at:end], -1) {
 			line := s.text[at+m[0] : at+m[1]]
 			for _, file := range target.FindAllStringSubmatch(line, -1) {

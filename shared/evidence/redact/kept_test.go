@@ -234,6 +234,9 @@ sha256:8cb2de97839780a412b93877f8507ad6c94f73add17d5d7058e91741c9d5ec78
 		"keys that are no secrets": "License: Apache-2.0\nSPDX-License-Identifier: MIT\nLicense: Unicode-DFS-2016\napt-key adv --recv-keys 9DC858229FC7DD38854AE2D88D81803C0EBFCD88\nKMS_KEY=1234abcd-12ab-34cd-56ef-1234567890ab\n" +
 			"key: releases/2024-01-02/kubelet-v1.33.1\ncache-key: v1-linux-0123456789abcdef0123456789abcdef/go\nSSH_KEY=ops-2024-laptop\naws s3 cp \"s3://b/x?key=eu-west-1\" .\nhttp://0123456789ABCDEF0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com:443/x\n" +
 			"eksctl-payments-nodegroup-NodeInstanceRole-AbCdEf012345\nintegrity: sha512-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCd\n",
+		"lists of arguments": "runcmd:\n- [app, --password, $PASSWORD, --token-ttl, 5]\n- [app, '--token', '$TOKEN']\n- [curl, -sSLo, /x, https://x:443/y]\n- yum install -y curl\n- docker run -u 1000:1000 x\n" +
+			"- curl\n- docker run -u 1000:1000 x\npackages: [curl, mysql, zip]\nusage: app [--password, -p PASSWORD] [--token, the token] [12.1] --token, 0a1b2c3d\n",
+		"curl":              "curl -fsSL -u \"$USER:$PASS\" https://x:443/y\ncurl -sSLo /x https://x:443/y\ncurl -XPUT https://x:443/\ncurl -H 'Authorization: Bearer '$TOKEN https://x\ncurl -H 'Authorization: Bearer '\"$TOKEN\" https://x\nh = \"Authorization: Bearer \" + token\ncurl -H 'X-Vault-Token: '\"$TOKEN\" https://x\n",
 		"windows line ends": "set CLUSTER=demo\r\n\r\necho done\r\n",
 		"not text":          "\x00\x01\xff\xfe secret \xc3\x28 \x80",
 	}

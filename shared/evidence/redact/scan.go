@@ -17,6 +17,8 @@ type scan struct {
 	quotes     quoteState
 	unbalanced int // positions before it are not searched for a closing bracket
 	unclosed   int // the same for the end of a here-string
+	listed     bool
+	lists      [2][]list // of arguments, once listed
 }
 
 // quoteState remembers which quote is open at a position of a line, so that the search for a later
