@@ -23,6 +23,7 @@ type name struct {
 	logged bool // except the prefix of a log
 	flow   bool // after an opening bracket or a separator
 	mapped bool // a colon follows
+	slash  bool // it is an option of Windows: /name:value
 	opaque bool // it announces a secret only if the value looks generated
 }
 
@@ -92,6 +93,8 @@ func (s *scan) name(from, to int) int {
 	case c == ':' && next != ':':
 		n.mapped = true
 		return s.colon(n, p+1)
+	case c == '(' && p == n.end && setters[called(n.text)]:
+		return s.literals(n, p+1)
 	case n.flag && (n.closed || p > n.end && c != ',' || p == len(s.text) || isSpace(c) || c == ',' && s.bracketed(n.start)):
 		return s.flagged(n, p)
 	case c == ',' && n.closed && s.at(n.start-2) == '(':
@@ -128,7 +131,9 @@ var (
 	logged   = pattern.New(`^(?:\[[ .0-9T]{3,20}\] ?|\w{3} [ \d]\d [\d:]{8} \S+ )?(?:[\w.-]+\[\d+\]: )?`)
 	declares = words(`export set local readonly declare typeset default var let const env setx val final
 		string securestring global script -x -r -g -gx -a global: script: env: + args: - ? #`)
-	sets    = words(`set setx setenv env put login user machine`)
+	sets = words(`set setx setenv env put login user machine`)
+	// setters are the first words of the methods that set a secret.
+	setters = words(`set put change reset update`)
 	noValue = words(`has is was are flag must cannot requires and or to for in not will with option options
 		argument from by of the a an`)
 )
@@ -147,6 +152,7 @@ func (s *scan) place(n *name) {
 			}
 		}
 	}
+	n.slash = s.at(n.start-1) == '/' && (n.start < 2 || isSpace(s.at(n.start-2)))
 	n.outer = s.quoteBefore(n.start)
 	if n.closed {
 		n.outer = 0
@@ -181,6 +187,7 @@ func (s *scan) colon(n name, p int) int {
 	switch {
 	case !n.closed && errorCode.MatchString(n.text) && s.sentence(q):
 		return n.end
+	case n.slash && q == p && word != "" && word[0] != '/' && !version(word):
 	case q == p && !n.closed && !isSpace(s.at(p)) && !isQuote(s.at(p)) && s.at(p) != '\\': // name:value
 		if n.flag || !n.key && !n.flow && !isQuote(s.at(n.start-1)) || len(word) < 6 || word[0] == '/' || version(word) {
 			return n.end
@@ -241,6 +248,32 @@ func (s *scan) flagged(n name, p int) int {
 		return n.end
 	}
 	return s.given(n, p)
+}
+
+// called returns the first word of a method's name, in lower case: "set" of "user.SetPassword".
+func called(name string) string {
+	var store [16]string
+	for _, w := range split(name[strings.LastIndexByte(name, '.')+1:], store[:0]) {
+		return w
+	}
+	return ""
+}
+
+// literals removes the texts in quotes with which the arguments of a call begin.
+func (s *scan) literals(n name, p int) int {
+	for {
+		lit, ok := s.quoted(s.spaces(p))
+		if !ok {
+			return p
+		}
+		if !harmless(s.text[lit.from:lit.to], n.kind, !lit.raw) {
+			s.add(lit.from, lit.to, n.kind)
+		}
+		if p = s.spaces(lit.end); s.at(p) != ',' {
+			return p
+		}
+		p++
+	}
 }
 
 // bracketed reports whether a position is in brackets, as the arguments of a list are that has no quotes.
@@ -502,12 +535,32 @@ func (s *scan) element(n name) int {
 	return p + end
 }
 
-var pair = pattern.New(`(?i)(?:^|[^a-z0-9])(?:parameter|file)?(?:name|key|path|dest)["'\\]*[ \t]*[:=]?[ \t]*["'\\]*([\w./\\-]+)`)
+var pair = pattern.New(`(?i)(?:^|[^a-z0-9])(?:parameter|file)?(?:name|key|path|dest)["'\\]*[ \t]*[:=]?[ \t]*["'\\]*(?:env:|[a-z]:)?([\w./\\-]+)`)
+
+// writes matches the command with which PowerShell writes a value, up to its -Value.
+var writes = pattern.New(`(?i)(?:^|[\s(&;|])((?:set|new|add|write|update)-[^;|]+)$`)
+
+// written returns the kind of the names in the command that the line before a -Value ends with, as in Set-Item Env:NAME.
+func written(before string) Kind {
+	if m := writes.FindStringSubmatch(before); m != nil {
+		for _, name := range nameRun.FindAllString(m[1], -1) {
+			if k := secretName(strings.TrimLeft(name, "-.")); k != "" {
+				return k
+			}
+		}
+	}
+	return ""
+}
 
 // paired returns the kind of a "value" or a "content" next to which a "name" or a "path" is
 // secret-like: in the same brackets or element, or in the same item of a list. opaque is that of the name.
 func (s *scan) paired(n name) (kind Kind, opaque bool) {
 	before := s.text[max(0, n.start-256):n.start]
+	if n.flag && s.at(n.start+1) != '-' {
+		if kind = written(before[strings.LastIndexByte(before, '\n')+1:]); kind != "" {
+			return kind, false
+		}
+	}
 	for _, edge := range []string{"{", "}", "\n\n", "\n- ", " - "} {
 		if i := strings.LastIndex(before, edge); i >= 0 {
 			before = before[i:]

@@ -8,13 +8,13 @@
 //
 // By form, under any name or none (form.go): private keys, AWS keys and session tokens, tokens with
 // a known prefix or that begin with the name of their issuer, JSON web tokens, bearer and basic
-// credentials, passwords and tokens in URLs, crypt(3) hashes.
+// credentials, passwords and tokens in URLs and addresses of proxies, crypt(3) hashes.
 //
 // By name (assign.go, name.go): a value is removed if its name contains password, secret, token,
 // api key, credentials, auth or the like. The value is a text in quotes, or the rest of the line
 // with the block indented below it. The same applies to tables of TOML and INI, the data of a
 // Kubernetes Secret, documents assigned to such a name, the content written to a file of such a
-// name, and options and input of commands that take passwords (chpasswd, curl -u, docker login), also of
+// name, and options and input of commands that take passwords (chpasswd, curl -u, docker login, net use, reg add, Set-Item), also of
 // a command that is a list of its arguments.
 // A name that ends in key or license counts if its value looks generated.
 //
@@ -26,7 +26,7 @@
 // word; names in languages other than English. The package is a filter, not a proof: keep its
 // output as private as the user data.
 //
-// Kept under secret-like names: references ($NAME, $(aws ...), {{ name }}), ARNs, URLs without
+// Kept under secret-like names: references ($NAME, $(aws ...), {{ name }}) whose command does not print a text of its own, ARNs, URLs without
 // credentials, well-known paths, and switches such as true and none. A name whose ending shows that
 // it holds no secret (tokenTTL, secretName, password_file) is not secret-like.
 //

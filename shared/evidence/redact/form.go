@@ -26,10 +26,11 @@ const (
 	typed = "passwd --password-stdin --with-token realm adcli kinit sudo configure secret"
 	// readers matches those of them, of any options, that read it always.
 	readers = `\b(?:chpasswd|passwd|realm|adcli|kinit)\b|--password-stdin|--with-token|\baws\s+configure\b|\bsecret\s+create\b`
+	// scheme matches the scheme of a header with credentials.
+	scheme = `(?:bearer|basic|token|apikey|digest|negotiate|ntlm|aws4-hmac-sha256|key|splunk)[ \t]+`
 	// curlFlags matches a word of curl's flags, of which all but the last take no argument: -sSLu.
 	// https://curl.se/docs/manpage.html
 	curlFlags = `-(?-i:[0-9aBfgGiIjJklLMnNOpqRsSvVZ#]*)`
-	curlUser  = `\bcurl\b` + args + `(?:` + curlFlags + `u|--user|--proxy-user)[ =]?\s*`
 	// rest matches the rest of such a line, without a quote before it.
 	rest = `["']?((?:\\\r?\n|[^\n])+)`
 )
@@ -78,14 +79,15 @@ var forms = []form{
 		return !harmless(v, Password, true) && (!path || !numeral.MatchString(host)) // host:port/path@version
 	}},
 	{URLPassword, []string{"@"}, pattern.New("://([\\w.~%=+-]{16,})(?::[^\\s/@\"'<>`]*)?@"), random}, // a token in place of the user
+	// Clients accept the address of a proxy without http:// before it. What follows the host tells it from an image's digest.
+	{URLPassword, []string{"proxy"}, pattern.New(`(?i)proxy[\w.-]*["'\\\]]*(?:[ \t]*[=:,][ \t]*|[ \t]+)["'\\]*[^\s/:@"'=,]+:([^\s"'<>/@][^\s"'<>]*)@[\w.-]+(?::\d{1,5}\b|[/"'\s,;\\]|$)`), func(v string) bool {
+		return !harmless(v, Password, true)
+	}},
 	{URLPassword, []string{"@tcp("}, pattern.New(`[^\s'"=/:]*:([^\s'"]+)@tcp\(`), nil},
 
-	{Authorization, []string{"authorization"}, pattern.New(`(?i)\bauthorization["'\\\]]*[ \t]*[:=][ \t]*["'\\]*(?:(?:bearer|basic|token|apikey|digest|negotiate|ntlm|aws4-hmac-sha256|key|splunk)[ \t]+)?([^"'\s\\][^"'\n]*)`), func(v string) bool {
+	{Authorization, []string{"authorization"}, pattern.New(`(?i)\bauthorization["'\\\]]*[ \t]*[:=][ \t]*["'\\]*(?:` + scheme + `["'\\]+([\w$%{][^\s"'\\]*)|(?:` + scheme + `)?([^"'\s\\][^"'\n]*))`), func(v string) bool {
 		word, _, _ := strings.Cut(v, " ")
 		return !harmless(v, Authorization, true) && !wordy(strings.TrimRight(word, ".,;:"))
-	}},
-	{Authorization, []string{"authorization"}, pattern.New(`(?i)\bauthorization["'\\\]]*[ \t]*[:=][ \t]*["'\\]*(?:bearer|basic|token|apikey|key|splunk)[ \t]+["'\\]+([\w$%{][^\s"'\\]*)`), func(v string) bool { // the quotes end, and others begin
-		return !harmless(v, Authorization, true) && !wordy(v)
 	}},
 	{Authorization, []string{"bearer"}, pattern.New(`(?i)\bbearer[ \t]+([\w./+=~-]{8,})`), func(v string) bool {
 		return !wordy(strings.Trim(v, ".")) && (len(v) >= 20 || strings.ContainsAny(v, "0123456789"))
@@ -95,10 +97,8 @@ var forms = []form{
 		return err == nil && strings.Contains(string(plain), ":")
 	}},
 
-	command("curl", curlUser+`["']?[^\s:"']*["']?:["']?([^\s"']+)`),
-	command("curl", curlUser+`(?:\\*"[^":\n]*:|["']?[^\s:"']*["']?:")([^"\n]+)`),
-	command("curl", curlUser+`(?:\\*'[^':\n]*:|["']?[^\s:"']*["']?:')([^'\n]+)`),
-	command("curl", `\bcurl\b`+args+`(?:`+curlFlags+`b|--cookie)[ =]?\s*["']?([^\s"'=]+=[^"'\n]+)`),
+	command("curl", `\bcurl\b`+args+`(?:`+curlFlags+`u|--user|--proxy-user)[ =]?\s*(?:\\*"[^":\n]*:([^"\n]+)|\\*'[^':\n]*:([^'\n]+)|["']?[^\s:"']*["']?:(?:"([^"\n]+)|'([^'\n]+)|([^\s"']+)))`),
+	command("curl", `\bcurl\b`+args+`(?:(?:`+curlFlags+`b|--cookie)[ =]?\s*["']?([^\s"'=]+=[^"'\n]+)|(?:`+curlFlags+`x|--preproxy)[ =]?\s*["']?[^\s/:@"']+:([^\s"'/@][^\s"']*)@)`),
 	command("mysql mariadb sqlcmd bcp", `\b(?:mysql\w*|mariadb|sqlcmd|bcp)\b`+args+`-p(["']?[^\s-]\S*)`),
 	command("sshpass", `\bsshpass\b`+args+`-p\s*(\S+)`),
 	command("login", `\b(?:docker|podman|nerdctl|helm|oras|az|crane)\b[^\n|;]*\slogin\b`+args+`-p\s+`+rest),
@@ -122,7 +122,11 @@ var forms = []form{
 	command("secret_access_key", `\bsecret_access_key\s+["']?([\w/+]{16,})`),
 	command("amazon-ssm-agent", `\bamazon-ssm-agent\b`+args+`-code\s+`+rest),
 	command("htpasswd", `\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+`+rest),
-	{Password, []string{" user", "\tuser"}, pattern.New(`(?i)\bnet\s+user\s+[^\s/]+\s+([^\s/]\S*)`), nil},
+	{Password, []string{" user", "\tuser"}, pattern.New(`(?i)\bnet(?:\.exe)?\s+user\s+[^\s/]+\s+([^\s/]\S*)`), nil},
+	// The password of net use stands after the share or at the end. https://learn.microsoft.com/previous-versions/windows/it-pro/windows-server-2012-r2-and-2012/gg651155(v=ws.11)
+	{Password, []string{"net use", "net.exe use"}, pattern.New(`(?i)\bnet(?:\.exe)? use[ \t][^\n]*\\\\[^\s]+[ \t]+([^\s/*&|<>]\S*)`), nil},
+	{Password, []string{"net use", "net.exe use"}, pattern.New(`(?i)\bnet(?:\.exe)? use[ \t][^\n]*[ \t]/user:\S+[ \t]+([^\s/*&|<>]\S*)`), nil},
+	command("schtasks", `\bschtasks\b[^\n|]*\s/rp\s+(\S+)`),
 	command("vault", `\bvault\s+(?:login|(?:operator\s+)?unseal)\s+([^\s-]\S*)`),
 	command("vault", `\bvault\s+kv\s+(?:put|patch)\b`+args+`[\w.-]+=`+rest),
 	command("--from-literal", `\bcreate\s+secret\b`+args+`--from-literal[= ]["']?[^\s=]+=`+rest),
@@ -139,12 +143,16 @@ var forms = []form{
 // forms finds secrets by their own form.
 func (s *scan) forms() {
 	s.each(".", s.dotted)
+	var lines []int
 	for i := range forms {
 		f := &forms[i]
-		lines := s.linesWith(f.needles)
+		if i == 0 || !slices.Equal(f.needles, forms[i-1].needles) {
+			lines = s.linesWith(f.needles)
+		}
 		s.near(lines, func(at, end int) {
 			for _, m := range f.pattern.FindAllStringSubmatchIndex(s.text[at:end], -1) {
-				from, to := at+m[2], at+m[3]
+				from, to := group(m)
+				from, to = at+from, at+to
 				v := s.text[from:to]
 				if f.ok == nil && !harmless(v, Password, true) || f.ok != nil && f.ok(v) {
 					s.add(from, to, f.kind)
@@ -153,6 +161,38 @@ func (s *scan) forms() {
 		})
 		if f.kind == Password && f.ok == nil { // a command
 			s.inLists(lines, f)
+		}
+	}
+}
+
+// registry removes the value that reg add writes under a secret-like name.
+// https://learn.microsoft.com/windows-server/administration/windows-commands/reg-add
+func (s *scan) registry() {
+	s.near(s.linesWith([]string{"reg add", "reg.exe add"}), func(at, end int) {
+		for _, m := range regAdd.FindAllStringIndex(s.text[at:end], -1) {
+			from, line := at+m[0], s.text[at+m[0]:at+m[1]]
+			name, data := regName.FindStringSubmatch(line), regData.FindStringSubmatchIndex(line)
+			if name == nil || data == nil {
+				continue
+			}
+			if kind := secretName(name[1]); kind != "" && !harmless(line[data[2]:data[3]], kind, true) {
+				s.add(from+data[2], from+data[3], kind)
+			}
+		}
+	})
+}
+
+var (
+	regAdd  = pattern.New(`(?i)\breg(?:\.exe)? add\s[^\n]*`)
+	regName = pattern.New(`(?i)\s/v\s+["']?([\w .-]+)`)
+	regData = pattern.New(`(?i)\s/d\s+("[^"]*"|'[^']*'|\S+)`)
+)
+
+// group returns the first group that matched.
+func group(m []int) (from, to int) {
+	for i := 2; ; i += 2 {
+		if m[i] >= 0 {
+			return m[i], m[i+1]
 		}
 	}
 }

@@ -236,9 +236,14 @@ sha256:8cb2de97839780a412b93877f8507ad6c94f73add17d5d7058e91741c9d5ec78
 			"eksctl-payments-nodegroup-NodeInstanceRole-AbCdEf012345\nintegrity: sha512-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCd\n",
 		"lists of arguments": "runcmd:\n- [app, --password, $PASSWORD, --token-ttl, 5]\n- [app, '--token', '$TOKEN']\n- [curl, -sSLo, /x, https://x:443/y]\n- yum install -y curl\n- docker run -u 1000:1000 x\n" +
 			"- curl\n- docker run -u 1000:1000 x\npackages: [curl, mysql, zip]\nusage: app [--password, -p PASSWORD] [--token, the token] [12.1] --token, 0a1b2c3d\n",
-		"curl":              "curl -fsSL -u \"$USER:$PASS\" https://x:443/y\ncurl -sSLo /x https://x:443/y\ncurl -XPUT https://x:443/\ncurl -H 'Authorization: Bearer '$TOKEN https://x\ncurl -H 'Authorization: Bearer '\"$TOKEN\" https://x\nh = \"Authorization: Bearer \" + token\ncurl -H 'X-Vault-Token: '\"$TOKEN\" https://x\n",
-		"windows line ends": "set CLUSTER=demo\r\n\r\necho done\r\n",
-		"not text":          "\x00\x01\xff\xfe secret \xc3\x28 \x80",
+		"curl": "curl -fsSL -u \"$USER:$PASS\" https://x:443/y\ncurl -sSLo /x https://x:443/y\ncurl -XPUT https://x:443/\ncurl -H 'Authorization: Bearer '$TOKEN https://x\ncurl -H 'Authorization: Bearer '\"$TOKEN\" https://x\nh = \"Authorization: Bearer \" + token\ncurl -H 'X-Vault-Token: '\"$TOKEN\" https://x\n",
+		"proxies": "image: eks/kube-proxy:v1.33@sha256:8cb2de97839780a412b93877f8507ad6c94f73add17d5d7058e91741c9d5ec78\nstarting kube-proxy nginx:1.2@sha256:8cb2de97839780a412b93877f8507ad6c94f73add17d5d7058e91741c9d5ec78\n" +
+			"ProxyJump ops@bastion:22\nno_proxy=localhost,10.0.0.0/8,169.254.169.254\nhttps_proxy=proxy.corp:3128\nhttp_proxy=$USER:$PASS@proxy:3128\nhttp-proxy = \"http://proxy:80\"\n",
+		"values on windows": "$user.SetPassword($new)\n$user.SetPassword(\"$new\")\n$x = Get-Secret('prod/db')\nSet-Item Env:CLUSTER -Value demo\nSet-ItemProperty HKLM:\\x MaxTokenSize -Value 65535\nNew-Item -Path Env:DB_PASSWORD -Value $new\n" +
+			"reg add HKLM\\x /v Start /t REG_DWORD /d 4 /f\nnet use Z: \\\\srv\\share\nnet use * /delete\nnet use\nGET /token HTTP/1.1\ndocker run -v /secret:/secret:ro x\nlocation /auth:8080\ncmdkey /list:x /pass:$new\n",
+		"commands that fetch": "TOKEN=$(awk '{print $2}' /etc/x)\nTOKEN=$(awk -F= '/^x/ {printf \"%s\", $2}' /etc/x)\nTOKEN=$(curl -s https://x | python3 -c 'import sys')\nTOKEN=$(python3 /opt/x.py)\nPASSWORD=$(openssl rand -hex 16)\nPASSWORD=$(openssl passwd -6 \"$NEW\")\nPASSWORD=$(openssl passwd -6 -stdin)\n",
+		"windows line ends":   "set CLUSTER=demo\r\n\r\necho done\r\n",
+		"not text":            "\x00\x01\xff\xfe secret \xc3\x28 \x80",
 	}
 }
 

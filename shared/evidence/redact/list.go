@@ -40,11 +40,12 @@ func (s *scan) inList(l *list, f *form) {
 		l.joined = s.joinedArgs(l.args)
 	}
 	for _, m := range f.pattern.FindAllStringSubmatchIndex(l.joined, -1) {
+		begins, _ := group(m)
 		at, args := 0, l.args // where the first of args is in joined
-		for n := args[0].to - args[0].from; at+n < m[2]; n = args[0].to - args[0].from {
+		for n := args[0].to - args[0].from; at+n < begins; n = args[0].to - args[0].from {
 			at, args = at+n+1, args[1:]
 		}
-		if from, to := args[0].from+m[2]-at, args[0].to; !harmless(s.text[from:to], Password, true) {
+		if from, to := args[0].from+begins-at, args[0].to; !harmless(s.text[from:to], Password, true) {
 			s.add(from, to, f.kind)
 		}
 	}

@@ -48,6 +48,7 @@ func find(text string, depth int, budget *int) []span {
 	s.forms()
 	s.names()
 	s.echoes()
+	s.registry()
 	s.heredocs()
 	s.tables()
 	s.manifests()
