@@ -18,7 +18,7 @@
 // a command that is a list of its arguments.
 // A name that ends in key or license counts if its value looks generated.
 //
-// Base64 (also of gzip, of base64, of UTF-16) that decodes to text with any of these is removed as
+// Base64 (also of gzip, of base64, of UTF-16 and Latin-1) that decodes to text with any of these is removed as
 // a whole.
 //
 // Not found: a secret under a neutral name, without a form of its own; one assembled at run time;

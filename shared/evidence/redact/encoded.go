@@ -120,13 +120,14 @@ func (s *scan) hides(v string) bool {
 	if privateDER(data) {
 		return true
 	}
-	if bytes.HasPrefix(data, []byte{0x1f, 0x8b, 8}) {
+	layers := 0
+	for ; bytes.HasPrefix(data, []byte{0x1f, 0x8b, 8}); layers++ {
 		zr, err := gzip.NewReader(bytes.NewReader(data))
 		if err != nil {
 			return false
 		}
 		text, err := io.ReadAll(io.LimitReader(zr, int64(*s.budget)+1))
-		if len(text) > *s.budget { // its content is unknown
+		if len(text) > *s.budget || layers == maxDepth { // its content is unknown
 			return true
 		}
 		if err != nil && len(text) == 0 {
@@ -135,7 +136,7 @@ func (s *scan) hides(v string) bool {
 		data = text
 	}
 	data = narrowed(data)
-	if !textual(data) {
+	if layers == 0 && controls(data) { // gzip may hold an archive with texts in it
 		return false
 	}
 	if *s.budget -= len(data); *s.budget < 0 {
@@ -167,15 +168,28 @@ func decode(v string) ([]byte, bool) {
 	return data, err == nil
 }
 
-// narrowed decodes UTF-16 of ASCII text, in which PowerShell encodes commands.
+// narrowed decodes UTF-16 with or without a byte order mark, in which PowerShell encodes commands and
+// writes files. Characters beyond Latin-1 become question marks.
 func narrowed(data []byte) []byte {
-	if len(data) < 8 || data[1] != 0 || data[3] != 0 || data[0] == 0 {
+	if len(data) < 8 {
+		return data
+	}
+	low := 0 // where a unit has its low byte
+	switch {
+	case data[0] == 0xff && data[1] == 0xfe:
+		data = data[2:]
+	case data[0] == 0xfe && data[1] == 0xff:
+		data, low = data[2:], 1
+	case data[0] != 0 && data[1] == 0 && data[3] == 0:
+	case data[0] == 0 && data[1] != 0 && data[2] == 0:
+		low = 1
+	default:
 		return data
 	}
 	out := make([]byte, 0, len(data)/2)
 	for i := 0; i+1 < len(data); i += 2 {
-		if data[i+1] == 0 {
-			out = append(out, data[i])
+		if data[i+1-low] == 0 {
+			out = append(out, data[i+low])
 		} else {
 			out = append(out, '?')
 		}
@@ -183,12 +197,21 @@ func narrowed(data []byte) []byte {
 	return out
 }
 
-// textual reports whether data is text: valid and free of control characters.
-func textual(data []byte) bool {
-	for i := 0; i < len(data); i++ {
-		if c := data[i]; c < ' ' && !isSpace(c) && c != 0x1b || c == 0x7f {
-			return false
+// controls reports whether data has control characters, which text lacks. Text may be
+// Latin-1.
+func controls(data []byte) bool {
+	for _, c := range data {
+		if c < ' ' && !isSpace(c) && c != 0x1b || c == 0x7f {
+			return true
 		}
+	}
+	return false
+}
+
+// textual reports whether data is text in UTF-8.
+func textual(data []byte) bool {
+	if controls(data) {
+		return false
 	}
 	// A truncated text may end in the middle of a character.
 	for n := 0; n < 4 && len(data) > 0; n++ {

@@ -44,6 +44,14 @@ func utf16le(s string) string {
 	return b.String()
 }
 
+func utf16be(s string) string {
+	b := []byte(utf16le(s))
+	for i := 0; i+1 < len(b); i += 2 {
+		b[i], b[i+1] = b[i+1], b[i]
+	}
+	return string(b)
+}
+
 // A text in these cases is the input. The text between « and » is the secret: it must not be in the
 // result, and the lines around it must be.
 var positive = []struct{ name, text string }{
@@ -250,6 +258,13 @@ var positive = []struct{ name, text string }{
 	{"base64 of base64", "x: «" + b64("echo "+b64("DB_PASSWORD=hunter2 and more")+" | base64 -d") + "»\n"},
 	{"base64, wrapped", "Content-Transfer-Encoding: base64\n\n«" + wrap(b64("#!/bin/bash\necho a long line of some text, so that it needs more than a line\nexport DB_PASSWORD=hunter2\n"), 76) + "»\n\n--B--\n"},
 	{"base64 of gzip", "encoding: gz+b64\ncontent: «" + b64(zip("#!/bin/bash\nexport DB_PASSWORD=hunter2\n")) + "»\n"},
+	{"base64 of gzip in gzip", "content: «" + b64(zip(zip("#!/bin/bash\nexport DB_PASSWORD=hunter2\n"))) + "»\n"},
+	{"base64 of more gzip than is undone", "content: «" + b64(zip(zip(zip(zip(zip("#!/bin/bash\nexport X=1\n")))))) + "»\n"},
+	{"base64 of an archive", "content: «" + b64(zip("etc/x\x00\x00\x00\x00DB_PASSWORD=hunter2\n\x00\x00")) + "»\n"},
+	{"base64 of latin-1", "content: «" + b64("# caf\xe9\nexport DB_PASSWORD=hunter2\n") + "»\n"},
+	{"base64 of UTF-16 with a mark", "content: «" + b64("\xff\xfe"+utf16le("$env:DB_PASSWORD = 'hunter2'")) + "»\n"},
+	{"base64 of UTF-16, big end first", "content: «" + b64(utf16be("$env:DB_PASSWORD = 'hunter2'")) + "»\n"},
+	{"base64 of UTF-16 with a mark, big end first", "content: «" + b64("\xfe\xff"+utf16be("# caf\u00e9\n$env:DB_PASSWORD = 'hunter2'")) + "»\n"},
 	{"encoded command", "powershell -EncodedCommand «" + b64(utf16le("$env:DB_PASSWORD = 'hunter2'")) + "»\n"},
 
 	// console
