@@ -4,28 +4,104 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"encoding/binary"
 	"io"
+	"strconv"
 	"strings"
-	"unicode/utf8"
+	"unicode/utf16"
 
 	"rollcall/shared/evidence/redact"
 	"rollcall/shared/evidence/userdata"
 )
 
-// scrubbed returns user data without its secrets; gzip stays gzip. If the notes make it longer than
-// EC2 would keep, although it was not, it is compressed with gzip, which cloud-init and
-// Bottlerocket decompress: it must not look as if it had been too large. ok is false for gzip that
-// cannot be decompressed, which cannot be searched for secrets.
+// withheld stands for user data that cannot be searched for secrets.
+const withheld = "[redacted: data that could not be searched]"
+
+// maxLayers bounds how often gzip is undone.
+const maxLayers = 4
+
+// scrubbed returns user data without its secrets, in its encoding: gzip stays gzip, and UTF-16
+// stays UTF-16. If the notes make it longer than EC2 would keep, although it was not, it is
+// compressed with gzip, which cloud-init and Bottlerocket decompress: it must not look as if it had
+// been too large. ok is false for data that cannot be searched for secrets: gzip that cannot be
+// decompressed, and what is no text.
 func scrubbed(data []byte) (clean []byte, ok bool) {
-	plain, zipped, ok := unzip(data)
-	if !ok {
+	s := scrubber{room: maxUnzipped}
+	if clean, ok = s.layer(data, maxLayers); !ok {
 		return nil, false
 	}
-	text := redact.Text(string(plain))
-	if zipped || len(text) > userdata.MaxRaw && len(data) <= userdata.MaxRaw {
-		return zip([]byte(text)), true
+	if len(clean) > userdata.MaxRaw && len(data) <= userdata.MaxRaw && !bytes.HasPrefix(clean, gzipMagic) {
+		return zip(clean), true
+	}
+	return clean, true
+}
+
+// scrubber bounds how much is decompressed in all.
+type scrubber struct{ room int }
+
+// layer is scrubbed for data in which gzip may be undone so often.
+func (s *scrubber) layer(data []byte, left int) (clean []byte, ok bool) {
+	if bytes.HasPrefix(data, gzipMagic) {
+		inner, _, ok := unzip(data)
+		return s.zipped(inner, ok, left)
+	}
+	if order, mark := wide(data); order != nil {
+		text := redact.Text(string(fromUTF16(data[mark:], order)))
+		return append(bytes.Clone(data[:mark]), toUTF16(text, order)...), true
+	}
+	data, parts, ok := s.parted(data, left)
+	if !ok || bytes.IndexByte(data, 0) >= 0 {
+		return nil, false
+	}
+	text := redact.Text(string(data))
+	for i, part := range parts {
+		text = strings.Replace(text, part.stand(i), string(part), 1)
 	}
 	return []byte(text), true
+}
+
+// zipped is layer for what was decompressed, and compresses it again.
+func (s *scrubber) zipped(inner []byte, ok bool, left int) (clean []byte, done bool) {
+	if s.room -= len(inner); !ok || left == 0 || s.room < 0 {
+		return nil, false
+	}
+	clean, ok = s.layer(inner, left-1)
+	return zip(clean), ok
+}
+
+// part is gzip in other data, such as in a part of a MIME document.
+type part []byte
+
+// stand returns what stands for the part in the text around it.
+func (p part) stand(i int) string { return "\x1f" + strconv.Itoa(i) + "\x1f" }
+
+// parted takes gzip out of data, and returns it without its secrets.
+func (s *scrubber) parted(data []byte, left int) (rest []byte, parts []part, ok bool) {
+	for {
+		at := bytes.Index(data, []byte{0x1f, 0x8b, 8}) // deflate, the only method
+		if at < 0 {
+			return append(rest, data...), parts, true
+		}
+		inner, after, ok := unzipFirst(data[at:])
+		p, ok := s.zipped(inner, ok, left)
+		if !ok {
+			return nil, nil, false
+		}
+		rest = append(append(rest, data[:at]...), part(p).stand(len(parts))...)
+		parts, data = append(parts, p), after
+	}
+}
+
+// unzipFirst decompresses the gzip that data begins with, and returns what follows it.
+func unzipFirst(data []byte) (inner, after []byte, ok bool) {
+	from := bytes.NewReader(data)
+	r, err := gzip.NewReader(from)
+	if err != nil {
+		return nil, nil, false
+	}
+	r.Multistream(false)
+	inner, err = io.ReadAll(io.LimitReader(r, maxUnzipped+1))
+	return inner, data[len(data)-from.Len():], err == nil && len(inner) <= maxUnzipped
 }
 
 // maxUnzipped bounds the size after decompression, because a small gzip can expand to a very large
@@ -52,16 +128,52 @@ func zip(data []byte) []byte {
 	return b.Bytes()
 }
 
-// encoded returns user data in base64, without its secrets. Text that is not base64 is redacted as
-// it is.
+// wide returns the byte order of text in UTF-16 and the length of its mark, nil for other data. A
+// mark alone proves nothing: most characters of a script are ASCII, so that most of its units have a
+// zero.
+func wide(data []byte) (order binary.ByteOrder, mark int) {
+	if len(data) > 1 && (data[0] == 0xff && data[1] == 0xfe || data[0] == 0xfe && data[1] == 0xff) {
+		mark = 2
+	}
+	var zeros [2]int
+	for i, c := range data[mark:] {
+		if c == 0 {
+			zeros[i%2]++
+		}
+	}
+	units := (len(data) - mark) / 2
+	switch {
+	case (len(data)-mark)%2 != 0 || units == 0:
+	case zeros[0] == 0 && zeros[1] > units/2:
+		return binary.LittleEndian, mark
+	case zeros[1] == 0 && zeros[0] > units/2:
+		return binary.BigEndian, mark
+	}
+	return nil, 0
+}
+
+func toUTF16(text string, order binary.ByteOrder) []byte {
+	units := utf16.Encode([]rune(text))
+	data := make([]byte, 2*len(units))
+	for i, unit := range units {
+		order.PutUint16(data[2*i:], unit)
+	}
+	return data
+}
+
+// encoded returns a field of user data without its secrets. It holds base64, in EC2NodeClasses also
+// the text itself.
 func encoded(v string) string {
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(v), ""))
-	if err != nil || len(data) == 0 || !utf8.Valid(data) && !bytes.HasPrefix(data, gzipMagic) {
+	if err != nil || len(data) == 0 {
 		return redact.Text(v)
 	}
 	clean, ok := scrubbed(data)
-	if !ok {
-		clean = []byte("[redacted: gzip that could not be undone]")
+	switch {
+	case !ok:
+		clean = []byte(withheld)
+	case bytes.Equal(clean, data):
+		return redact.Text(v)
 	}
 	return base64.StdEncoding.EncodeToString(clean)
 }

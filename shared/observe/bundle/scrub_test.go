@@ -3,7 +3,9 @@ package bundle
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/pem"
+	"strings"
 	"testing"
 
 	"rollcall/shared/evidence/redact"
@@ -40,5 +42,83 @@ func TestWhatIsNoSecretStays(t *testing.T) {
 		"node.kubernetes.io/exclude-for": "token",
 	} {
 		expect.Equal(t, redact.Named(name, v), v, "%s: %s became", name, v)
+	}
+}
+
+// userDatas are user data in the encodings that cloud-init and EC2Launch read, or that only hide a text.
+func userDatas(script string) map[string][]byte {
+	mail := "Content-Type: multipart/mixed; boundary=\"B\"\n\n--B\nContent-Type: text/x-shellscript\n\n#!/bin/bash\necho kept\n--B\nContent-Type: application/gzip\nContent-Transfer-Encoding: binary\n\n"
+	return map[string][]byte{
+		"Latin-1":                       []byte("# caf\xe9\n" + script),
+		"gzip in gzip":                  zip(zip([]byte(script))),
+		"a raw gzip part":               []byte(mail + string(zip([]byte(script))) + "\n--B--\n"),
+		"two raw gzip parts":            []byte(mail + string(zip([]byte("echo no\n"))) + "\n--B\n\n" + string(zip(zip([]byte(script)))) + "\n--B--\n"),
+		"UTF-16":                        toUTF16(script, binary.LittleEndian),
+		"UTF-16 with a mark":            append([]byte{0xff, 0xfe}, toUTF16("# caf\u00e9\n"+script, binary.LittleEndian)...),
+		"UTF-16, big end first":         toUTF16(script, binary.BigEndian),
+		"UTF-16 with a mark, big first": append([]byte{0xfe, 0xff}, toUTF16(script, binary.BigEndian)...),
+		"UTF-16 in gzip":                zip(toUTF16(script, binary.LittleEndian)),
+	}
+}
+
+// shown returns all texts in user data.
+func shown(data []byte) string {
+	all := string(plain(data)) + "\n" + strings.ReplaceAll(string(data), "\x00", "")
+	for at := 0; ; at++ {
+		i := bytes.Index(data[at:], []byte{0x1f, 0x8b, 8})
+		if i < 0 {
+			return all
+		}
+		at += i
+		if inner, _, ok := unzipFirst(data[at:]); ok {
+			all += shown(inner)
+		}
+	}
+}
+
+func TestUserDataInAnyEncodingIsRedacted(t *testing.T) {
+	script := "export DB_PASSWORD=" + secret + "\n/etc/eks/bootstrap.sh demo\n"
+	for name, data := range userDatas(script) {
+		clean, ok := scrubbed(data)
+		expect.That(t, ok && !strings.Contains(shown(clean), secret), "%s: the secret is in %q", name, shown(clean))
+		expect.That(t, strings.Contains(shown(clean), "/etc/eks/bootstrap.sh demo"), "%s: too much is gone: %q", name, shown(clean))
+		again, ok := scrubbed(clean)
+		expect.That(t, ok && bytes.Equal(again, clean), "%s: not stable: %q becomes %q", name, clean, again)
+		field, err := base64.StdEncoding.DecodeString(encoded(base64.StdEncoding.EncodeToString(data)))
+		expect.That(t, err == nil && bytes.Equal(field, clean), "%s: in a field: %v %q", name, err, field)
+	}
+	for name, data := range userDatas("/etc/eks/bootstrap.sh demo\n") {
+		clean, ok := scrubbed(data)
+		expect.That(t, ok && shown(clean) == shown(data), "%s without a secret: %q became %q", name, data, clean)
+	}
+}
+
+func TestUserDataThatCannotBeSearchedIsWithheld(t *testing.T) {
+	deep := []byte("echo deep\n")
+	for range 6 {
+		deep = zip(deep)
+	}
+	for name, data := range map[string][]byte{
+		"gzip that cannot be undone":         []byte("\x1f\x8bbroken"),
+		"a part that cannot be undone":       []byte("#!/bin/bash\n\x1f\x8b\x08broken"),
+		"gzip in gzip in gzip, and so on":    deep,
+		"zeros in a text":                    []byte("#!/bin/bash\nexport DB_PASS\x00WORD=" + secret + "\n"),
+		"a mark before a text that lacks it": []byte("\xff\xfeexport DB_PASS\x00WORD=" + secret + "\n"),
+		"a text after a script of two bytes": append(toUTF16("ab", binary.LittleEndian), "DB_PASSWORD="+secret...),
+	} {
+		_, ok := scrubbed(data)
+		expect.That(t, !ok, "%s was passed on", name)
+		field, err := base64.StdEncoding.DecodeString(encoded(base64.StdEncoding.EncodeToString(data)))
+		expect.That(t, err == nil && string(field) == withheld, "%s: in a field: %v %q", name, err, field)
+	}
+}
+
+// A text that only looks like base64 is redacted as it is.
+func TestUserDataThatIsNoBase64(t *testing.T) {
+	for text, want := range map[string]string{
+		"echoes": "echoes", "echo": "echo", "": "",
+		"#!/bin/bash\nTOKEN=hunter2\n": "#!/bin/bash\nTOKEN=[redacted: token]\n",
+	} {
+		expect.Equal(t, encoded(text), want, "%q became", text)
 	}
 }
