@@ -21,6 +21,10 @@ const (
 	maxDetail = 300
 )
 
+// Cut reports whether a text is so long that EC2 dropped its beginning. Its first line is then the rest of
+// one, where the name that announces a secret may be missing.
+func Cut(text string) bool { return len(text) >= kept }
+
 // Log is what was found in a console text.
 type Log struct {
 	// Found are the signs in the order of the lines. A sign with the same detail in the same boot

@@ -9,7 +9,7 @@ import (
 
 // Read reads a console's text. It never fails: if nothing is recognized, the log has no signs.
 func Read(text string) Log {
-	r := reader{log: Log{Truncated: len(text) >= kept}}
+	r := reader{log: Log{Truncated: Cut(text)}}
 	if len(text) > MaxBytes {
 		dropped := text[:len(text)-MaxBytes]
 		r.skipped = strings.Count(dropped, "\n")

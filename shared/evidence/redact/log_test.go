@@ -30,6 +30,18 @@ func TestASecretIsFoundInALog(t *testing.T) {
 	}
 }
 
+// Programs colour names and values, also where they write to a file.
+func TestColoursSplitNoSecretInALog(t *testing.T) {
+	for text, want := range map[string]string{
+		"\x1b[32mDB_PASSWORD \x1b[0m=hunter2\nnext":                             "DB_PASSWORD =[redacted: password]\nnext",
+		"Jan  2 03:04:05 ip x[1]: \x1b[1mtoken\x1b[0m: \x1b[33mhun\x1b[0mter2x": "Jan  2 03:04:05 ip x[1]: token: [redacted: token]",
+		"DB_PASS\x00WORD=hun\x08ter2":                                           "DB_PASSWORD=[redacted: password]",
+		"[   12.345678] \x1b[0;31mfailed\x1b[0m\tto start\r\n":                  "[   12.345678] failed\tto start\r\n",
+	} {
+		expect.Equal(t, Log(text), want, "%q became", text)
+	}
+}
+
 func TestAKeyThatATailCutIsFoundInALog(t *testing.T) {
 	const p = "Jan  2 03:04:05 ip-10-0-0-1 cloud-init[99]: "
 	const body = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4"

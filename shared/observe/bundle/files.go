@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/redact"
 	"rollcall/shared/kube"
 )
@@ -54,13 +56,27 @@ func (r *Recorder) Files() (map[string][]byte, error) {
 	for _, folder := range []string{folderConsole, folderHostLogs} {
 		texts := tableOf[[]byte](r.c, folder)
 		for i, id := range texts.keys {
-			out[documentName(folder, id)] = []byte(redact.Log(string(texts.rows[i])))
+			out[documentName(folder, id)] = []byte(redactedLog(folder, string(texts.rows[i])))
 		}
 	}
 	if !r.c.at.IsZero() {
 		out[fileAt] = []byte(r.c.at.Format(time.RFC3339) + "\n")
 	}
 	return out, nil
+}
+
+// lineCut stands for a line without its beginning.
+const lineCut = "[redacted: the line lacks its beginning]"
+
+// redactedLog returns a log without its secrets. The first line of a console that EC2 cut is left out.
+// Spaces in its place keep the length by which the console is known to be cut.
+func redactedLog(folder, text string) string {
+	clean := redact.Log(text)
+	if folder != folderConsole || !console.Cut(text) {
+		return clean
+	}
+	_, rest, _ := strings.Cut(clean, "\n")
+	return lineCut + strings.Repeat(" ", max(0, len(text)-len(lineCut)-1-len(rest))) + "\n" + rest
 }
 
 // writeAccessEntries writes the entries, if all were listed. An entry that was only listed is written

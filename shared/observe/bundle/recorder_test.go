@@ -31,6 +31,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/evidence/console"
 	"rollcall/shared/kube"
 	"rollcall/shared/observe/apistats"
 	"rollcall/shared/roll"
@@ -553,6 +554,23 @@ func TestUserDataThatNotesMakeTooLongStaysReadable(t *testing.T) {
 	expect.That(t, ok && zipped && len(clean) <= 16<<10 && len(plain) > 16<<10, "%d bytes became %d, zipped %v, which hold %d", len(script), len(clean), zipped, len(plain))
 	if _, ok := scrubbed([]byte("\x1f\x8bbroken")); ok {
 		t.Error("gzip that cannot be undone was passed on")
+	}
+}
+
+func TestAConsoleIsWrittenWithoutItsColoursAndItsCutLine(t *testing.T) {
+	const id = "i-0f100000000000001"
+	line := "[   12.345678] cloud-init[1]: \x1b[32mDB_PASSWORD \x1b[0m=" + secret + "\n"
+	short := "first line\n" + line
+	long := secret + " and more\n" + strings.Repeat(line, 1000)
+	for name, text := range map[string]string{"short": short, "cut": long} {
+		r := NewRecorder(captured)
+		_, err := r.over(&stub{text: text}).GetConsoleOutput(t.Context(), &ec2.GetConsoleOutputInput{InstanceId: aws.String(id)})
+		must.Succeed(t, err)
+		got := string(written(t, r)[documentName(folderConsole, id)])
+		expect.That(t, !strings.Contains(got, secret) && strings.Contains(got, "cloud-init[1]: DB_PASSWORD =[redacted: password]"), "%s: written %.300q", name, got)
+		expect.That(t, strings.Count(got, "\n") == strings.Count(text, "\n") && console.Cut(got) == console.Cut(text), "%s: %d bytes became %d, %d lines", name, len(text), len(got), strings.Count(got, "\n"))
+		expect.That(t, strings.HasPrefix(got, "first line\n") == (name == "short"), "%s: begins with %.100q", name, got)
+		expect.Equal(t, redactedLog(folderConsole, got), got, "%s again", name)
 	}
 }
 
