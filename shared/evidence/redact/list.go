@@ -117,14 +117,15 @@ func (s *scan) bracketLists() (all []list) {
 func (s *scan) bracketList(open int) (args []element, end int) {
 	for p := open + 1; p < len(s.text) && p < open+maxNesting; p++ {
 		p = s.spaces(p)
-		from, to := p, p
+		var from, to int
 		if lit, ok := s.quoted(p); ok {
 			from, to, p = lit.from, lit.to, lit.end
 		} else {
+			start := p
 			for p < len(s.text) && strings.IndexByte(",[](){}\"'\n", s.text[p]) < 0 {
 				p++
 			}
-			from, to = s.trimmed(from, p)
+			from, to = s.trimmed(start, p)
 		}
 		if from < to {
 			args = append(args, element{from, to})
