@@ -131,7 +131,7 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 	questions, data := o.userDataRead(s, questions)
 	asked := 0
 	for _, q := range questions {
-		if q.UserData {
+		if q.UserData && !o.WithoutUserData {
 			asked++
 		}
 		if q.Protection {

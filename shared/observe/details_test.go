@@ -301,6 +301,16 @@ func TestNothingOfUserDataIsKept(t *testing.T) {
 	}
 }
 
+// User data that is never read costs no other suspect its turn.
+func TestWithoutUserDataProtectionIsReadOfAll(t *testing.T) {
+	a := newAccount(t)
+	o := a.observer()
+	o.WithoutUserData = true
+	s := &roll.Snapshot{At: at, Details: map[roll.InstanceID]roll.Detail{}}
+	o.Details(t.Context(), s, suspects(1, attributeReads, roll.Question{UserData: true, Protection: true}))
+	expect.That(t, len(a.attributes) == attributeReads && len(s.Gaps) == 0, "%d reads, gaps %+v", len(a.attributes), s.Gaps)
+}
+
 func encode(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
 // Each check reads the user data of so many of hundreds of tagged instances that are no nodes that all of
