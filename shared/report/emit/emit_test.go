@@ -482,9 +482,9 @@ func TestAnActThatIsHeldQuietlyIsAnEvent(t *testing.T) {
 		w.snapshot.Instances[n-1].Hold = "true"
 		w.turn(n, roll.ConditionFalse, -30*time.Minute)
 	}
-	w.check(0)
 	w.snapshot.Instances[3].Hold = "true"
-	w.turn(4, roll.ConditionFalse, -30*time.Minute)
+	w.turn(4, roll.ConditionFalse, -14*time.Minute-30*time.Second) // overdue in the next check
+	w.check(0)
 	c, events := w.check(time.Minute)
 	expect.That(t, len(c.Plan.Notices) == 0, "people are told %+v", c.Plan.Notices)
 	var held []string
