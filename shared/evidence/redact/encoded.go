@@ -136,7 +136,7 @@ func (s *scan) hides(v string) bool {
 		data = text
 	}
 	data = narrowed(data)
-	if layers == 0 && controls(data) { // gzip may hold an archive with texts in it
+	if layers == 0 && !textual(data) && !latin(data) { // gzip may hold an archive with texts in it
 		return false
 	}
 	if *s.budget -= len(data); *s.budget < 0 {
@@ -197,8 +197,19 @@ func narrowed(data []byte) []byte {
 	return out
 }
 
-// controls reports whether data has control characters, which text lacks. Text may be
-// Latin-1.
+// latin reports whether data is text in Latin-1 or the like, in which most characters are ASCII. Of
+// random data half the bytes are not.
+func latin(data []byte) bool {
+	high := 0
+	for _, c := range data {
+		if c >= utf8.RuneSelf {
+			high++
+		}
+	}
+	return 4*high <= len(data) && !controls(data)
+}
+
+// controls reports whether data has control characters, which text lacks.
 func controls(data []byte) bool {
 	for _, c := range data {
 		if c < ' ' && !isSpace(c) && c != 0x1b || c == 0x7f {
