@@ -554,6 +554,9 @@ var ofMachine = map[string]func(excuse) bool{
 		if e.kind == string(roll.Scheduled) && e.m.event != nil {
 			since = e.m.event.announced
 		}
+		if cl := e.m.claim; cl != nil && !cl.deleting.IsZero() && cl.deleting.Before(since) {
+			since = cl.deleting // its node may have changed since
+		}
 		return e.g.owner != nobody && e.u.a.Now().Sub(since) >= registrationTTL-lag
 	},
 	"ReplacementUnavailable": func(e excuse) bool {
