@@ -485,7 +485,11 @@ func (s *scan) quoted(p int) (lit literal, ok bool) {
 		if i < s.unclosed {
 			return lit, false
 		}
+		if known := s.hereEnds; i+1 >= known[0] && i+1 <= known[1] { // it is the next one after this position too
+			return literal{i + 1, known[1], known[2], true}, true
+		}
 		if m := hereEnd.FindStringIndex(s.text[i+1:]); m != nil {
+			s.hereEnds = [3]int{i + 1, i + 1 + m[0], i + 1 + m[1]}
 			return literal{i + 1, i + 1 + m[0], i + 1 + m[1], true}, true
 		}
 		s.unclosed = len(s.text)

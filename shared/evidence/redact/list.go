@@ -83,7 +83,7 @@ func (s *scan) itemLists() (all []list) {
 		from, to := s.content(line)
 		column, dashes := -1, 0
 		for s.at(from) == '-' && isBlank(s.at(from+1)) && from < to {
-			column, dashes, from = from-start, dashes+1, s.blanks(from+1)
+			column, dashes, from = from-start, dashes+1, min(s.blanks(from+1), to)
 		}
 		if column != last || dashes > 1 {
 			end()

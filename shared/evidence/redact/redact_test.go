@@ -438,6 +438,7 @@ var adversarial = []string{
 	"chpasswd<<", "token=`", "-----END PRIVATE KEY-----\n", "a\\\n", "echo x | chpasswd ", "eyJ", "token='a'", "\"token\":[",
 	"data:\n ", "token=@'\n", "content: x\n", "token = (\"", "--value x ", "\"kind\":\"Secret\"", "token=${", "AAAA\n", "@tcp(", "mysql -p ", "convertto-securestring ",
 	"=|| password", "=| # password", "password=|| eval ", "- curl\n", "['curl','-u',", "[curl, -u ", "[--token, ", "- - curl\n",
+	"- curl\n- \n", "[@\"\n", "- curl\n- @\"\n",
 }
 
 // The limit is loose, since the machines that run tests are busy. A cost that grew with the square
@@ -445,7 +446,7 @@ var adversarial = []string{
 func TestCostIsBounded(t *testing.T) {
 	const size = 64 << 10
 	for _, a := range adversarial {
-		for _, text := range []string{strings.Repeat(a, size/len(a)), strings.Repeat(a+"\n", size/(len(a)+1)), "\"" + strings.Repeat(a+" ", size/(len(a)+1))} {
+		for _, text := range []string{"curl " + strings.Repeat(a, size/len(a)) + "\n\"@\n", strings.Repeat(a, size/len(a)), strings.Repeat(a+"\n", size/(len(a)+1)), "\"" + strings.Repeat(a+" ", size/(len(a)+1))} {
 			began := time.Now()
 			clean := Text(text)
 			took := time.Since(began)

@@ -15,8 +15,9 @@ type scan struct {
 	budget *int // of decoded bytes, over all levels
 
 	quotes     quoteState
-	unbalanced int // positions before it are not searched for a closing bracket
-	unclosed   int // the same for the end of a here-string
+	unbalanced int    // positions before it are not searched for a closing bracket
+	unclosed   int    // the same for the end of a here-string
+	hereEnds   [3]int // from where the end of a here-string was last searched for, and its begin and end
 	listed     bool
 	lists      [2][]list // of arguments, once listed
 }

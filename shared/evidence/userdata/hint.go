@@ -38,24 +38,25 @@ func (w *walk) hint(args []field) {
 	if w.hinted || slices.Contains(quiet, path.Base(args[0].text)) {
 		return
 	}
+	given := slices.ContainsFunc(args, func(f field) bool { return slices.Contains(ownOptions, f.text) })
 	for _, f := range args {
 		text, written := w.files[w.at(f.text)]
-		w.hinted = w.hinted || w.isTool(f.text, args) || written && w.spend(len(text)) && namesTool(text)
+		w.hinted = w.hinted || w.isTool(f.text, given) || written && w.spend(len(text)) && namesTool(text)
 	}
 	line := strings.Join(texts(args), " ") + "\n" + w.stdin
 	w.hinted = w.hinted || w.spend(len(line)) && namesTool(line) || strings.Contains(args[0].text+w.stdin, unknown) && w.namesAny()
 }
 
 // isTool reports whether a word may be the path of bootstrap.sh. Where the directory is not known, the
-// user data must name that of the tool, or give options of the tool.
-func (w *walk) isTool(word string, args []field) bool {
+// user data must name that of the tool, or the command be given options of the tool.
+func (w *walk) isTool(word string, given bool) bool {
 	where := w.at(word)
 	if path.Base(word) != path.Base(bootstrapScript) {
 		return w.copies[where]
 	}
 	known := strings.HasPrefix(where, "/") && !strings.Contains(where, unknown) && strings.Contains(word, "/")
-	return where == bootstrapScript || w.copies[where] || !known && strings.Contains(w.script.text, path.Dir(bootstrapScript)) ||
-		slices.ContainsFunc(args, func(f field) bool { return slices.Contains(ownOptions, f.text) })
+	return where == bootstrapScript || w.copies[where] || given ||
+		!known && w.spend(len(w.script.text)) && strings.Contains(w.script.text, path.Dir(bootstrapScript))
 }
 
 // copied records a copy of bootstrap.sh, or a link to it. A directory holds it under its own name.

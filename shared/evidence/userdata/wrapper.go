@@ -91,7 +91,7 @@ func (w *walk) wrapped(name string, args []field) (output string, ok bool) {
 		return "", true
 	}
 	output = w.call(rest)
-	if name == "exec" {
+	if name == "exec" && w.branch == 0 {
 		w.ended = "exit"
 	}
 	return output, true
@@ -128,7 +128,7 @@ func (w *walk) xargs(args, command []field) []field {
 		line = unknown
 	}
 	return roll.Map(command, func(f field) field {
-		if len(f.text)+len(line) <= maxValue {
+		if long := len(f.text) + strings.Count(f.text, replace)*len(line); long <= maxValue && w.spend(long) {
 			f.text = strings.ReplaceAll(f.text, replace, line)
 		}
 		return f

@@ -75,12 +75,18 @@ type part []byte
 // stand returns what stands for the part in the text around it.
 func (p part) stand(i int) string { return "\x1f" + strconv.Itoa(i) + "\x1f" }
 
+// maxParts bounds how often gzip may be in other data, as cloud-init's user data has few parts.
+const maxParts = 64
+
 // parted takes gzip out of data, and returns it without its secrets.
 func (s *scrubber) parted(data []byte, left int) (rest []byte, parts []part, ok bool) {
 	for {
 		at := bytes.Index(data, []byte{0x1f, 0x8b, 8}) // deflate, the only method
 		if at < 0 {
 			return append(rest, data...), parts, true
+		}
+		if len(parts) == maxParts {
+			return nil, nil, false
 		}
 		inner, after, ok := unzipFirst(data[at:])
 		p, ok := s.zipped(inner, ok, left)
