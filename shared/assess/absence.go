@@ -67,6 +67,9 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 			w.proven = cmp.Or(known.Proven, known.Since).UTC()
 		}
 	}
+	if ok && known.Transition.Equal(turned) {
+		w.proven = roll.Later(w.proven, known.Proven).UTC()
+	}
 	record := ledger.NotReady{
 		Since: w.since, Status: n.Ready.Status, Transition: turned,
 		Known: m.Instance != nil || known.Known, // once known, always known

@@ -510,7 +510,8 @@ func TestAGroupMayHaveAnotherPurposeSinceAVersion(t *testing.T) {
 		{"its version had none", "lt-1:2", no, had("asg/w", "lt-1:1"), nil, true},
 		{"its version had none, and nothing is read yet", "lt-1:2", roll.Detail{}, had("asg/w"), nil, true},
 		{"its version had none, and its user data was not read", "lt-1:2", unread, had("asg/w"), failed, true},
-		{"its version had none, and its user data computes what it joins", "lt-1:2", unread, had("asg/w"), nil, false},
+		{"its version had none, and its user data computes what it joins", "lt-1:2", roll.Detail{Bootstraps: roll.Unreadable, BootstrapsUnnamed: true}, had("asg/w"), nil, false},
+		{"its version had none, and its user data may join something", "lt-1:2", unread, had("asg/w"), nil, true},
 		{"its version had none, and it bootstraps a node", "lt-1:2", roll.Detail{Bootstraps: roll.Yes}, had("asg/w"), nil, false},
 		{"a launch configuration", "", no, had("asg/w"), nil, false},
 	}

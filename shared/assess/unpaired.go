@@ -206,7 +206,7 @@ func (a *assessor) repurposed(i *roll.Instance, d roll.Detail) bool {
 	case i.LaunchTemplate == "" || a.hadNodes(roll.Origin(i.LaunchTemplate)):
 		return false
 	case d.Bootstraps == roll.Unreadable:
-		return slices.ContainsFunc(a.Snapshot.Gaps, func(g roll.Gap) bool { return g.Call == roll.CallInstanceAttribute })
+		return !d.BootstrapsUnnamed
 	}
 	return d.Bootstraps != roll.Yes
 }

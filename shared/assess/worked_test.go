@@ -229,14 +229,21 @@ func TestNodesBesideATargetAreCounted(t *testing.T) {
 // A kubelet dates the condition Ready with the clock of its machine while it is False. A slow clock must not shorten the
 // tolerance: the last complete check saw the node Ready.
 func TestASlowClockShortensNoTolerance(t *testing.T) {
+	for name, reporting := range map[string]time.Time{"it reported for long": ago(3 * time.Hour), "unknown": {}} {
+		slowClock(t, name, reporting)
+	}
+}
+
+func slowClock(t *testing.T, name string, reporting time.Time) {
+	t.Helper()
 	fails := func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
-		n.Ready = roll.Condition{Status: roll.ConditionFalse, Since: ago(20 * time.Minute)}
+		n.Ready, n.Reporting = roll.Condition{Status: roll.ConditionFalse, Since: ago(20 * time.Minute)}, reporting
 	}
 	a := look(fails, ledger.State{Checked: ago(4 * time.Minute)})
-	f := one(t, "a check saw it Ready", a)
+	f := one(t, name, a)
 	expect.That(t, f.Kind == roll.NotReady && f.Since.Equal(ago(20*time.Minute)) && f.Due.Equal(ago(4*time.Minute).Add(15*time.Minute)), "%+v", f)
 	f = one(t, "the next check", look(fails, ledger.State{Checked: ago(time.Minute), NotReady: a.NotReady}))
-	expect.That(t, f.Due.Equal(ago(4*time.Minute).Add(15*time.Minute)), "the next check: %+v", f)
+	expect.That(t, f.Due.Equal(ago(4*time.Minute).Add(15*time.Minute)), "%s, the next check: %+v", name, f)
 	f = one(t, "no check saw it Ready", look(fails, ledger.State{Checked: ago(21 * time.Minute)}))
 	expect.That(t, f.Due.Equal(ago(5*time.Minute)) && f.Stage == roll.Overdue, "no check saw it Ready: %+v", f)
 }
