@@ -273,7 +273,9 @@ func (p *planner) takes(f roll.Finding, act Action) bool {
 		return act != Reboot && act != DeleteNode
 	}
 	pol := p.Policy(f.Selector)
-	for _, step := range p.ladder(f, pol) {
+	ladder := p.ladder(f, pol)
+	own := slices.IndexFunc(ladder, func(s policy.Step) bool { return p.actionOf(s.Do, f, pol) == act })
+	for _, step := range ladder[own+1:] {
 		next := p.actionOf(step.Do, f, pol)
 		if (next == Reboot || next.replaced()) && p.impossible(f, next) == "" {
 			return next != Reboot
