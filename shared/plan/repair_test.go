@@ -252,3 +252,14 @@ func TestAConditionThatASilenceHid(t *testing.T) {
 		expect.Equal(t, check(minute, step.ready, step.mode), step.want, "minute %d", minute)
 	}
 }
+
+// What follows a reboot needs a replacement, though the ladder has a reboot.
+func TestACordonAfterTheRebootPreparesTheTermination(t *testing.T) {
+	w := healthy(10)
+	w.doc = mustParse("apiVersion: rollcall/v1\nladders: {NotReady: [{do: reboot, once: true}, {do: cordon}, {do: drain}, {do: terminate}]}\n")
+	w.trouble(1, roll.NotReady, roll.ConditionFalse, time.Hour)
+	w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes, LaunchFailed: now.Add(-time.Hour)}
+	expect.Equal(t, strings.Join(w.acts(t), ", "), "reboot 0s", "the latest launch failed")
+	_, p := w.make(now.Add(time.Hour))
+	expect.That(t, len(p.Held) == 1 && p.Held[0].Action == Cordon && p.Held[0].Reason == ReplacementUnavailable, "held %+v", p.Held)
+}
