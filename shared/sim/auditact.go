@@ -88,7 +88,7 @@ func (u *auditor) zonesDown(inv *invocation, cluster string) {
 func (u *auditor) zoneDown(inv *invocation, c *cluster, at time.Time) string {
 	pol := u.policy(inv, c, "")
 	for _, zone := range zones {
-		if _, _, down := inv.seen.isDown(zone, at, pol); down {
+		if _, _, down := inv.seen.isDown(zone, at, pol, c.restsIn(zone)); down {
 			return zone
 		}
 	}

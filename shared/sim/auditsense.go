@@ -201,7 +201,7 @@ func (u *auditor) zoned(inv *invocation, c *cluster, o order) {
 	}
 	from, _ := c.shift()
 	u.forbids(RuleZone, c.shifted == zone && from.Before(inv.begun), "%s: ordered to %s %s, which is in %s, away from which %s is shifted since %s", inv.name, o.Action, o.Instance, zone, c.name, from.Format(time.TimeOnly))
-	nodes, silent, down := inv.seen.isDown(zone, o.At, pol)
+	nodes, silent, down := inv.seen.isDown(zone, o.At, pol, c.restsIn(zone))
 	u.forbids(RuleZone, down, "%s: ordered to %s %s while %d of %d nodes in %s are not ready", inv.name, o.Action, o.Instance, silent, nodes, zone)
 }
 
@@ -216,10 +216,19 @@ func (s *sight) zone(id string) string {
 }
 
 // isDown reports whether too many of the listed nodes of a zone are certainly not ready, by a policy at
-// a time. It returns how many nodes there are, and how many of them are not ready.
-func (s *sight) isDown(zone string, at time.Time, pol *terms) (nodes, silent int, down bool) {
+// a time. It returns how many nodes there are, and how many of them are not ready. Those of resting machines
+// show nothing of the zone.
+func (s *sight) isDown(zone string, at time.Time, pol *terms, resting int) (nodes, silent int, down bool) {
 	nodes, silent = s.inZone(zone, at.Add(-pol.duration("initialization.deadline")-time.Minute))
+	nodes, silent = nodes-min(resting, silent), silent-min(resting, silent)
 	return nodes, silent, silent >= 3 && silent*100 >= pol.count("limits.zone")*nodes
+}
+
+// restsIn counts the machines in a zone that a person or their group keeps out of service, and that are not ready.
+func (c *cluster) restsIn(zone string) int {
+	return count(c.machines, func(m *machine) bool {
+		return m.zone == zone && m.aside != "" && m.node != nil && m.node.ready().Status != corev1.ConditionTrue
+	})
 }
 
 // nodesIn returns the listed nodes of a zone.
