@@ -45,15 +45,16 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	known, ok := a.State.NotReady[n.Instance]
 	w := absence{since: began, began: began, proven: began}
 	var told time.Time
-	if checked := a.State.Checked; !ok && checked.After(n.Created) {
-		switch {
-		case !checked.After(began):
-			told = checked
-		case n.Ready.Status == roll.ConditionFalse:
-			// That check saw it Ready, so the clock of its kubelet, which dates this status, is slow. (The control
-			// plane dates Unknown.)
-			w.proven = checked.UTC()
-		}
+	switch checked := a.State.Checked; {
+	case ok && known.Transition.Equal(turned):
+		w.proven = roll.Later(began, known.Proven).UTC()
+	case ok || !checked.After(n.Created):
+	case !checked.After(began):
+		told = checked
+	case n.Ready.Status == roll.ConditionFalse:
+		// That check saw it Ready, so the clock of its kubelet, which dates this status, is slow. (The control
+		// plane dates Unknown.)
+		w.proven = checked.UTC()
 	}
 	switch {
 	case !ok || cutShort(m, known, began, left) || wasReady(n):
@@ -66,9 +67,6 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 		if known.Transition.Equal(turned) || began.Sub(a.State.Checked) <= Unseen {
 			w.proven = cmp.Or(known.Proven, known.Since).UTC()
 		}
-	}
-	if ok && known.Transition.Equal(turned) {
-		w.proven = roll.Later(w.proven, known.Proven).UTC()
 	}
 	record := ledger.NotReady{
 		Since: w.since, Status: n.Ready.Status, Transition: turned,

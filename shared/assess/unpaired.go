@@ -81,13 +81,12 @@ func (a *assessor) unpaired(m roll.Member) {
 	a.impaired(m)
 }
 
-// silentSince returns from when an instance without a Node counts as unregistered: since the fault
-// began, or since its kubelet last renewed its lease, or since the last check found that it works.
-// Until then only its Node was missing.
+// silentSince returns from when an instance without a Node counts as unregistered: since a time from
+// which the fault counts, or since its kubelet last renewed its lease, or since the last check found that
+// it works. Until then only its Node was missing.
 func (a *assessor) silentSince(id roll.InstanceID, since time.Time) time.Time {
-	known := a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Unregistered}]
-	since = roll.Later(since, roll.Later(a.Snapshot.Details[id].LeaseRenewed, known.Began)) // an earlier check may have read the lease
-	if known.Contradicted {
+	since = roll.Later(since, a.Snapshot.Details[id].LeaseRenewed)
+	if a.State.Findings[roll.FindingKey{Instance: id, Kind: roll.Unregistered}].Contradicted {
 		since = roll.Later(since, a.State.Checked)
 	}
 	return a.firstKnown(since, time.Time{})

@@ -228,44 +228,35 @@ func TestTheTemplateOfAGroupTellsWhatItsInstancesAreMeantFor(t *testing.T) {
 
 func TestUserDataAnswersWhetherItBootstrapsTheCluster(t *testing.T) {
 	for name, tt := range map[string]struct {
-		value string
-		want  roll.Answer
-		other string
+		value   string
+		want    roll.Answer
+		other   string
+		unnamed bool // it bootstraps a node of a cluster that it does not name
 	}{
-		"a script for the cluster":          {encode("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"), roll.Yes, ""},
-		"a NodeConfig for the cluster":      {encode("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n"), roll.Yes, ""},
-		"a script for another cluster":      {encode("#!/bin/bash\n/etc/eks/bootstrap.sh other\n"), roll.No, "other"},
-		"a script for both":                 {encode("#!/bin/bash\n/etc/eks/bootstrap.sh other || /etc/eks/bootstrap.sh demo\n"), roll.Yes, ""},
-		"another cluster, and what is open": {encode("#!/bin/bash\n/etc/eks/bootstrap.sh other\n/etc/eks/bootstrap.sh $(cat /name)\n"), roll.Unreadable, ""},
-		"a script that bootstraps nothing":  {encode("#!/bin/bash\nyum install -y haproxy\n"), roll.No, ""},
-		"a script in a form not followed":   {encode("#!/bin/bash\nunshare /etc/eks/bootstrap.sh demo\n"), roll.Unreadable, ""},
-		"a script that is called elsewhere": {encode("#!/bin/bash\ncd /etc/eks && ./bootstrap.sh demo\n"), roll.Yes, ""},
-		"a script that is only mentioned":   {encode("#!/bin/bash\necho /etc/eks/bootstrap.sh demo\n"), roll.No, ""},
-		"a batch file that calls the tool":  {encode("<script>\npowershell -File Start-EKSBootstrap.ps1 -EKSClusterName demo\n</script>\n"), roll.Unreadable, ""},
-		"a runcmd that is replaced":         {encode("#cloud-config-archive\n- \"#cloud-config\\nruncmd: [/etc/eks/bootstrap.sh demo]\"\n- \"#cloud-config\\nruncmd: [date]\"\n"), roll.Yes, ""},
-		"another cluster's, replaced":       {encode("#cloud-config-archive\n- \"#cloud-config\\nruncmd: [/etc/eks/bootstrap.sh other]\"\n- \"#cloud-config\\nruncmd: [date]\"\n"), roll.Unreadable, ""},
-		"nothing":                           {"", roll.No, ""},
-		"what is not base64":                {"%%%", roll.Unreadable, ""},
-		"a reference to what is elsewhere":  {encode("#include\nhttps://example.com/bootstrap.sh\n"), roll.Unreadable, ""},
+		"a script for the cluster":          {encode("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"), roll.Yes, "", false},
+		"a NodeConfig for the cluster":      {encode("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n"), roll.Yes, "", false},
+		"a script for another cluster":      {encode("#!/bin/bash\n/etc/eks/bootstrap.sh other\n"), roll.No, "other", false},
+		"a script for both":                 {encode("#!/bin/bash\n/etc/eks/bootstrap.sh other || /etc/eks/bootstrap.sh demo\n"), roll.Yes, "", false},
+		"another cluster, and what is open": {encode("#!/bin/bash\n/etc/eks/bootstrap.sh other\n/etc/eks/bootstrap.sh $(cat /name)\n"), roll.Unreadable, "", false},
+		"a script that bootstraps nothing":  {encode("#!/bin/bash\nyum install -y haproxy\n"), roll.No, "", false},
+		"a script in a form not followed":   {encode("#!/bin/bash\nunshare /etc/eks/bootstrap.sh demo\n"), roll.Unreadable, "", false},
+		"a script that is called elsewhere": {encode("#!/bin/bash\ncd /etc/eks && ./bootstrap.sh demo\n"), roll.Yes, "", false},
+		"a script that is only mentioned":   {encode("#!/bin/bash\necho /etc/eks/bootstrap.sh demo\n"), roll.No, "", false},
+		"a batch file that calls the tool":  {encode("<script>\npowershell -File Start-EKSBootstrap.ps1 -EKSClusterName demo\n</script>\n"), roll.Unreadable, "", false},
+		"a runcmd that is replaced":         {encode("#cloud-config-archive\n- \"#cloud-config\\nruncmd: [/etc/eks/bootstrap.sh demo]\"\n- \"#cloud-config\\nruncmd: [date]\"\n"), roll.Yes, "", false},
+		"another cluster's, replaced":       {encode("#cloud-config-archive\n- \"#cloud-config\\nruncmd: [/etc/eks/bootstrap.sh other]\"\n- \"#cloud-config\\nruncmd: [date]\"\n"), roll.Unreadable, "", false},
+		"nothing":                           {"", roll.No, "", false},
+		"what is not base64":                {"%%%", roll.Unreadable, "", false},
+		"a reference to what is elsewhere":  {encode("#include\nhttps://example.com/bootstrap.sh\n"), roll.Unreadable, "", false},
+		"a name that is computed":           {encode("#!/bin/bash\n/etc/eks/bootstrap.sh $(cat /name)\n"), roll.Unreadable, "", true},
+		"a name for what is fetched":        {encode("#!/bin/bash\ncurl -s https://example.com/join.sh | bash -s -- $(cat /name)\n"), roll.No, "", false},
 	} {
 		a := newAccount(t)
 		a.userData[instanceID(1)] = tt.value
 		s := look(t, a, suspects(1, 1, roll.Question{UserData: true}))
-		if got := s.Details[roll.InstanceID(instanceID(1))]; got.Bootstraps != tt.want || got.OtherCluster != tt.other || len(s.Gaps) != 0 {
-			t.Errorf("%s: got %d and %q, want %d and %q; gaps %+v", name, got.Bootstraps, got.OtherCluster, tt.want, tt.other, s.Gaps)
+		if got := s.Details[roll.InstanceID(instanceID(1))]; got.Bootstraps != tt.want || got.OtherCluster != tt.other || got.BootstrapsUnnamed != tt.unnamed || len(s.Gaps) != 0 {
+			t.Errorf("%s: got %+v, want %d, %q and %v; gaps %+v", name, got, tt.want, tt.other, tt.unnamed, s.Gaps)
 		}
-	}
-	for text, unnamed := range map[string]bool{
-		"#!/bin/bash\n/etc/eks/bootstrap.sh $(cat /name)\n":                              true,
-		"#!/bin/bash\n/etc/eks/bootstrap.sh other\n/etc/eks/bootstrap.sh $(cat /name)\n": false,
-		"#!/bin/bash\n/etc/eks/bootstrap.sh demo\n":                                      false,
-		"#include\nhttps://example.com/bootstrap.sh\n":                                   false,
-		"#!/bin/bash\ncurl -s https://example.com/join.sh | bash -s -- $(cat /name)\n":   false,
-	} {
-		a := newAccount(t)
-		a.userData[instanceID(1)] = encode(text)
-		got := look(t, a, suspects(1, 1, roll.Question{UserData: true})).Details[roll.InstanceID(instanceID(1))]
-		expect.Equal(t, got.BootstrapsUnnamed, unnamed, "%s: a node of a cluster that it does not name", text)
 	}
 	expect.That(t, terminationProtected(&ec2.DescribeInstanceAttributeOutput{DisableApiTermination: &types.AttributeBooleanValue{}}) == roll.Unreadable, "an attribute without a value is an answer")
 	a := newAccount(t) // without user data the API shows no value

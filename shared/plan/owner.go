@@ -164,11 +164,7 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *R
 	if act != DeleteNode {
 		switch {
 		case !d.HasNodeClaim.Answered():
-			no := unread(p.Snapshot, OwnerUnknown, roll.CallNodeClaims, fmt.Sprintf("whether a NodeClaim of Karpenter has %s could not be read", f.Instance))
-			if no.Reason == OwnerUnknown {
-				no.Detail += ": apply infra/rbac.yaml"
-			}
-			return no
+			return p.karpenterUnread(roll.CallNodeClaims, fmt.Sprintf("whether a NodeClaim of Karpenter has %s could not be read", f.Instance))
 		case d.NodeClaim != nil && !d.NodeClaim.DeletedAt.IsZero():
 			deleted := d.NodeClaim.DeletedAt
 			if no := p.ownerTime(deleted.Add(karpenterDrains), fmt.Sprintf("Karpenter has been removing its NodeClaim %s since %s", d.NodeClaim.Name, roll.Clock(deleted))); no != nil {
@@ -259,7 +255,12 @@ func (p *planner) launchesUnread(f roll.Finding) *Refusal {
 	if !slices.ContainsFunc(p.Snapshot.Gaps, func(g roll.Gap) bool { return g.Call == call }) {
 		call = roll.CallNodePools
 	}
-	no := unread(p.Snapshot, OwnerUnknown, call, fmt.Sprintf("whether Karpenter can launch a replacement for %s could not be read (%s)", f.Instance, call))
+	return p.karpenterUnread(call, fmt.Sprintf("whether Karpenter can launch a replacement for %s could not be read (%s)", f.Instance, call))
+}
+
+// karpenterUnread refuses because an object of Karpenter could not be read, which the rights of infra/rbac.yaml allow.
+func (p *planner) karpenterUnread(call, detail string) *Refusal {
+	no := unread(p.Snapshot, OwnerUnknown, call, detail)
 	if no.Reason == OwnerUnknown {
 		no.Detail += ": apply infra/rbac.yaml"
 	}

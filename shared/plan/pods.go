@@ -57,12 +57,18 @@ func (p *planner) deletedObjects(f roll.Finding, pol policy.Policy) *Refusal {
 	if pol.SilentNode.IgnoreLocalVolumes {
 		return nil
 	}
-	name, has := p.instances[f.Instance].PrivateDNS, podsOf(p.Snapshot, f.Instance)
-	if no := p.podsUnread(name, "deleted", has, false, true); no != nil {
+	return p.diskObjects(f, p.instances[f.Instance].PrivateDNS, "deleted", "node %s was deleted, and data lies on the disks of its instance, which would be lost: %s; restart its kubelet, or reboot the instance, and it registers again")
+}
+
+// diskObjects refuses with told, a format of the node's name and its volumes, if data lies on the node's disks. is says
+// how the node is.
+func (p *planner) diskObjects(f roll.Finding, node, is, told string) *Refusal {
+	has := podsOf(p.Snapshot, f.Instance)
+	if no := p.podsUnread(node, is, has, false, true); no != nil {
 		return no
 	}
 	if text := onDisks(has.LocalVolumes); text != "" {
-		return refuse(LocalVolume, "node %s was deleted, and data lies on the disks of its instance, which would be lost: %s; restart its kubelet, or reboot the instance, and it registers again", name, text)
+		return refuse(LocalVolume, told, node, text)
 	}
 	return nil
 }
@@ -78,14 +84,7 @@ func (p *planner) answeringObjects(n *roll.Node, f roll.Finding, pol policy.Poli
 	if n.Ready.Status == roll.ConditionTrue || pol.SilentNode.IgnoreLocalVolumes || !pol.StopsInstance(f) {
 		return nil
 	}
-	has := podsOf(p.Snapshot, f.Instance)
-	if no := p.podsUnread(n.Name, "not ready", has, false, true); no != nil {
-		return no
-	}
-	if text := onDisks(has.LocalVolumes); text != "" {
-		return refuse(LocalVolume, "node %s has data on its own disks, which would be lost with its instance: %s", n.Name, text)
-	}
-	return nil
+	return p.diskObjects(f, n.Name, "not ready", "node %s has data on its own disks, which would be lost with its instance: %s")
 }
 
 // podsUnread refuses if what is needed of a node's pods was not read. The pods are always needed: a
