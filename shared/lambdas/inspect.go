@@ -102,6 +102,12 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 		log.Error("policy unusable", "error", err.Error())
 		h.Count(metric.Sample{Of: metric.PolicyInvalid, Value: 1})
 	}
+	if doc.Ignores(c.Cluster) {
+		// Like a sweep that finds no cluster: an account whose clusters are all ignored must not raise an alarm.
+		log.Info("cluster ignored")
+		h.Count(metric.Sample{Of: metric.ChecksCompleted, Value: 1})
+		return
+	}
 	runner := h.Runner
 	runner.Policy, runner.Permitted, runner.Lowered = doc, permitted, permitted != h.Permitted
 	before := &remembered{Ledger: runner.Ledger}

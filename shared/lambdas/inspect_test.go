@@ -399,6 +399,21 @@ func TestABadPolicyIsCountedAndNothingIsOrderedUnderIt(t *testing.T) {
 	}
 }
 
+// A cluster that grants no access would keep the alarm ClusterUnread on for ever: nobody asks it, and an account of such
+// clusters alone is no stand-still.
+func TestAClusterThatThePolicyIgnoresIsNotRead(t *testing.T) {
+	for mode, read := range map[string]int{"ignore": 0, "observe": 1} {
+		w := newWorld()
+		w.policy = "apiVersion: rollcall/v1\noverrides: [{match: {cluster: \"de*\"}, mode: " + mode + "}]\n"
+		w.gaps = []roll.Gap{{Scope: roll.ScopeNodes, Kind: roll.GapUnauthorized, Detail: "no entry"}}
+		w.check(t, policy.Remediate, demo)
+		ignored := float64(1 - read)
+		if len(w.looked) != read || len(w.scheduled) != read || len(w.put) != read || w.counted(t, "ChecksCompleted") != ignored || w.counted(t, "ChecksIncomplete") != 1-ignored || len(w.logged("cluster ignored", "cluster")) != 1-read {
+			t.Errorf("%s: looked %d times, scheduled %v, events %v, completed %v, logged %v", mode, len(w.looked), w.scheduled, w.put, w.counted(t, "ChecksCompleted"), w.page)
+		}
+	}
+}
+
 // A template cannot compare WarnAfter and Deadline: a wrong pair rings the alarm, and the cluster is checked.
 func TestWrongTolerancesOfTheStackAreCounted(t *testing.T) {
 	w := newWorld()

@@ -54,6 +54,11 @@ func (d *Document) For(cluster, clusterTag string, of roll.Selector) Policy {
 	return p
 }
 
+// Ignores reports whether a cluster is not to be read at all, whatever its tag rollcall:mode says.
+func (d *Document) Ignores(cluster string) bool {
+	return d.For(cluster, "", roll.Selector{}).Mode == Ignore
+}
+
 // Setting is one value of an effective policy, and its source.
 type Setting struct {
 	// Key is for example registration.deadline, conditions.Ready=False or ladders.Unknown. It is
@@ -120,7 +125,7 @@ func lowerWarning(warn *time.Duration, deadline time.Duration, told []Setting, w
 // Notices, and the time from which acts are allowed, are per group. So an override by preset
 // must not cause acts without notices.
 func underGroup(p Policy, told []Setting, group Policy) (Policy, []Setting) {
-	if !group.ModeSet || p.Mode == Lower(p.Mode, group.Mode) {
+	if !group.ModeSet || p.Mode == group.Mode || p.Mode == Lower(p.Mode, group.Mode) {
 		return p, told
 	}
 	p.Mode = group.Mode

@@ -40,7 +40,7 @@ func Ceiling(tag string) Mode {
 
 // lowered returns the policy under the tag rollcall:mode of a cluster, and its settings.
 func lowered(p Policy, told []Setting, tag string) (Policy, []Setting) {
-	if tag == "" {
+	if tag == "" || p.Mode == Ignore {
 		return p, told
 	}
 	const source = "cluster tag"

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 
 	"rollcall/shared/roll"
 )
@@ -17,11 +18,17 @@ const (
 	Notify Mode = "notify"
 	// Remediate: also order actions.
 	Remediate Mode = "remediate"
+	// Ignore: a deployment does not even read the cluster; see [Document.Ignores]. Only a document can
+	// say so. Everywhere else it counts as Observe.
+	Ignore Mode = "ignore"
 )
 
-var modes = []Mode{Observe, Notify, Remediate}
+var (
+	modes         = []Mode{Observe, Notify, Remediate}
+	documentModes = append(slices.Clone(modes), Ignore)
+)
 
-// ParseMode parses a mode in a policy or in the cluster tag rollcall:mode. Case and spaces matter.
+// ParseMode parses a mode of a caller, or of the cluster tag rollcall:mode. Case and spaces matter.
 // Anything else is an error, for which the safe fallback is Observe.
 func ParseMode(s string) (Mode, error) {
 	for _, m := range modes {

@@ -60,3 +60,28 @@ func TestModesAreOrdered(t *testing.T) {
 		expect.That(t, Lower(c.a, c.b) == Lower(c.b, c.a), "lower of %q and %q depends on their order", c.a, c.b)
 	}
 }
+
+// Only a document ignores clusters, whole ones. Whatever compares the mode takes it for Observe.
+func TestADocumentIgnoresClusters(t *testing.T) {
+	doc, err := Parse([]byte(`apiVersion: rollcall/v1
+mode: ignore
+overrides:
+  - match: {cluster: "prod-*"}
+    mode: remediate
+  - match: {cluster: prod-old}
+    mode: ignore
+  - match: {group: nodepool/batch}
+    mode: remediate
+`))
+	must.Succeed(t, err)
+	for cluster, want := range map[string]Mode{"sandbox": Observe, "prod-old": Observe, "prod-a": Remediate} {
+		expect.Equal(t, doc.Ignores(cluster), want == Observe, "%s", cluster)
+		expect.Equal(t, doc.Cluster(cluster, "", Remediate)(roll.Selector{}).Mode, want, "%s", cluster)
+	}
+	expect.Equal(t, doc.Highest(Remediate), Remediate, "highest")
+	expect.That(t, !Default().Ignores("sandbox"), "a document without a mode ignores a cluster")
+	for _, tag := range []string{"", "observe", "notify", "remediate", "ignore"} {
+		expect.Equal(t, doc.Explain("sandbox", tag, roll.Selector{})[0], Setting{Key: "mode", Value: "ignore", From: "line 2"}, "tag %q", tag)
+	}
+	expect.Equal(t, doc.Explain("sandbox", "", roll.Selector{Group: "nodegroup/a", Preset: "gpu"})[0], Setting{Key: "mode", Value: "ignore", From: "line 2"}, "of an instance")
+}

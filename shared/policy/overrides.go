@@ -89,6 +89,9 @@ func (r *reader) override(item field, presets referable) override {
 			s.from += ", preset " + s.preset
 		}
 	}
+	if mode, ok := place(o.settings, "mode"); ok && mode.value == string(Ignore) && (o.group != "" || o.preset != "") {
+		r.faults = append(r.faults, mode.fault("ignore is for whole clusters: match.cluster and nothing else"))
+	}
 	return o
 }
 

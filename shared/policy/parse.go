@@ -114,7 +114,7 @@ func (r *reader) required(in field, name, example string) bool {
 func (r *reader) section(f field) []setting {
 	switch f.name {
 	case "mode":
-		if m, ok := word(r, f, "a mode", modes); ok {
+		if m, ok := word(r, f, "a mode", documentModes); ok {
 			return []setting{modeSetting(m).at(f)}
 		}
 		return nil

@@ -169,7 +169,7 @@ func TestSchemaAndParserAgree(t *testing.T) {
 	agree("overrides: [{match: {cluster: a, preset: gpu}, mode: notify}]", true)
 	agree("overrides: [{match: {cluster: a}, preset: gpu, limits: {zone: 50%}}]", true)
 	for value, valid := range map[string]bool{
-		"observe": true, "notify": true, "remediate": true, `"observe"`: true,
+		"observe": true, "notify": true, "remediate": true, "ignore": true, `"observe"`: true,
 		"Observe": false, "off": false, "false": false, "null": false, "[observe]": false, `""`: false,
 	} {
 		agree("mode: "+value, valid)
@@ -238,6 +238,9 @@ func TestSchemaAndParserAgree(t *testing.T) {
 	} {
 		agree("overrides: [{match: "+value+", mode: notify}]", valid)
 	}
+	agree("overrides: [{match: {cluster: a}, mode: ignore}]", true)
+	agree("overrides: [{match: {cluster: a, group: none}, mode: ignore}]", false)
+	agree("overrides: [{match: {preset: gpu}, mode: ignore}]", false)
 	agree("overrides: []", true)
 	agree("overrides: [{match: {cluster: a}}]", true)
 	agree("overrides: [{match: {cluster: a}, overrides: []}]", false)

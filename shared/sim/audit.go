@@ -680,13 +680,18 @@ func (c *cluster) sweptEvery() time.Duration {
 	return c.a.sc.Sweep * time.Duration(sweepsOf(len(c.nodes)))
 }
 
+// watched reports whether the cluster exists, and the policy lets it be checked.
+func (u *auditor) watched(c *cluster) bool {
+	return c.exists() && u.policyNow(c, nil).values["mode"] != "ignore"
+}
+
 // calm audits the account while no new fault strikes. Machines that are ill must be on their way to
 // remediation, or held with a reason.
 func (u *auditor) calm() {
 	now := u.a.Now()
 	began := u.a.sc.Start.Add(u.a.sc.Storm)
 	for _, c := range u.a.clusters {
-		if !c.exists() {
+		if !u.watched(c) {
 			continue
 		}
 		last := u.checks[c.name]
@@ -810,7 +815,7 @@ func (m *machine) unlabelled() bool {
 func (u *auditor) end() {
 	u.misreports(0)
 	for _, c := range u.a.clusters {
-		if !c.exists() {
+		if !u.watched(c) {
 			continue
 		}
 		u.leftovers(c)

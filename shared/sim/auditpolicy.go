@@ -309,7 +309,7 @@ func (s settings) set(key, value string, base *written) bool {
 		return true
 	}
 	if key == "mode" {
-		return slices.Contains(modeWords, value)
+		return value == "ignore" || slices.Contains(modeWords, value)
 	}
 	if strings.HasPrefix(key, "repair.") && key != "repair.accelerators" {
 		return slices.Contains([]string{"reboot", "replace", "hold"}, value)

@@ -74,6 +74,30 @@ func twoRegions() *world {
 	return &world{clusters: map[string]string{"eu-west-1": `"shop","media"`, "us-east-1": `"shop"`}}
 }
 
+// The policy's ignore is for those who name no cluster, as in cron.
+func TestAClusterThatThePolicyIgnores(t *testing.T) {
+	for name, tt := range map[string]struct {
+		policy     string
+		args       []string
+		code       int
+		has, hasNo []string
+	}{
+		"one of two": {"overrides: [{match: {cluster: media}, mode: ignore}]", nil, ExitError, []string{"shop (eu-west-1)", "rollcall: the policy ignores media: name it with --cluster to check it"}, []string{"media ("}},
+		"named":      {"overrides: [{match: {cluster: media}, mode: ignore}]", []string{"--cluster", "media"}, ExitError, []string{"media (eu-west-1)"}, []string{"ignores"}},
+		"all":        {"mode: ignore", []string{"--all-regions"}, ExitOK, []string{"the policy ignores media, shop, shop: name"}, []string{"(eu-west-1)", "there is no"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			twoRegions().serve(t)
+			code, stdout, stderr := rollcall(t, append([]string{"check", "--policy", write(t, "apiVersion: rollcall/v1\n"+tt.policy+"\n")}, tt.args...)...)
+			expect.Equal(t, code, tt.code, "exit")
+			says(t, stdout+stderr, tt.has...)
+			for _, no := range tt.hasNo {
+				expect.That(t, !strings.Contains(stdout+stderr, no), "%q in\n%s%s", no, stdout, stderr)
+			}
+		})
+	}
+}
+
 func TestSeveralRegions(t *testing.T) {
 	for name, tt := range map[string]struct {
 		args       []string

@@ -301,6 +301,7 @@ func (f checkFlags) jobs(ctx context.Context, env Environment, s settings, p *pr
 		}
 		_ = group.Wait() // each has its own error
 	}
+	var ignored []string
 	found := map[string]bool{}
 	for i, a := range accounts {
 		if failed[i] != nil {
@@ -313,6 +314,10 @@ func (f checkFlags) jobs(ctx context.Context, env Environment, s settings, p *pr
 		}
 		for _, name := range slices.Compact(slices.Sorted(slices.Values(names[i]))) {
 			if len(f.clusters) > 0 && !slices.Contains(f.clusters, name) {
+				continue
+			}
+			if len(f.clusters) == 0 && s.policy.Ignores(name) {
+				ignored = append(ignored, name)
 				continue
 			}
 			found[name] = true
@@ -333,7 +338,10 @@ func (f checkFlags) jobs(ctx context.Context, env Environment, s settings, p *pr
 			faults = append(faults, fmt.Errorf("there is no EKS cluster %q in %s", name, regions(accounts)))
 		}
 	}
-	if len(jobs) == 0 && len(faults) == 0 {
+	if len(ignored) > 0 {
+		p.clear()
+		_, _ = fmt.Fprintf(env.Stderr, "rollcall: the policy ignores %s: name it with --cluster to check it\n", strings.Join(slices.Sorted(slices.Values(ignored)), ", "))
+	} else if len(jobs) == 0 && len(faults) == 0 {
 		p.clear()
 		_, _ = fmt.Fprintf(env.Stderr, "rollcall: there is no EKS cluster in %s: --all-regions checks every region\n", regions(accounts))
 	}
