@@ -61,7 +61,8 @@ It only reads, unless --mode says otherwise:
              since an act requires two checks at least 60 seconds apart, and
              --evidence, which is saved before an instance is terminated
 
-A policy, or the cluster tag rollcall:mode, may lower the mode; it never raises it.
+A policy, or the cluster tag rollcall:mode, may lower the mode; it never raises it. A policy
+may leave out clusters (mode: ignore), unless --cluster names them.
 
 Exit codes: 0 nothing found, 1 something could not be read or done, 2 findings,
 130 interrupted.`,
