@@ -33,31 +33,36 @@ func (l *look) needed() []string {
 
 // services checks for the VPC endpoints that an instance needs without a way to the internet
 // (VpcEndpointMissing). An endpoint counts if it is available, has the service's own name, and
-// its security groups admit the instance.
+// its security groups admit the instance. One that takes the traffic and refuses it does so whatever
+// the way to the API server is.
 func (l *look) services() cause.Verdict {
 	if gap := l.clusterGap(); gap != "" {
 		return cause.NotChecked(gap)
 	}
-	switch a := l.api(); {
-	case a.place == nowhere:
+	a := l.api()
+	if a.place == nowhere {
 		return cause.NotChecked(a.gap)
-	case a.place == public && l.speaking():
-		return cause.RuledOut // it reaches an API server that is on the internet
-	case a.place == public:
-		return cause.Verdict{} // ApiEndpointUnreachable reports what cuts it off
 	}
 	endpoints := l.VPC().Endpoints
 	refused, unclear := l.refusing(endpoints.Value)
-	why := l.internet()
-	proxied, said := l.proxied()
-	switch {
-	case refused != nil:
+	if refused != nil {
 		return *refused
-	case why.state == open:
+	}
+	why := l.internet()
+	if a.place == public && l.speaking() {
+		why = way{state: open} // it reaches an API server that is on the internet
+	}
+	if why.state != closed {
 		if v, ok := l.trapped(endpoints.Value); ok {
 			return v
 		}
+	}
+	proxied, said := l.proxied()
+	switch {
+	case why.state == open:
 		return l.reached(endpoints, unclear)
+	case a.place == public:
+		return cause.Verdict{} // ApiEndpointUnreachable reports what cuts it off
 	case why.state == unsure:
 		return cause.NotChecked(why.gap)
 	case proxied == open && !l.failedPull(toBeReady).direct:

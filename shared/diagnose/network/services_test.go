@@ -388,6 +388,22 @@ func TestEndpointsThatRefuse(t *testing.T) {
 		{name: "groups refuse at a service that a node does not need", change: do(waits(imagePull), refusing("ec2")), clear: codes(code)},
 		{name: "groups refuse at ECR", change: do(waits(imagePull), refusing("ecr.dkr")), hint: codes(code)},
 		{name: "groups refuse at ECR, which does not answer", change: do(waits(imagePull+": dial tcp 10.0.0.9:443: i/o timeout"), refusing("ecr.dkr")), decisive: codes(code)},
+		{name: "its groups refuse, and the API server is on the internet", change: do(refusing("ec2"), publicOnly()), hint: codes(code)},
+		{name: "its groups refuse, EC2 does not answer, and the API server is on the internet",
+			change: do(refusing("ec2"), publicOnly(), consoleShows(console.EndpointUnreachable, "ec2.eu-west-1.amazonaws.com")), decisive: codes(code)},
+		{name: "its groups refuse, and the API server is on the internet and out of reach", change: do(refusing("ec2"), publicOnly(), routes()), decisive: codes(cause.ApiEndpointUnreachable)},
+		{name: "another call is allowed, and the API server is on the internet",
+			change: do(endpoints(policy(`{"Effect":"Allow","Principal":"*","Action":"ec2:RunInstances","Resource":"*"}`), "ec2"), publicOnly()), decisive: codes(code)},
+		{name: "all is well, and the API server is on the internet", change: do(endpoints(policy(all), "ec2"), publicOnly()), clear: codes(code)},
+		{name: "endpoints not read, and the API server is on the internet", change: do(publicOnly(), func(w *world) {
+			w.vpc.Endpoints = evidence.Failed[[]evidence.VPCEndpoint]("ec2:DescribeVpcEndpoints: no")
+		}), open: codes(code)},
+		{name: "groups refuse at ECR, to a node that reaches the internet as it pleases",
+			change: do(waits(imagePull+": dial tcp 10.0.0.9:443: i/o timeout"), refusing("ecr.dkr"), publicOnly()), decisive: codes(code)},
+		{name: "ECR refuses an image, to a node that reaches the internet", change: do(waits(imagePull+": 403 Forbidden"), endpoints(policy(``), "ecr.dkr"), publicOnly()), decisive: codes(code)},
+		{name: "its groups refuse, and what lies on the way out is not read", change: do(refusing("ec2"), routes(to("0.0.0.0/0", "tgw-0a1b2c3d"))), hint: codes(code)},
+		{name: "groups refuse at ECR, which does not answer, and what lies on the way out is not read",
+			change: do(waits(imagePull+": dial tcp 10.0.0.9:443: i/o timeout"), refusing("ecr.dkr"), routes(to("0.0.0.0/0", "tgw-0a1b2c3d"))), decisive: codes(code)},
 		{name: "groups refuse at ECR, and a proxy does not answer", change: do(waits(imagePull+": proxyconnect tcp: dial tcp 10.0.0.9:3128: i/o timeout"), refusing("ecr.dkr")), hint: codes(code)},
 	})
 }
