@@ -79,7 +79,7 @@ func (l *look) groupsRefuse(a api, r way, egress bool) cause.Verdict {
 	default:
 		c.In("security-group/"+l.i.SecurityGroups[0]).
 			Says("the security groups of the instance (%s) let no HTTPS out to the internet, the only way to the API server of %s", node, name).
-			Fix(l.allowOut(map[string]any{"IpRanges": []map[string]string{{"CidrIp": "0.0.0.0/0"}}}))
+			Fix(l.allowOut(toAnywhere()))
 	}
 	if r.state != closed {
 		c.Saw("EKS cluster", "resourcesVpcConfig.subnetIds", strings.Join(l.k.Subnets, ", "), "subnets that the rules cover")
@@ -105,10 +105,16 @@ func toGroup(groups []string) map[string]any {
 	return map[string]any{"UserIdGroupPairs": []map[string]string{{"GroupId": first(groups)}}}
 }
 
+// toAnywhere returns all IPv4 addresses as a destination.
+func toAnywhere() map[string]any {
+	return map[string]any{"IpRanges": []map[string]string{{"CidrIp": defaultRoute(false)}}}
+}
+
 // peer is the far end of a connection, as security group rules can name it.
 type peer struct {
 	what   string   // for sentences, such as the API server
 	groups []string // security groups that it carries
+	lists  []string // prefix lists that hold all of its addresses
 	space  space    // where its address is
 	known  bool     // otherwise space is only where it may be
 }
@@ -117,7 +123,7 @@ type peer struct {
 const https = 443
 
 // through evaluates the rules of all groups together: a packet passes if one rule allows it.
-// Prefix lists are not read, so a rule with one neither opens nor closes.
+// Prefix lists are not read, so a rule with one neither opens nor closes, unless it is the peer's own.
 // https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html
 func (l *look) through(groups []string, egress bool, p peer) way {
 	if len(groups) == 0 {
@@ -134,7 +140,7 @@ func (l *look) through(groups []string, egress bool, p peer) way {
 			if !carriesHTTPS(r) {
 				continue
 			}
-			if slices.ContainsFunc(r.Groups, func(g string) bool { return slices.Contains(p.groups, g) }) {
+			if overlap(r.Groups, p.groups) || overlap(r.PrefixLists, p.lists) {
 				return way{state: open}
 			}
 			left = left.without(prefixes(r.CIDRs...))
@@ -158,6 +164,10 @@ func (l *look) through(groups []string, egress bool, p peer) way {
 		return r.partly("the security groups pass some of the addresses of " + p.what)
 	}
 	return r
+}
+
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
 func directed(g evidence.SecurityGroup, egress bool) []evidence.Permission {

@@ -183,14 +183,18 @@ func (l *look) internetGroups() way {
 }
 
 func (l *look) internetACL() way {
+	return outBeside(l.aclOut(false), l.aclNear(private), "its network ACL "+l.ACL().Value.ID+" lets no HTTPS out of the VPC and back")
+}
+
+// aclOut returns what the ACL of the instance's subnet allows of HTTPS to public addresses.
+func (l *look) aclOut(v6 bool) way {
 	f := l.ACL()
 	if !f.Known() {
 		return way{gap: f.Missing("the network ACL of " + l.i.Subnet)}
 	}
-	r := both(
-		decide(f.Value, flow{egress: true, ports: httpsPort, to: internet4, what: "the internet"}),
-		decide(f.Value, flow{ports: l.ephemeral(), to: internet4, what: "the internet"}))
-	return outBeside(r, l.aclNear(private), "its network ACL "+f.Value.ID+" lets no HTTPS out of the VPC and back")
+	return both(
+		decide(f.Value, flow{egress: true, ports: httpsPort, to: internet(v6), what: "the internet"}),
+		decide(f.Value, flow{ports: l.ephemeral(), to: internet(v6), what: "the internet"}))
 }
 
 // outBeside returns what rules say about the way to the internet, compared with that to the API
@@ -276,7 +280,10 @@ func (l *look) by(e evidence.VPCEndpoint, service string) (w way, hint bool) {
 			fix:      paste.Lines("# when it does not become available, delete it and make another", l.AWS("ec2", "describe-vpc-endpoints", "--vpc-endpoint-ids", e.ID)),
 		}, false
 	case strings.EqualFold(e.Type, "Gateway"):
-		return l.byGateway(e, service), false
+		if w := l.byGateway(e, service); w.state != open {
+			return w, false
+		}
+		return l.outToGateway(e, service), false
 	case !e.PrivateDNS:
 		// A custom hosted zone may resolve the name to it.
 		return way{
@@ -305,6 +312,37 @@ func (l *look) byGateway(e evidence.VPCEndpoint, service string) way {
 		evidence: []roll.Evidence{{Source: "VPC endpoint " + e.ID, Field: "RouteTableIds", Observed: cmp.Or(strings.Join(e.RouteTables, ", "), "none"), Expected: t.Value.ID}},
 		fix:      l.AWS("ec2", "modify-vpc-endpoint", "--vpc-endpoint-id", e.ID, "--add-route-table-ids", t.Value.ID),
 	}
+}
+
+// outToGateway returns what the instance's security groups and the network ACL of its subnet allow of
+// HTTPS to the service of a gateway endpoint, whose addresses stay public. A security group may name
+// the prefix list that is routed to the endpoint.
+// https://docs.aws.amazon.com/vpc/latest/privatelink/vpc-endpoints-s3.html#gateway-endpoint-considerations-s3
+func (l *look) outToGateway(e evidence.VPCEndpoint, service string) way {
+	var lists []string
+	destination := toAnywhere()
+	for _, r := range l.RouteTable().Value.Routes {
+		if r.Target == e.ID {
+			lists = append(lists, r.Destination)
+			destination = map[string]any{"PrefixListIds": []map[string]string{{"PrefixListId": r.Destination}}}
+		}
+	}
+	groups := l.byAny(func(v6 bool) way {
+		p := internetPeer(service, v6)
+		p.lists = lists
+		return l.through(l.i.SecurityGroups, true, p)
+	})
+	if groups.state == closed {
+		groups.subject, groups.fix = "security-group/"+first(l.i.SecurityGroups), l.allowOut(destination)
+		groups.why = fmt.Sprintf("the security groups of the instance let no HTTPS out to the addresses of %s, to which the endpoint %s leads", service, e.ID)
+		return groups
+	}
+	acl := l.byAny(l.aclOut)
+	if acl.state == closed {
+		acl.subject, acl.fix = "network-acl/"+acl.deny.acl, l.allowACL(acl.deny)
+		acl.why = fmt.Sprintf("the network ACL %s lets no HTTPS out to the addresses of %s and back, to which the endpoint %s leads", acl.deny.acl, service, e.ID)
+	}
+	return both(groups, acl)
 }
 
 // admits evaluates the security groups at both ends of an interface endpoint.

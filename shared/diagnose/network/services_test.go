@@ -145,6 +145,7 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 	ready := func(p evidence.Pod) evidence.Pod { p.Ready = true; return p }
 	unseen := func(p evidence.Pod) evidence.Pod { p.EventsUnread = "denied"; return p }
 	crashes := role(daemon("aws-node", "CrashLoopBackOff", "back-off 5m0s"))
+	toS3 := routes(to("pl-6da54004", "vpce-0a1b2c3d4e5f6-s3"))
 	run(t, []scenario{
 		{
 			name: "no endpoint of ECR, and the CNI's image does not come", change: node([]string{"ec2", "sts", "s3"}, waits), decisive: codes(code),
@@ -189,6 +190,22 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 		{name: "S3's gateway is in the routes", change: do(node([]string{"ecr.api", "ecr.dkr", "s3", "sts"}, waits), routes(to("pl-6da54004", "vpce-0a1b2c3d4e5f6-s3")), func(w *world) {
 			w.vpc.Endpoints.Value[2].RouteTables = nil
 		}), clear: codes(code)},
+		{name: "HTTPS may leave to the VPC alone, and S3's gateway leads to public addresses",
+			change: do(node([]string{"ecr.api", "ecr.dkr", "s3", "sts"}, daemon("aws-node", "ErrImagePull", imagePull+noLayer)), toS3, egress(all("10.0.0.0/16"))), decisive: codes(code),
+			says: []string{"[security-group/" + nodeGroup + "]", "let no HTTPS out to the addresses of s3", `"PrefixListIds":[{"PrefixListId":"pl-6da54004"}]`}},
+		{name: "HTTPS may leave to the VPC alone, and no pull shows that S3 does not answer",
+			change: do(node([]string{"ecr.api", "ecr.dkr", "s3", "sts"}), toS3, egress(all("10.0.0.0/16"))), hint: codes(code)},
+		{name: "HTTPS may leave to the VPC alone, and the routes of S3's gateway are not shown",
+			change: do(node([]string{"ecr.api", "ecr.dkr", "s3", "sts"}, waits), egress(all("10.0.0.0/16"))), decisive: codes(code), says: []string{`"CidrIp":"0.0.0.0/0"`}},
+		{name: "HTTPS may leave to the VPC and to S3's prefix list", change: do(node([]string{"ecr.api", "ecr.dkr", "s3", "sts"}, waits), toS3,
+			egress(all("10.0.0.0/16"), evidence.Permission{Protocol: "tcp", From: 443, To: 443, PrefixLists: []string{"pl-6da54004"}})), clear: codes(code)},
+		{name: "HTTPS may leave to the VPC and to some other prefix list", change: do(node([]string{"ecr.api", "ecr.dkr", "s3", "sts"}, waits), toS3,
+			egress(all("10.0.0.0/16"), evidence.Permission{Protocol: "tcp", From: 443, To: 443, PrefixLists: []string{"pl-0a1b2c3d"}})), open: codes(code)},
+		{name: "the network ACL lets the VPC's addresses pass alone, and S3's gateway leads to public ones", change: do(node([]string{"ecr.api", "ecr.dkr", "s3", "sts"}, waits), toS3,
+			acl(nodeSubnet, aclRule(100, false, true, "-1", 0, 0, "10.0.0.0/16"), aclRule(100, true, true, "-1", 0, 0, "10.0.0.0/16"))), decisive: codes(code),
+			says: []string{"[network-acl/" + nodeACL + "]", "create-network-acl-entry --network-acl-id " + nodeACL}},
+		{name: "the same, and the instance has an IPv6 address, whose rules let all pass", change: do(node([]string{"ecr.api", "ecr.dkr", "s3", "sts"}, waits), toS3, addressed6,
+			egress(all("10.0.0.0/16", "::/0"))), open: codes(code)},
 		{name: "no image of the sandbox", change: node([]string{"ec2"}, daemon("aws-node", "ContainerCreating", `failed to get sandbox image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.10"`)), decisive: codes(code)},
 		{name: "an image of the sandbox that came later", change: node([]string{"ec2"}, ready(daemon("aws-node", "", `failed to get sandbox image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.10"`))), hint: codes(code)},
 		{name: "a pod that does not wait for its image", change: node([]string{"ec2"}, daemon("aws-node", "CrashLoopBackOff", imagePull)), hint: codes(code)},
