@@ -17,6 +17,7 @@ type Network struct {
 
 // VPC is what was read of one VPC.
 type VPC struct {
+	CIDR         string // its primary IPv4 block; "" if not read
 	DNSSupport   Fact[bool]
 	DNSHostnames Fact[bool]
 	DHCP         Fact[DHCPOptions] // Absent: the VPC uses the set named "default", which sets nothing

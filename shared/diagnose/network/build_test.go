@@ -85,7 +85,7 @@ func healthy() *world {
 		},
 		boot: userdata.Boot{Joins: []userdata.Join{{Tool: userdata.Nodeadm}}},
 		vpc: evidence.VPC{
-			DNSSupport: evidence.Read(true), DNSHostnames: evidence.Read(true),
+			CIDR: "10.0.0.0/16", DNSSupport: evidence.Read(true), DNSHostnames: evidence.Read(true),
 			DHCP:      evidence.Read(evidence.DHCPOptions{ID: "dopt-0a1b2c3d", NameServer: []string{"AmazonProvidedDNS"}, DomainName: "eu-west-1.compute.internal"}),
 			Endpoints: evidence.Read([]evidence.VPCEndpoint{}),
 		},

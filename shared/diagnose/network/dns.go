@@ -53,7 +53,7 @@ func (l *look) publicOutOfReach() bool {
 
 func (l *look) noDNS(attribute, flag, consequence string, sure bool) cause.Verdict {
 	d := l.VPC().DHCP
-	c := l.byName(sure && amazonDNS(d)).
+	c := l.byName(sure && l.amazonDNS()).
 		Says("the VPC %s has %s off, %s", l.i.VPC, attribute, consequence).
 		Saw("VPC "+l.i.VPC, attribute, "false", "true").
 		Fix(l.AWS("ec2", "modify-vpc-attribute", "--vpc-id", l.i.VPC, flag, `{"Value":true}`))
@@ -84,7 +84,7 @@ func (l *look) dhcp() cause.Verdict {
 		return cause.RuledOut // Nitro instances get Amazon's resolver
 	case !f.Known():
 		return cause.Missing(f, "the DHCP options of "+l.i.VPC)
-	case !amazonDNS(f):
+	case !l.amazonDNS():
 		servers := strings.Join(f.Value.NameServer, ", ")
 		lost, gap := l.lost(f.Value.NameServer)
 		return l.wrongServers(cmp.Or(servers, "none"), fmt.Sprintf("the DHCP options of %s hand out %s in place of Amazon's resolver, which alone knows the names of the VPC", l.i.VPC, cmp.Or(servers, "no name server")), lost).Unsettled(gap)

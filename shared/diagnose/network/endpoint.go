@@ -34,14 +34,21 @@ func (l *look) api() api {
 	foreign := l.foreign()
 	switch {
 	case l.k.PrivateAccess && !foreign:
-		v := l.VPC()
-		return api{place: private, sure: !l.k.PublicAccess || v.DNSSupport.Value && v.DNSHostnames.Value && amazonDNS(v.DHCP)}
+		return api{place: private, sure: !l.k.PublicAccess || l.hostedZones()}
 	case l.k.PublicAccess:
 		return api{place: public, sure: true}
 	case foreign:
 		return api{gap: "the instance is in " + l.i.VPC + " and the private endpoint in " + l.k.VPC + ": what connects them is not read"}
 	}
 	return api{gap: "the EKS cluster shows neither private nor public endpoint access"}
+}
+
+// hostedZones reports whether names certainly resolve by the private hosted zones of the VPC: those of the
+// API server and of VPC endpoints with private DNS.
+// https://docs.aws.amazon.com/vpc/latest/privatelink/interface-endpoints.html#enable-private-dns-names
+func (l *look) hostedZones() bool {
+	v := l.VPC()
+	return v.DNSSupport.Value && v.DNSHostnames.Value && l.amazonDNS()
 }
 
 // toAPI begins every rule about the way to the API server. done is the verdict if the rule ends
@@ -63,10 +70,26 @@ func (l *look) toAPI() (a api, done *cause.Verdict) {
 // foreign reports whether the instance is in another VPC than the cluster.
 func (l *look) foreign() bool { return l.i.VPC != l.k.VPC }
 
-// amazonDNS reports whether instances of the VPC certainly use Amazon's resolver.
-func amazonDNS(f evidence.Fact[evidence.DHCPOptions]) bool {
-	isAmazons := func(server string) bool { return strings.EqualFold(server, "AmazonProvidedDNS") }
-	return f.State == evidence.Absent || f.Known() && slices.ContainsFunc(f.Value.NameServer, isAmazons)
+// amazonDNS reports whether instances of the VPC certainly use Amazon's resolver: the DHCP options name
+// it, or have no other addresses than its own.
+// https://docs.aws.amazon.com/vpc/latest/userguide/AmazonDNS-concepts.html
+func (l *look) amazonDNS() bool {
+	v := l.VPC()
+	servers := v.DHCP.Value.NameServer
+	named := func(server string) bool { return strings.EqualFold(server, "AmazonProvidedDNS") }
+	other := func(server string) bool { return !slices.Contains(resolversOf(v.CIDR), strings.TrimSpace(server)) }
+	return v.DHCP.State == evidence.Absent ||
+		v.DHCP.Known() && (slices.ContainsFunc(servers, named) || len(servers) > 0 && !slices.ContainsFunc(servers, other))
+}
+
+// resolversOf returns the IPv4 addresses of Amazon's resolver in a VPC: one for all VPCs, and the third
+// one of the VPC's primary block.
+func resolversOf(cidr string) []string {
+	all := []string{"169.254.169.253"}
+	if p, ok := parsePrefix(cidr); ok && !isIPv6(p) {
+		all = append(all, p.Addr().Next().Next().String())
+	}
+	return all
 }
 
 // host returns the API server's name.

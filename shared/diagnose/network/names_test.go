@@ -25,6 +25,9 @@ func TestDnsDisabled(t *testing.T) {
 			hint: codes(code), open: codes(cause.DhcpOptionsWrong),
 		},
 		{name: "no resolver, with the resolver that Nitro sets", change: do(support, func(w *world) { w.vpc.DHCP = evidence.None[evidence.DHCPOptions]() }), decisive: codes(code)},
+		{name: "no resolver, with its own address", change: do(support, func(w *world) {
+			w.vpc.DHCP = evidence.Read(evidence.DHCPOptions{ID: "dopt-0a1b2c3d", NameServer: []string{"10.0.0.2"}, DomainName: "example.com"})
+		}), decisive: codes(code)},
 		{name: "no host names, private endpoint, whose addresses are public knowledge", change: do(hostnames, privateOnly), hint: codes(code), says: []string{"--enable-dns-hostnames"}},
 		{name: "no host names, and a way to the public endpoint", change: hostnames, hint: codes(code)},
 		{name: "no host names, and no way to the public endpoint", change: do(hostnames, routes(), endpoints(nil, "ec2", "sts")), decisive: codes(code)},
@@ -57,7 +60,13 @@ func TestDhcpOptionsWrong(t *testing.T) {
 			options("example.com", "10.20.0.10")(w)
 			w.Network.RouteTables[natSubnet] = table(natTable, to("0.0.0.0/0", gatewayID), to("10.20.0.0/16", "pcx-0a1b2c3d"))
 		}, hint: codes(code)},
-		{name: "Amazon's by its address", change: options("example.com", "169.254.169.253"), hint: codes(code)},
+		{name: "Amazon's by its address", change: options("example.com", "169.254.169.253"), clear: codes(code)},
+		{name: "Amazon's by its address, and two domains", change: options("ec2.internal example.com", "169.254.169.253"), hint: codes(code), says: []string{"several domains"}},
+		{name: "Amazon's by its address in the VPC", change: options("example.com", "10.0.0.2"), clear: codes(code)},
+		{name: "Amazon's by both addresses", change: options("example.com", "10.0.0.2", "169.254.169.253"), clear: codes(code)},
+		{name: "Amazon's by its address after another one", change: options("example.com", "10.0.1.53", "10.0.0.2"), hint: codes(code)},
+		{name: "the second address of a block that is not the VPC's first", change: options("example.com", "10.0.32.2"), hint: codes(code)},
+		{name: "an address of a VPC whose block is not read", change: do(options("example.com", "10.0.0.2"), func(w *world) { w.vpc.CIDR = "" }), hint: codes(code)},
 		{name: "Amazon's by its IPv6 address", change: options("example.com", "fd00:ec2::253"), hint: codes(code)},
 		{name: "resolvers behind a peering that is gone",
 			change: do(options("example.com", "10.20.0.10"), routes(to("0.0.0.0/0", natID), evidence.Route{Destination: "10.20.0.0/16", Target: "pcx-0a1b2c3d", Blackhole: true})), decisive: codes(code)},

@@ -17,10 +17,12 @@ func (l *look) readDHCP() {
 	vpcs := l.vpcIDs()
 	sets := byID(l.action("ec2:DescribeVpcs"), vpcs, describedSize, l.ec2.DescribeVpcs,
 		func(ids []string) *ec2.DescribeVpcsInput { return &ec2.DescribeVpcsInput{VpcIds: ids} },
-		func(out *ec2.DescribeVpcsOutput) []types.Vpc { return out.Vpcs }, func(v *types.Vpc) *string { return v.VpcId }, func(v *types.Vpc) string { return aws.ToString(v.DhcpOptionsId) })
+		func(out *ec2.DescribeVpcsOutput) []types.Vpc { return out.Vpcs }, func(v *types.Vpc) *string { return v.VpcId }, func(v *types.Vpc) vpcSettings {
+			return vpcSettings{options: aws.ToString(v.DhcpOptionsId), cidr: aws.ToString(v.CidrBlock)}
+		})
 	var ids []string
 	for _, id := range vpcs {
-		if set := sets[id].Value; set != noDHCPOptions {
+		if set := sets[id].Value.options; set != noDHCPOptions {
 			ids = append(ids, set)
 		}
 	}
@@ -31,19 +33,22 @@ func (l *look) readDHCP() {
 		func(out *ec2.DescribeDhcpOptionsOutput) []types.DhcpOptions { return out.DhcpOptions }, func(o *types.DhcpOptions) *string { return o.DhcpOptionsId }, dhcp)
 	for _, id := range vpcs {
 		fact := dhcpOf(sets[id], options)
-		l.vpc(id, func(v *evidence.VPC) { v.DHCP = fact })
+		l.vpc(id, func(v *evidence.VPC) { v.DHCP, v.CIDR = fact, sets[id].Value.cidr })
 	}
 }
 
-func dhcpOf(set evidence.Fact[string], options map[string]evidence.Fact[evidence.DHCPOptions]) evidence.Fact[evidence.DHCPOptions] {
-	return evidence.Then(set, func(id string) evidence.Fact[evidence.DHCPOptions] {
-		switch id {
+// vpcSettings are the id of a VPC's DHCP options and its primary IPv4 block.
+type vpcSettings struct{ options, cidr string }
+
+func dhcpOf(set evidence.Fact[vpcSettings], options map[string]evidence.Fact[evidence.DHCPOptions]) evidence.Fact[evidence.DHCPOptions] {
+	return evidence.Then(set, func(v vpcSettings) evidence.Fact[evidence.DHCPOptions] {
+		switch v.options {
 		case noDHCPOptions:
 			return evidence.None[evidence.DHCPOptions]()
 		case "":
 			return evidence.Failed[evidence.DHCPOptions]("ec2:DescribeVpcs names no DHCP options")
 		}
-		return options[id]
+		return options[v.options]
 	})
 }
 

@@ -28,7 +28,7 @@ func TestEachSubnetThatMattersHasItsTableAndItsACL(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	v := n.VPCs[vpc]
-	if e := v.Endpoints.Value[0]; e.State != "available" || e.SecurityGroups[0] != endpointG || !e.PrivateDNS || !v.DNSSupport.Value || v.DHCP.Value.NameServer[0] != "AmazonProvidedDNS" || v.DHCP.Value.DomainName == "" {
+	if e := v.Endpoints.Value[0]; e.State != "available" || e.SecurityGroups[0] != endpointG || !e.PrivateDNS || !v.DNSSupport.Value || v.CIDR != "10.0.0.0/16" || v.DHCP.Value.NameServer[0] != "AmazonProvidedDNS" || v.DHCP.Value.DomainName == "" {
 		t.Errorf("%+v", v)
 	}
 	g := n.SecurityGroups[clusterSG].Value

@@ -66,7 +66,7 @@ func healthy() *account {
 }
 
 func (a *account) addNetwork() {
-	a.vpcs = []types.Vpc{{VpcId: aws.String(vpc), DhcpOptionsId: aws.String(id("dopt", 1))}}
+	a.vpcs = []types.Vpc{{VpcId: aws.String(vpc), DhcpOptionsId: aws.String(id("dopt", 1)), CidrBlock: aws.String("10.0.0.0/16")}}
 	a.dhcp = []types.DhcpOptions{{DhcpOptionsId: aws.String(id("dopt", 1)), DhcpConfigurations: []types.DhcpConfiguration{
 		{Key: aws.String("domain-name-servers"), Values: []types.AttributeValue{{Value: aws.String("AmazonProvidedDNS")}}},
 		{Key: aws.String("domain-name"), Values: []types.AttributeValue{{Value: aws.String("eu-west-1.compute.internal")}}},
