@@ -102,6 +102,7 @@ type VPCEndpoint struct {
 	Type           string // Interface or Gateway
 	State          string // available, pending...
 	PrivateDNS     bool
+	InboundOnly    bool // its private name is for inbound resolver endpoints, and not for the VPC's instances
 	Subnets        []string
 	SecurityGroups []string
 	RouteTables    []string // of a gateway endpoint

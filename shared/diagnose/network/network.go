@@ -184,11 +184,13 @@ func (l *look) origin() string {
 	return l.LaunchTemplate()
 }
 
-// serves reports whether a VPC endpoint is for the service, such as ecr.api, in the region. The
+// serves reports whether a VPC endpoint is for the service, such as ecr.api, in the region, and for the
+// VPC's instances: the name of S3's interface endpoint may be for inbound resolver endpoints alone. The
 // names begin with com.amazonaws, in China with cn.com.amazonaws.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/privatelink-interface-endpoints.html
 // https://github.com/aws/aws-cdk/pull/25333
 func (l *look) serves(e evidence.VPCEndpoint, service string) bool {
-	return strings.HasSuffix(e.Service, "."+l.Region+"."+service)
+	return strings.HasSuffix(e.Service, "."+l.Region+"."+service) && !e.InboundOnly
 }
 
 func first(all []string) string {

@@ -84,7 +84,8 @@ func (l *look) refusedBy(e evidence.VPCEndpoint, want errand) cause.Verdict {
 	}
 	pull, forbidden := l.forbidden(want.service)
 	proxied, _ := l.proxied()
-	c := cause.DecisiveIf(proxied == closed && (forbidden || l.Finding.Kind == roll.Unregistered && l.needsEC2() == open)).In("vpc-endpoint/"+e.ID).
+	led := strings.EqualFold(e.Type, "Gateway") || l.hostedZones() // other resolvers may lead past an interface
+	c := cause.DecisiveIf(proxied == closed && led && (forbidden || l.Finding.Kind == roll.Unregistered && l.needsEC2() == open)).In("vpc-endpoint/"+e.ID).
 		Says("the policy of the VPC endpoint %s of %s does not allow the instance to call %s", e.ID, want.service, want.action).
 		Saw("VPC endpoint "+e.ID, "PolicyDocument", "no statement allows it", allow).
 		Fix(l.AWS("ec2", "describe-vpc-endpoints", "--vpc-endpoint-ids", e.ID, "--query", "VpcEndpoints[].PolicyDocument", "--output", "text"),

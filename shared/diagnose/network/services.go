@@ -53,7 +53,7 @@ func (l *look) services() cause.Verdict {
 		why = way{state: open} // it reaches an API server that is on the internet
 	}
 	if why.state != closed {
-		if v, ok := l.trapped(endpoints.Value); ok {
+		if v, ok := l.trapped(endpoints.Value, why.state == open || l.hostedZones()); ok {
 			return v
 		}
 	}
@@ -75,9 +75,10 @@ func (l *look) services() cause.Verdict {
 
 // trapped checks for an interface endpoint that answers to a needed service's name in the whole VPC
 // and whose security groups refuse the instance: the way out then leads to no other address of the
-// service. It is proven where the console or a pull shows that the service does not answer.
+// service. It is proven where the console or a pull shows that the service does not answer, and sure
+// says that it would answer at another address, or that the name has no other one.
 // https://docs.aws.amazon.com/vpc/latest/privatelink/interface-endpoints.html#enable-private-dns-names
-func (l *look) trapped(endpoints []evidence.VPCEndpoint) (v cause.Verdict, ok bool) {
+func (l *look) trapped(endpoints []evidence.VPCEndpoint, sure bool) (v cause.Verdict, ok bool) {
 	for _, service := range l.needed() {
 		for _, e := range endpoints {
 			if !l.serves(e, service) || strings.EqualFold(e.Type, "Gateway") || !l.takes(e) {
@@ -92,7 +93,7 @@ func (l *look) trapped(endpoints []evidence.VPCEndpoint) (v cause.Verdict, ok bo
 			}
 			f, silent := l.Unanswered(service)
 			pull := l.failedPull([]string{service})
-			v = cause.DecisiveIf(silent || pull.shown && pull.direct).In(k.subject).
+			v = cause.DecisiveIf(sure && (silent || pull.shown && pull.direct)).In(k.subject).
 				Says("the instance cannot reach %s: %s; the endpoint's private DNS name receives all traffic to %s, so other ways out do not help", service, k.why, service).
 				Shows(k.evidence...).Saw("VPC endpoint "+e.ID, "PrivateDnsEnabled", "true", "a group that admits the instance").Fix(k.fix)
 			if silent {

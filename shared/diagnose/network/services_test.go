@@ -365,10 +365,22 @@ func TestEndpointsThatRefuse(t *testing.T) {
 	waits := func(message string) func(*world) {
 		return waitsForCNI(roll.NotReady, daemon("aws-node", "ImagePullBackOff", message))
 	}
-	refusing := func(services ...string) func(*world) {
-		return do(endpoints(func(e *evidence.VPCEndpoint) { e.SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} }, services...), func(w *world) {
-			w.Network.SecurityGroups["sg-0a1b2c3d4e5f60008"] = evidence.Read(evidence.SecurityGroup{Ingress: []evidence.Permission{member(443, "sg-0a1b2c3d4e5f60009")}})
+	refused := func(w *world) {
+		w.Network.SecurityGroups["sg-0a1b2c3d4e5f60008"] = evidence.Read(evidence.SecurityGroup{Ingress: []evidence.Permission{member(443, "sg-0a1b2c3d4e5f60009")}})
+	}
+	// both3 adds a gateway endpoint of S3, and an interface endpoint whose name only inbound resolvers return.
+	both3 := func(change func(*evidence.VPCEndpoint)) func(*world) {
+		return do(refused, endpoints(policy(all), "s3"), func(w *world) {
+			e := evidence.VPCEndpoint{
+				ID: "vpce-0a1b2c3d4e5f6-inbound", Service: "com.amazonaws.eu-west-1.s3", Type: "Interface", State: "available", PrivateDNS: true, InboundOnly: true,
+				Subnets: []string{apiSubnet1}, SecurityGroups: []string{apiGroup},
+			}
+			change(&e)
+			w.vpc.Endpoints.Value = append(w.vpc.Endpoints.Value, e)
 		})
+	}
+	refusing := func(services ...string) func(*world) {
+		return do(refused, endpoints(func(e *evidence.VPCEndpoint) { e.SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} }, services...))
 	}
 	run(t, []scenario{
 		{name: "all is allowed", change: endpoints(policy(all), "ec2"), clear: codes(code)},
@@ -405,6 +417,17 @@ func TestEndpointsThatRefuse(t *testing.T) {
 		{name: "groups refuse at a service that a node does not need", change: do(waits(imagePull), refusing("ec2")), clear: codes(code)},
 		{name: "groups refuse at ECR", change: do(waits(imagePull), refusing("ecr.dkr")), hint: codes(code)},
 		{name: "groups refuse at ECR, which does not answer", change: do(waits(imagePull+": dial tcp 10.0.0.9:443: i/o timeout"), refusing("ecr.dkr")), decisive: codes(code)},
+		{name: "another call is allowed, and other resolvers may lead past the endpoint",
+			change: do(company("eu-west-1.compute.internal", "10.20.0.10"), endpoints(policy(`{"Effect":"Allow","Principal":"*","Action":"ec2:RunInstances","Resource":"*"}`), "ec2")), hint: codes(code, cause.DhcpOptionsWrong)},
+		{name: "S3 refuses the layers, whatever the resolvers", change: do(waits(imagePull+noLayer+" 403 Forbidden"), company("eu-west-1.compute.internal", "10.20.0.10"),
+			endpoints(policy(`{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::logs/*"}`), "s3")), decisive: codes(code)},
+		{name: "its groups refuse, EC2 does not answer, and other resolvers would lead past the endpoint to a way that is open",
+			change: do(company("eu-west-1.compute.internal", "10.20.0.10"), refusing("ec2"), consoleShows(console.EndpointUnreachable, "ec2.eu-west-1.amazonaws.com")), decisive: codes(code), hint: codes(cause.DhcpOptionsWrong)},
+		{name: "its groups refuse, EC2 does not answer, and other resolvers may lead past the endpoint to a way that is not read",
+			change: do(routes(to("0.0.0.0/0", "tgw-0a1b2c3d")), company("eu-west-1.compute.internal", "10.20.0.10"), refusing("ec2"), consoleShows(console.EndpointUnreachable, "ec2.eu-west-1.amazonaws.com")), hint: codes(code, cause.DhcpOptionsWrong)},
+		{name: "S3's interface serves resolvers outside of the VPC alone, and the gateway the instance",
+			change: do(waits(imagePull+noLayer), both3(func(e *evidence.VPCEndpoint) { e.SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"} })), clear: codes(code)},
+		{name: "the policy of an interface that serves resolvers outside of the VPC alone", change: do(waits(imagePull+noLayer+" 403 Forbidden"), both3(policy(``))), clear: codes(code)},
 		{name: "its groups refuse, and the API server is on the internet", change: do(refusing("ec2"), publicOnly()), hint: codes(code)},
 		{name: "its groups refuse, EC2 does not answer, and the API server is on the internet",
 			change: do(refusing("ec2"), publicOnly(), consoleShows(console.EndpointUnreachable, "ec2.eu-west-1.amazonaws.com")), decisive: codes(code)},

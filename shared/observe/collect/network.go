@@ -98,7 +98,8 @@ func (l *look) readEndpoints() {
 
 func endpoint(e *types.VpcEndpoint) evidence.VPCEndpoint {
 	return evidence.VPCEndpoint{
-		ID: aws.ToString(e.VpcEndpointId), Service: aws.ToString(e.ServiceName), Type: string(e.VpcEndpointType), State: strings.ToLower(string(e.State)),
+		InboundOnly: e.DnsOptions != nil && aws.ToBool(e.DnsOptions.PrivateDnsOnlyForInboundResolverEndpoint),
+		ID:          aws.ToString(e.VpcEndpointId), Service: aws.ToString(e.ServiceName), Type: string(e.VpcEndpointType), State: strings.ToLower(string(e.State)),
 		PrivateDNS: aws.ToBool(e.PrivateDnsEnabled), Subnets: e.SubnetIds, RouteTables: e.RouteTableIds,
 		Policy:         policyText(aws.ToString(e.PolicyDocument)),
 		SecurityGroups: roll.Map(e.Groups, func(g types.SecurityGroupIdentifier) string { return aws.ToString(g.GroupId) }),

@@ -43,6 +43,15 @@ func TestRegionalNATGatewayIsInNoSubnet(t *testing.T) {
 	expect.That(t, g.Regional && g.Subnet == "" && g.PublicIPs[0] == "203.0.113.7", "%+v", g)
 }
 
+func TestAnEndpointWhoseNameIsForInboundResolversAlone(t *testing.T) {
+	on := &types.VpcEndpoint{PrivateDnsEnabled: aws.Bool(true), DnsOptions: &types.DnsOptions{PrivateDnsOnlyForInboundResolverEndpoint: aws.Bool(true)}}
+	if e := endpoint(on); !e.PrivateDNS || !e.InboundOnly {
+		t.Errorf("%+v", e)
+	}
+	on.DnsOptions.PrivateDnsOnlyForInboundResolverEndpoint = aws.Bool(false)
+	expect.That(t, !endpoint(on).InboundOnly, "it is for the VPC's instances too")
+}
+
 func TestNoRouteTableIsNotAnEmptyOne(t *testing.T) {
 	a := healthy()
 	a.launch(1, pool)
