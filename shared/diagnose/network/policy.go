@@ -23,20 +23,10 @@ func (l *look) errands() []errand {
 	if l.Finding.Kind == roll.Unregistered {
 		return []errand{{"ec2", "ec2:DescribeInstances", ""}}
 	}
-	bucket := fmt.Sprintf("arn:%s:s3:::prod-%s-starport-layer-bucket/layer", l.partition(), l.Region)
+	bucket := fmt.Sprintf("arn:%s:s3:::prod-%s-starport-layer-bucket/layer", roll.Partition(l.Region), l.Region)
 	return []errand{
 		{"ecr.api", "ecr:GetAuthorizationToken", ""}, {"ecr.dkr", "ecr:BatchGetImage", ""}, {"ecr.dkr", "ecr:GetDownloadUrlForLayer", ""}, {"s3", "s3:GetObject", bucket},
 	}
-}
-
-func (l *look) partition() string {
-	if strings.HasPrefix(l.Region, "cn-") {
-		return "aws-cn"
-	}
-	if strings.HasPrefix(l.Region, "us-gov-") {
-		return "aws-us-gov"
-	}
-	return "aws"
 }
 
 // refusing checks for an endpoint whose policy denies a call that the node must make. An

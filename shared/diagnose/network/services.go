@@ -588,7 +588,7 @@ func (l *look) createEndpoint(service string) string {
 	}
 	create := l.AWS("ec2", "create-vpc-endpoint", "--vpc-id", l.i.VPC, "--vpc-endpoint-type", "Interface", "--service-name", l.serviceName(service),
 		"--subnet-ids", l.i.Subnet, "--security-group-ids", cmp.Or(l.k.ClusterSecurityGroup, first(l.i.SecurityGroups)), "--private-dns-enabled")
-	if strings.HasPrefix(l.Region, "us-iso") || strings.HasPrefix(l.Region, "eu-iso") {
+	if !slices.Contains([]string{"aws", "aws-cn", "aws-us-gov"}, roll.Partition(l.Region)) {
 		return paste.Lines("# the service may have another name in this partition:",
 			l.AWS("ec2", "describe-vpc-endpoint-services", "--query", "ServiceNames[?ends_with(@, '."+l.Region+"."+service+"')]"), create)
 	}

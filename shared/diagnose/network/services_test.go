@@ -93,6 +93,7 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 		},
 		{name: "none in China", change: do(cutOff(nil), func(w *world) { w.Region = "cn-north-1" }), decisive: codes(code), says: []string{"--service-name cn.com.amazonaws.cn-north-1.ec2"}},
 		{name: "none in a partition of its own", change: do(cutOff(nil), func(w *world) { w.Region = "us-iso-east-1" }), decisive: codes(code), says: []string{"describe-vpc-endpoint-services"}},
+		{name: "none in the European Sovereign Cloud", change: do(cutOff(nil), func(w *world) { w.Region = "eusc-de-east-1" }), decisive: codes(code), says: []string{"describe-vpc-endpoint-services"}},
 		{name: "named by its id, nodeadm does not ask", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins[0].InstanceIDName = true }), hint: codes(code)},
 		{name: "Bottlerocket", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins[0].Tool = userdata.BottlerocketSettings }), decisive: codes(code)},
 		{
@@ -401,6 +402,11 @@ func TestEndpointsThatRefuse(t *testing.T) {
 		{name: "the call is not needed", change: do(endpoints(policy(``), "ec2"), func(w *world) { w.boot.Joins[0].InstanceIDName = true }), hint: codes(code)},
 		{name: "user data may set a proxy", change: do(endpoints(policy(``), "ec2"), unread), hint: codes(code)},
 		{name: "S3 lets the layers through", change: do(waits(imagePull), endpoints(policy(`{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::prod-eu-west-1-starport-layer-bucket/*"}`), "s3")), clear: codes(code)},
+		{name: "S3 lets the layers through in the European Sovereign Cloud", change: do(waits(imagePull), func(w *world) {
+			w.Region = "eusc-de-east-1"
+			endpoints(policy(`{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws-eusc:s3:::prod-eusc-de-east-1-starport-layer-bucket/*"}`), "s3")(w)
+			w.vpc.Endpoints.Value[0].Service = "com.amazonaws.eusc-de-east-1.s3"
+		}), clear: codes(code)},
 		{name: "S3 lets another bucket through", change: do(waits(imagePull), endpoints(policy(`{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::logs/*"}`), "s3")), hint: codes(code)},
 		{name: "S3 refuses the layers", change: do(waits(imagePull+noLayer+" 403 Forbidden"), endpoints(policy(`{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::logs/*"}`), "s3")), decisive: codes(code)},
 		{name: "S3's gateway is not in the table", change: do(waits(imagePull), endpoints(func(e *evidence.VPCEndpoint) { policy(``)(e); e.RouteTables = nil }, "s3")), clear: codes(code)},
