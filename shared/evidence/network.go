@@ -29,6 +29,9 @@ type Subnet struct {
 	Owner         string // the account that it belongs to; "" if unknown
 	CIDR          string
 	FreeAddresses int // AvailableIpAddressCount
+	// InternetBlock is the mode of VPC Block Public Access: off or "", block-ingress,
+	// block-bidirectional. Exclusions are not read.
+	InternetBlock string
 }
 
 // RouteTable is the route table of a subnet.

@@ -28,12 +28,12 @@ func (l *look) unreachable() cause.Verdict {
 	switch {
 	case w.state == open:
 		return cause.RuledOut
-	case w.state == unsure:
+	case w.state == unsure && !w.partial:
 		return cause.NotChecked(w.gap)
 	case proxied == open:
 		return cause.NotChecked(why)
 	}
-	return l.beyondVPC(l.explains() && proxied == closed).In(w.subject).
+	return l.beyondVPC(l.explains() && proxied == closed && w.state == closed).In(w.subject).
 		Says("the API server of %s is reached over the internet alone, and %s has no way there: %s", l.clusterName(), l.i.Subnet, w.why).
 		Saw("EKS cluster", "resourcesVpcConfig", "endpointPublicAccess true, endpointPrivateAccess false", "endpointPrivateAccess true, or a way to the internet").
 		Shows(w.evidence...).Shows(l.silence()...).

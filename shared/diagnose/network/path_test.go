@@ -17,6 +17,15 @@ func TestApiEndpointUnreachable(t *testing.T) {
 	const code = cause.ApiEndpointUnreachable
 	shut := do(publicOnly(), routes()) // without a way out
 	blackholed := evidence.Route{Destination: "0.0.0.0/0", Target: natID, Blackhole: true}
+	outside := do(routes(to("0.0.0.0/0", gatewayID)), func(w *world) { w.config.PublicIP = "203.0.113.9" })
+	closes := func(mode string) func(*world) {
+		return func(w *world) {
+			s := w.Network.Subnets[nodeSubnet].Value
+			s.InternetBlock = mode
+			w.Network.Subnets[nodeSubnet] = evidence.Read(s)
+		}
+	}
+	ipv6Only := do(six("0123456789ABCDEF.eks-cluster.eu-west-1.api.aws"), publicOnly())
 	run(t, []scenario{
 		{
 			name: "no route", change: shut, decisive: codes(code),
@@ -79,6 +88,23 @@ func TestApiEndpointUnreachable(t *testing.T) {
 		{name: "a company's own prefix beside a NAT gateway", change: do(publicOnly(), routes(to("0.0.0.0/0", natID), to("203.0.113.0/24", "tgw-0a1b2c3d"))), clear: codes(code)},
 		{name: "S3's gateway endpoint is no way to EKS", change: do(publicOnly(), endpoints(nil, "s3"), routes(to("pl-6da54004", "vpce-0a1b2c3d4e5f6-s3"))), decisive: codes(code)},
 		{name: "a prefix list to something that was not read", change: do(publicOnly(), routes(to("pl-6da54004", "vpce-0a1b2c3d4e5f6-other"))), open: codes(code)},
+		{
+			name: "an internet gateway that VPC Block Public Access closes, unless it excludes the subnet", change: do(publicOnly(), outside, closes("block-ingress")), hint: codes(code),
+			says: []string{"[subnet/" + nodeSubnet + "]", "BlockPublicAccessStates.InternetGatewayBlockMode: block-ingress", "describe-vpc-block-public-access-exclusions",
+				"create-vpc-block-public-access-exclusion --subnet-id " + nodeSubnet + " --internet-gateway-exclusion-mode allow-bidirectional"},
+		},
+		{name: "an internet gateway, where Block Public Access is off", change: do(publicOnly(), outside, closes("off")), clear: codes(code)},
+		{name: "an internet gateway, of a subnet that could not be read", change: do(publicOnly(), outside, func(w *world) {
+			w.Network.Subnets[nodeSubnet] = evidence.Failed[evidence.Subnet]("ec2:DescribeSubnets: no")
+		}), open: codes(code)},
+		{name: "an internet gateway and no public address, where Block Public Access closes it too", change: do(publicOnly(), routes(to("0.0.0.0/0", gatewayID)), closes("block-ingress")), decisive: codes(code)},
+		{name: "a NAT gateway, where Block Public Access closes ways in alone", change: do(publicOnly(), closes("block-ingress")), clear: codes(code)},
+		{name: "a NAT gateway, where Block Public Access closes all ways", change: do(publicOnly(), closes("block-bidirectional")), hint: codes(code), says: []string{"--internet-gateway-exclusion-mode allow-egress"}},
+		{name: "a transit gateway, where Block Public Access closes all ways of this VPC", change: do(publicOnly(), routes(to("0.0.0.0/0", "tgw-0a1b2c3d")), closes("block-bidirectional")), open: codes(code)},
+		{name: "an egress-only gateway, where Block Public Access closes all ways", change: do(ipv6Only, routes(to("::/0", "eigw-0a1b2c3d")), closes("block-bidirectional")), hint: codes(code)},
+		{name: "an egress-only gateway, where Block Public Access closes ways in alone", change: do(ipv6Only, routes(to("::/0", "eigw-0a1b2c3d")), closes("block-ingress")), clear: codes(code)},
+		{name: "an internet gateway for IPv6 that Block Public Access closes", change: do(ipv6Only, routes(to("::/0", gatewayID)), closes("block-ingress")), hint: codes(code)},
+		{name: "private access does not go by the internet gateway", change: do(outside, closes("block-ingress")), clear: codes(code), open: codes(cause.VpcEndpointMissing)},
 		{name: "private access needs no route", change: do(routes(), privateOnly, endpoints(nil, "ec2", "sts")), clear: codes(code, cause.VpcEndpointMissing)},
 		{name: "a proxy", change: do(shut, proxied), open: codes(code), says: []string{"a proxy"}},
 		{name: "user data that was not read may set one", change: do(shut, unread), hint: codes(code)},

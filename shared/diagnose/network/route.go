@@ -201,6 +201,40 @@ func describeRoute(r evidence.Route) string { return r.Destination + " to " + r.
 
 // beyond returns the way on from a route of the instance's subnet.
 func (l *look) beyond(t evidence.RouteTable, r evidence.Route, v6 bool) way {
+	w := l.behind(t, r, v6)
+	if w.state == open {
+		return l.unlessBlocked(w, t, r)
+	}
+	return w
+}
+
+// unlessBlocked returns a way through a gateway to the internet, in view of VPC Block Public Access. Its
+// mode block-ingress spares NAT gateways and egress-only ones. A subnet or VPC may be excluded, which is
+// not read.
+// https://docs.aws.amazon.com/vpc/latest/userguide/security-vpc-bpa.html
+func (l *look) unlessBlocked(w way, t evidence.RouteTable, r evidence.Route) way {
+	s := l.Subnet()
+	mode, exclusion := s.Value.InternetBlock, "allow-egress"
+	switch {
+	case !s.Settled():
+		return w.doubt(s.Missing("subnet " + l.i.Subnet))
+	case mode == "block-ingress" && r.Kind() == "igw":
+		exclusion = "allow-bidirectional" // the other one has no effect in this mode
+	case mode != "block-bidirectional":
+		return w
+	}
+	w.subject = "subnet/" + l.i.Subnet
+	w.why = fmt.Sprintf("%s routes %s to %s, and VPC Block Public Access (%s) blocks that, unless the subnet is excluded", t.ID, r.Destination, r.Target, mode)
+	w.evidence = []roll.Evidence{{Source: "subnet " + l.i.Subnet, Field: "BlockPublicAccessStates.InternetGatewayBlockMode", Observed: mode, Expected: "off, or an exclusion"}}
+	w.fix = paste.Lines(
+		l.AWS("ec2", "describe-vpc-block-public-access-exclusions", "--query", "VpcBlockPublicAccessExclusions[].[ResourceArn,InternetGatewayExclusionMode,State]", "--output", "table"),
+		"# if neither the subnet nor the VPC is among them, nor that of a NAT gateway on the way:",
+		l.AWS("ec2", "create-vpc-block-public-access-exclusion", "--subnet-id", l.i.Subnet, "--internet-gateway-exclusion-mode", exclusion))
+	return w.partly(w.why)
+}
+
+// behind returns the way on from a route by its target alone.
+func (l *look) behind(t evidence.RouteTable, r evidence.Route, v6 bool) way {
 	switch kind := r.Kind(); {
 	case r.Blackhole:
 		return blackhole(t, r, l.routeToNAT)
@@ -214,10 +248,10 @@ func (l *look) beyond(t evidence.RouteTable, r evidence.Route, v6 bool) way {
 	if endpoints := l.VPC().Endpoints; r.Kind() == "vpce" && !endpoints.Settled() {
 		return way{gap: endpoints.Missing("the endpoints of " + l.i.VPC)}
 	}
-	return way{gap: behind(r)}
+	return way{gap: unseen(r)}
 }
 
-func behind(r evidence.Route) string {
+func unseen(r evidence.Route) string {
 	return fmt.Sprintf("%s is routed to %s, and what lies behind that is not read", r.Destination, r.Target)
 }
 
@@ -329,7 +363,7 @@ func (l *look) natExit(n evidence.NATGateway, passed ...string) way {
 				return on
 			}
 		}
-		return way{gap: behind(r)}
+		return way{gap: unseen(r)}
 	})
 	if w.state == closed {
 		w.why = fmt.Sprintf("the NAT gateway %s has no way out of its subnet %s: %s", n.ID, n.Subnet, w.why)

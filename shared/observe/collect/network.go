@@ -42,9 +42,13 @@ func (l *look) readSubnets() {
 }
 
 func subnet(s *types.Subnet) evidence.Subnet {
-	return evidence.Subnet{
+	out := evidence.Subnet{
 		Owner: aws.ToString(s.OwnerId), CIDR: aws.ToString(s.CidrBlock), FreeAddresses: int(aws.ToInt32(s.AvailableIpAddressCount)),
 	}
+	if b := s.BlockPublicAccessStates; b != nil {
+		out.InternetBlock = string(b.InternetGatewayBlockMode)
+	}
+	return out
 }
 
 // vpcIDs returns the VPCs of the instances, each once.

@@ -35,6 +35,11 @@ func TestEachSubnetThatMattersHasItsTableAndItsACL(t *testing.T) {
 	expect.That(t, !g.Ingress[0].AllPorts && g.Ingress[0].From == 443 && g.Egress[0].AllPorts && len(g.Egress[0].CIDRs) == 2, "%+v", g)
 }
 
+func TestASubnetWithBlockPublicAccess(t *testing.T) {
+	s := subnet(&types.Subnet{BlockPublicAccessStates: &types.BlockPublicAccessStates{InternetGatewayBlockMode: types.BlockPublicAccessModeBlockIngress}})
+	expect.Equal(t, s.InternetBlock, "block-ingress", "mode")
+}
+
 func TestRegionalNATGatewayIsInNoSubnet(t *testing.T) {
 	a := healthy()
 	a.launch(1, pool)
