@@ -44,6 +44,7 @@ func soundUserData() []example {
 	return []example{
 		{"a NodeConfig", nodeadm(), ""},
 		{"a NodeConfig in MIME, beside a script", nodeadm().data(multipart(part(ofShell, script("echo hello")), part(ofNodeadm, nodeConfig(name, endpoint, ca)))), ""},
+		{"a NodeConfig that is indented as a whole", nodeadm().data(multipart(part(ofNodeadm, "  "+strings.ReplaceAll(nodeConfig(name, endpoint, ca), "\n", "\n  ")))), ""},
 		{"an address in other letters and with a slash", nodeadm().data(nodeConfig(name, strings.ToLower(endpoint[:len("https://")+32])+endpoint[len("https://")+32:]+"/", ca)), ""},
 		{"bootstrap.sh, which is AL2 and worth a hint with 1.35", legacy(), "AmiFamilyUnsupported?"},
 		{"bootstrap.sh on a cluster that still has AL2", legacy().cluster(func(c *evidence.ClusterConfig) { c.Version = "1.32" }), ""},

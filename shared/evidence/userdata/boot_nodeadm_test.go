@@ -1,6 +1,9 @@
 package userdata
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // inMIME joins parts into one document, each with its media type before it.
 func inMIME(typesAndParts ...string) string {
@@ -18,6 +21,11 @@ const (
 		"  containerd: {}\n  instance:\n    localStorage: {}\n  kubelet:\n    config:\n      clusterDNS:\n      - 10.100.0.10\n      maxPods: 58\n      registerWithTaints:\n      - effect: NoExecute\n        key: karpenter.sh/unregistered\n" +
 		"    flags:\n    - --node-labels=\"karpenter.sh/capacity-type=spot,karpenter.sh/nodepool=default\"\n"
 )
+
+// indented moves every line to the right, as a template does that is indented in another file.
+func indented(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
+}
 
 // Amazon Linux 2023: NodeConfigs.
 func TestBootOfNodeConfig(t *testing.T) {
@@ -51,6 +59,12 @@ func TestBootOfNodeConfig(t *testing.T) {
 			name: "a hybrid node on an EC2 instance",
 			data: "#!/bin/bash\ncat > /root/node.yaml <<EOF\n" + nodeConfigHead + "  cluster:\n    name: demo\n    region: eu-west-1\n  hybrid:\n    ssm:\n      activationCode: a\n      activationId: b\nEOF\nnodeadm install 1.35 --credential-provider ssm\nnodeadm init -c file:///root/node.yaml\n",
 		},
+		{name: "a NodeConfig that is indented as a whole", data: inMIME(shell, "#!/bin/bash\ndate", node, indented(nodeConfigHead+exampleCluster)), want: `
+				part 2 by nodeadm, cluster demo, its endpoint and CA`},
+		{name: "as the whole user data", data: "\n" + indented(nodeConfigHead+exampleCluster), want: `
+				user data by nodeadm, cluster demo, its endpoint and CA`},
+		{name: "a NodeConfig whose first line alone is indented", data: inMIME(node, "  "+nodeConfigHead+exampleCluster), want: `
+				fault: part 1, line 1 (nodeconfig) has a kind or apiVersion that nodeadm does not know [nodeadm stops with an error]`},
 		{name: "a hybrid node that does not ask EKS for its cluster", data: inMIME(node, nodeConfigHead+exampleCluster+"  hybrid:\n    iamRolesAnywhere: {nodeName: one}\n")},
 		{name: "a NodeConfig whose hybrid is null", data: inMIME(node, nodeConfigHead+exampleCluster+"  hybrid:\n"), want: `
 				fault: part 1, line 9 (nodeconfig) has a field that does not exist: spec [nodeadm is passed over]

@@ -134,7 +134,7 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 		return
 	}
 	raw := string(data)
-	text := r.text(data, part)
+	text, indent := r.text(data, part)
 	if text == "" {
 		if mediaType == nodeConfigMedia {
 			r.fault(Fault{Part: part, Format: NodeConfig, Reason: WrongKind, By: ByNodeadm, Effect: Fails})
@@ -174,7 +174,7 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 	case Multipart:
 		r.multipart(text, part, depth)
 	case NodeConfig:
-		r.nodeConfig(text, part, arrived.misplaced())
+		r.nodeConfig(indent+text, part, arrived.misplaced()) // YAML that is indented as a whole is valid
 	case Bottlerocket:
 		r.bottlerocket(text, part)
 	case PowerShell:
@@ -211,18 +211,19 @@ func (r *reader) unknown(text, mediaType, part string) {
 	r.fault(Fault{Part: part, Format: sniff(text), Reason: NotHandled, By: CloudInit, Effect: Skipped})
 }
 
-// text returns a document's text without what precedes its first line.
-func (r *reader) text(data []byte, part string) string {
+// text returns a document's text without what precedes its first line, and the indent of that line.
+func (r *reader) text(data []byte, part string) (text, indent string) {
 	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
 	// A carriage return would become part of a value. Such a script fails on the instance, but its
 	// purpose is the same.
 	all := strings.ReplaceAll(string(data), "\r\n", "\n")
-	text := strings.TrimLeft(all, " \t\r\n")
+	text = strings.TrimLeft(all, " \t\r\n")
 	if strings.HasPrefix(text, "## template: jinja") {
 		_, text, _ = strings.Cut(text, "\n")
 	}
-	r.cut[part] = strings.Count(all[:len(all)-len(text)], "\n")
-	return text
+	before := all[:len(all)-len(text)]
+	r.cut[part] = strings.Count(before, "\n")
+	return text, before[strings.LastIndexByte(before, '\n')+1:]
 }
 
 // formatOf maps the media types that cloud-init and nodeadm handle.
