@@ -77,14 +77,13 @@ const nodeConfigGroup = "node.eks.aws/"
 // appear", the last value taking precedence (nodeadm, Merging multiple configuration objects). One
 // that nodeadm does not see still shows its cluster.
 func (r *reader) nodeConfig(text, part string, misplaced bool) {
-	doc := r.nodeDocument(text, part, !misplaced, true)
-	if doc.meant != "" {
-		r.merged = doc.meant
-	}
-	r.merge(doc)
+	r.merge(r.nodeDocument(text, part, !misplaced, true))
 }
 
 func (r *reader) merge(doc nodeDocument) {
+	if doc.meant != "" {
+		r.merged = doc.meant
+	}
 	if doc.ok && len(r.nodeConfigs) < maxDocuments {
 		r.nodeConfigs = append(r.nodeConfigs, doc)
 	}
