@@ -51,11 +51,21 @@ func soundUserData() []example {
 		{"bootstrap.sh on Ubuntu", healthyWith(amiUbuntu, bootstrapSh("")), ""},
 		{"TOML", rocket(), ""},
 		{"PowerShell", healthyWith(amiWindows, "<powershell>\n[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n& $EKSBootstrapScriptFile -EKSClusterName \""+name+"\"\n</powershell>\n"), ""},
+		{"a NodeConfig that sed makes of a template", nodeadm().data(fromTemplate("sed \"s/NAME/$C/\" /tmp/t > /etc/eks/nodeadm.d/x.yaml")), ""},
+		{"and tee writes", nodeadm().data(fromTemplate("sed \"s/NAME/$C/\" /tmp/t | tee /etc/eks/nodeadm.d/x.yaml")), ""},
+		{"that is edited where it is", nodeadm().data(fromTemplate("mv /tmp/t /etc/eks/nodeadm.d/x.yaml", "sed -i \"s/NAME/$C/\" /etc/eks/nodeadm.d/*.yaml")), ""},
+		{"a copied NodeConfig", nodeadm().data(fromTemplate("install -m 600 /tmp/t /etc/eks/nodeadm.d/x.yaml")), "UserDataClusterMismatch"},
+		{"a script that is edited before it runs", healthyWith(amiUbuntu, script("echo /etc/eks/bootstrap.sh NAME > /join", "sed -i \"s/NAME/$C/\" /join", "bash /join")), "UserDataEmpty?"},
 		{"two NodeConfigs that complete each other", nodeadm().data(multipart(
 			part(ofNodeadm, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    flags:\n    - --node-labels=team=a\n"),
 			part(ofNodeadm, nodeConfig(name, endpoint, ca)))), ""},
 		{"EKS Auto Mode is AWS's own", func() *scene { s := nodeadm().without(); s.f.Owner = roll.OwnerAutoMode; return s }(), ""},
 	}
+}
+
+// fromTemplate writes the NodeConfig of the cluster NAME to /tmp/t and runs more.
+func fromTemplate(more ...string) string {
+	return script("C=$(cat /etc/payments/cluster)", "cat > /tmp/t <<'EOF'", nodeConfig("NAME", endpoint, ca)+"EOF", strings.Join(more, "\n"))
 }
 
 // passedOver is a whole boot of Ubuntu whose cloud-init passes a NodeConfig over.

@@ -219,8 +219,8 @@ func (w *walk) write(command string, args []field) (output string) {
 		return w.stdin
 	}
 	for _, name := range names {
-		text, ok := w.files[w.at(name)]
-		if !ok || !w.spend(len(text)) {
+		text := w.input(w.at(name))
+		if text == unknown {
 			return unknown
 		}
 		output += text

@@ -59,11 +59,24 @@ func (w *walk) isTool(word string, given bool) bool {
 		!known && w.spend(len(w.script.text)) && strings.Contains(w.script.text, path.Dir(bootstrapScript))
 }
 
-// copied records a copy of bootstrap.sh, or a link to it. A directory holds it under its own name.
-func (w *walk) copied(words []string) {
-	if slices.ContainsFunc(words[:len(words)-1], func(word string) bool { return w.at(word) == bootstrapScript }) {
-		to := w.at(words[len(words)-1])
-		w.copies[to], w.copies[path.Join(to, path.Base(bootstrapScript))] = true, true
+// copied records copies of files, or links to them: the last word is their name, or their directory. Words
+// before them may be the values of options.
+func (w *walk) copied(command string, words []string) {
+	to := w.at(words[len(words)-1])
+	for _, word := range words[:len(words)-1] {
+		from := w.at(word)
+		if command == "patch" || strings.HasPrefix(word, "-") {
+			continue
+		}
+		if from == bootstrapScript {
+			w.copies[to], w.copies[path.Join(to, path.Base(from))] = true, true
+		}
+		text := w.input(from)
+		w.store(to, text, false)
+		w.store(path.Join(to, path.Base(from)), text, false)
+		if command == "mv" && w.branch == 0 {
+			delete(w.files, from)
+		}
 	}
 }
 

@@ -57,7 +57,7 @@ func (r *reader) changes(path string) {
 }
 
 var (
-	inPlace        = form(`(?s)-i.*|--in-place.*|-p.*`) // of sed and perl
+	inPlace        = form(`(?s)-i.*|--in-place.*|--inplace.*|-p.*`)
 	kubeletService = form(`kubelet|kubelet\.service|kubelet-eks`)
 	startsService  = form(`start|restart|enable|reload-or-restart|try-restart`)
 )
@@ -66,16 +66,17 @@ var (
 func (w *walk) notice(command string, args []field) {
 	words := texts(args[1:])
 	switch command {
-	case "sed", "perl":
+	case "awk", "perl", "sed", "yq":
 		if slices.ContainsFunc(words, inPlace) {
 			for _, word := range words {
 				w.changes(w.at(word))
+				w.edited(w.at(word))
 			}
 		}
 	case "cp", "mv", "install", "ln", "patch":
 		if len(words) > 0 {
 			w.changes(w.at(words[len(words)-1]))
-			w.copied(words)
+			w.copied(command, words)
 		}
 	case "systemctl", "service", "snap":
 		if slices.ContainsFunc(words, kubeletService) && slices.ContainsFunc(words, startsService) {
@@ -89,6 +90,19 @@ func (w *walk) notice(command string, args []field) {
 			w.fetched(f.text, "", true)
 		default:
 			w.named[path.Base(f.text)] = true
+		}
+	}
+}
+
+// edited notes that a command changes files in place, whose text is not known any more.
+func (w *walk) edited(pattern string) {
+	if !w.spend(32 * len(w.files)) {
+		w.gap(TooComplex)
+		return
+	}
+	for name := range w.files {
+		if ok, _ := path.Match(pattern, name); ok || name == pattern {
+			w.files[name] = unknown
 		}
 	}
 }

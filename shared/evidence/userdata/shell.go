@@ -185,9 +185,21 @@ func (w *walk) stmt(st *syntax.Stmt) (output string) {
 		}
 	}
 	output = w.command(st.Cmd)
-	if target != "" && output != "" {
-		w.store(target, output, add)
-		return ""
+	if target == "" {
+		return output
+	}
+	if !strings.HasPrefix(target, "/dev/") {
+		w.store(target, printed(st, output), add)
+	}
+	return ""
+}
+
+// printed returns what a statement prints. Of a command that is not followed, such as sed, it is unknown.
+func printed(st *syntax.Stmt, output string) string {
+	call, ok := st.Cmd.(*syntax.CallExpr)
+	known := st.Cmd == nil || ok && (len(call.Args) == 0 || slices.Contains([]string{":", "cat", "echo", "exec", "printf", "true"}, call.Args[0].Lit()))
+	if output == "" && !known {
+		return unknown
 	}
 	return output
 }
@@ -258,7 +270,7 @@ func (w *walk) binary(c *syntax.BinaryCmd) (output string) {
 	}
 	stdin, piped := w.stdin, w.piped
 	w.piped = installs(c.Y)
-	w.stdin, w.piped = w.apart(c.X), piped
+	w.stdin, w.piped = printed(c.X, w.apart(c.X)), piped
 	output = w.apart(c.Y)
 	w.stdin = stdin
 	return output

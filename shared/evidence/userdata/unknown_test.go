@@ -27,6 +27,15 @@ func TestWhatTheWalkCannotKnowIsNoVerdict(t *testing.T) {
 		"a NodeConfig that echo expands":      `echo -e "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig" > /etc/eks/nodeadm.d/x.yaml`,
 		"a script that echo expands":          `echo -ne '#!/bin/bash\n/etc/eks/bootstrap.sh demo\n' > /join; bash /join`,
 		"a NodeConfig of computed lines":      "cat > /etc/eks/nodeadm.d/x.yaml <<EOF\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n$(cat /opt/spec)\nEOF",
+		"a NodeConfig that sed makes":         "sed s/NAME/demo/ /opt/t.yaml > /etc/eks/nodeadm.d/x.yaml",
+		"one that tee writes":                 "sed s/NAME/demo/ /opt/t.yaml | tee /etc/eks/nodeadm.d/x.yaml > /dev/null",
+		"one that sed makes of a here-doc":    "sed s/NAME/demo/ > /etc/eks/nodeadm.d/x.yaml <<'EOF'\n" + nodeConfigHead + exampleCluster + "EOF",
+		"one that a loop prints":              "while read -r l; do echo \"$l\"; done < /opt/t.yaml > /etc/eks/nodeadm.d/x.yaml",
+		"one that is edited in place":         "cat > /etc/eks/nodeadm.d/x.yaml <<'EOF'\n" + nodeConfigHead + exampleCluster + "EOF\nsed -i \"s/demo/$N/\" /etc/eks/nodeadm.d/*.yaml",
+		"one of the image that is copied":     "cp /opt/node.yaml /etc/eks/nodeadm.d/",
+		"a script that is edited in place":    "echo /etc/eks/bootstrap.sh NAME > /join\nsed -i \"s/NAME/$N/\" /join\nbash /join",
+		"one that is made anew":               "echo /etc/eks/bootstrap.sh NAME > /join\nsed \"s/NAME/$N/\" /join > /new && mv /new /join\nbash /join",
+		"one that sed gives to a shell":       "echo /etc/eks/bootstrap.sh NAME > /join\nsed \"s/NAME/$N/\" /join | bash",
 		"a NodeConfig with a computed switch": "cat > /etc/eks/nodeadm.d/x.yaml <<EOF\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {featureGates: {InstanceIdNodeName: $(cat /opt/gate)}}\nEOF",
 	} {
 		t.Run(name, func(t *testing.T) {
