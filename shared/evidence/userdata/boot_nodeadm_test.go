@@ -65,6 +65,22 @@ func TestBootOfNodeConfig(t *testing.T) {
 				user data by nodeadm, cluster demo, its endpoint and CA`},
 		{name: "a NodeConfig whose first line alone is indented", data: inMIME(node, "  "+nodeConfigHead+exampleCluster), want: `
 				fault: part 1, line 1 (nodeconfig) has a kind or apiVersion that nodeadm does not know [nodeadm stops with an error]`},
+		{name: "a cluster that a merge key brings in", data: "x-a: &a\n  cidr: 10.100.0.0/16\n  name: other\nx-b: &b {certificateAuthority: " + exampleCA + "}\n" + nodeConfigHead + "  cluster:\n    <<: [*b, *a]\n    name: demo\n    apiServerEndpoint: " + apiServer + "\n", want: `
+				fault: user data, line 1 (nodeconfig) has a field that does not exist [nodeadm is passed over]
+				fault: user data, line 4 (nodeconfig) has a field that does not exist [nodeadm is passed over]
+				user data by nodeadm, cluster demo, its endpoint and CA`},
+		{name: "all of it, by mappings that merge others", data: "x-a: &a {cidr: 10.100.0.0/16, name: demo}\nx-b: &b\n  <<: *a\n  certificateAuthority: " + exampleCA + "\n" + nodeConfigHead + "  cluster: {apiServerEndpoint: '" + apiServer + "', <<: *b}\n", want: `
+				fault: user data, line 1 (nodeconfig) has a field that does not exist [nodeadm is passed over]
+				fault: user data, line 2 (nodeconfig) has a field that does not exist [nodeadm is passed over]
+				user data by nodeadm, cluster demo, its endpoint and CA`},
+		{name: "a mapping that merges itself", data: nodeConfigHead + "  cluster: &a\n    <<: [*a, *a]\n    name: demo\n", want: `
+				user data by nodeadm, cluster demo
+				  missing: spec.cluster.apiServerEndpoint spec.cluster.certificateAuthority spec.cluster.cidr`},
+		{name: "a certificate authority of folded lines", data: inMIME(node, nodeConfigHead+strings.Replace(exampleCluster, exampleCA, exampleCA[:8]+"\n      "+exampleCA[8:], 1)), want: `
+				fault: part 1, line 7 (nodeconfig) has a value of the wrong type: spec.cluster.certificateAuthority [nodeadm stops with an error]
+				part 1 by nodeadm, cluster demo, its endpoint and CA`},
+		{name: "of lines that are kept", data: inMIME(node, nodeConfigHead+strings.Replace(exampleCluster, exampleCA, "|\n      "+exampleCA[:8]+"\n      "+exampleCA[8:], 1)), want: `
+				part 1 by nodeadm, cluster demo, its endpoint and CA`},
 		{name: "a hybrid node that does not ask EKS for its cluster", data: inMIME(node, nodeConfigHead+exampleCluster+"  hybrid:\n    iamRolesAnywhere: {nodeName: one}\n")},
 		{name: "a NodeConfig whose hybrid is null", data: inMIME(node, nodeConfigHead+exampleCluster+"  hybrid:\n"), want: `
 				fault: part 1, line 9 (nodeconfig) has a field that does not exist: spec [nodeadm is passed over]

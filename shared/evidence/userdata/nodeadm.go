@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"path"
@@ -246,9 +247,11 @@ func isText(n *yaml.Node) bool {
 	return slices.Contains([]string{"!!str", "!!timestamp", "!!binary"}, n.ShortTag()) && !isBool(n)
 }
 
+// isBase64 reports whether a scalar decodes into bytes: encoding/json takes line breaks, and no blanks as
+// YAML folds them into.
 func isBase64(n *yaml.Node) bool {
-	_, ok := decodeBase64(n.Value)
-	return ok && isText(n)
+	_, err := base64.StdEncoding.DecodeString(n.Value)
+	return err == nil && isText(n)
 }
 
 // read reads the relevant fields of a NodeConfig.

@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"strings"
@@ -47,18 +48,52 @@ func yamlDocuments(text string) (roots []*yaml.Node, err error) {
 // one counts, as in the parsers of cloud-init and nodeadm.
 func lookup(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
-		if n = resolve(n); n == nil || n.Kind != yaml.MappingNode {
-			return nil
-		}
-		var value *yaml.Node
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == key {
-				value = n.Content[i+1]
-			}
-		}
-		n = value
+		merges := maxMerges
+		n = member(n, key, &merges)
 	}
 	return resolve(n)
+}
+
+// maxMerges and maxMerged bound what merge keys cost: aliases could nest them without end.
+const (
+	maxMerges = 16
+	maxMerged = 128 // keys of a mapping that is merged
+)
+
+// member returns the value of a key. A merge key brings in those of other mappings, of several the first
+// that has the key (https://yaml.org/type/merge.html).
+func member(n *yaml.Node, key string, merges *int) (value *yaml.Node) {
+	if n = resolve(n); n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		switch k, v := n.Content[i], n.Content[i+1]; {
+		case k.Value == key:
+			value = v
+		case k.Value == "<<" && k.ShortTag() == "!!merge":
+			value = cmp.Or(merged(v, key, merges), value)
+		}
+	}
+	return value
+}
+
+func merged(from *yaml.Node, key string, merges *int) *yaml.Node {
+	list := items(from)
+	if list == nil {
+		list = []*yaml.Node{from}
+	}
+	for _, n := range list {
+		if *merges--; *merges < 0 {
+			return nil
+		}
+		if n = resolve(n); n == nil || len(n.Content) > 2*maxMerged {
+			continue
+		}
+		if value := member(n, key, merges); value != nil {
+			return value
+		}
+	}
+	return nil
 }
 
 // items returns the elements of a sequence, none for anything else.
