@@ -165,6 +165,12 @@ func (r *reader) archive(text, part string, depth int) {
 		}
 		name := fmt.Sprintf("part %d in %s", i+1, part)
 		r.mergeTypes[name] = cmp.Or(scalar(lookup(item, "Merge-Type")), scalar(lookup(item, "X-Merge-Type")))
-		r.document([]byte(content), strings.ToLower(scalar(lookup(item, "type"))), name, depth+1)
+		mediaType := strings.ToLower(scalar(lookup(item, "type")))
+		if start := strings.TrimSpace(content); mediaType == "" && !strings.HasPrefix(start, "## template: jinja") {
+			if _, ok := begins(start); !ok {
+				mediaType = "text/cloud-config" // cloudinit/user_data.py, ARCHIVE_UNDEF_TYPE
+			}
+		}
+		r.document([]byte(content), mediaType, name, depth+1)
 	}
 }

@@ -272,13 +272,23 @@ var firstWords = []struct {
 	{"#upstart-job", Unknown},
 }
 
+// begins returns the format that cloud-init detects by the first word, in letters of any case
+// (cloudinit/handlers/__init__.py, type_from_starts_with).
+func begins(text string) (format Format, ok bool) {
+	head := strings.ToLower(text[:min(len(text), 32)])
+	for _, w := range firstWords {
+		if strings.HasPrefix(head, w.prefix) {
+			return w.format, true
+		}
+	}
+	return "", false
+}
+
 // sniff returns the format of a text, detected as by cloud-init, nodeadm, Bottlerocket and
 // EC2Launch.
 func sniff(text string) Format {
-	for _, w := range firstWords {
-		if strings.HasPrefix(text, w.prefix) {
-			return w.format
-		}
+	if format, ok := begins(text); ok {
+		return format
 	}
 	head := strings.ToLower(text[:min(len(text), 1024)])
 	switch {

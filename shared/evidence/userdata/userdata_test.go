@@ -107,6 +107,8 @@ func userDataCases(t testing.TB) []bootCase {
 		{name: "in a file that is written in two pieces", data: "#cloud-config\nwrite_files:\n- {path: /join, content: 'NAME=demo; '}\n- {path: /join, append: Yes, content: /etc/eks/bootstrap.sh $NAME}\nruncmd: [bash /join]\n", want: "cloud-config: demo"},
 		{name: "in the last version of a file", data: "#cloud-config\nwrite_files:\n- {path: /join, content: /etc/eks/bootstrap.sh other; }\n- {path: /join, content: /etc/eks/bootstrap.sh demo}\nruncmd: [bash /join]\n", want: "cloud-config: demo"},
 		{name: "in a file that echo writes piece by piece", data: "#!/bin/bash\necho -n set -- > /join\necho ' demo' >> /join\necho '/etc/eks/bootstrap.sh $1' >> /join\nsh /join\n", want: "shell: demo"},
+		{name: "in a cloud-config whose first word has other letters", data: "#Cloud-Config\nruncmd: [/etc/eks/bootstrap.sh demo]\n", want: "cloud-config: demo"},
+		{name: "in an archive, whose documents are cloud-configs unless they say otherwise", data: "#cloud-config-archive\n- content: |\n    runcmd: [/etc/eks/bootstrap.sh demo]\n- |\n  #!/bin/sh\n  date\n", want: "cloud-config-archive cloud-config shell: demo"},
 		{name: "in a file that is copied", data: "#!/bin/bash\necho /etc/eks/bootstrap.sh demo > /join\ncp -p /join /opt/\nbash /opt/join\n", want: "shell: demo"},
 		{name: "in a file that is moved and installed", data: "#!/bin/bash\necho /etc/eks/bootstrap.sh demo > /join\nmv /join /new\ninstall -D -m 755 /new /opt/join\nbash /opt/join\nbash /join\n", want: "shell: demo"},
 		{name: "in a file that was emptied", data: "#!/bin/bash\necho /etc/eks/bootstrap.sh other > /join\n: > /join\ncat /dev/null > /join\necho /etc/eks/bootstrap.sh demo >> /join\nbash /join\n", want: "shell: demo"},
