@@ -163,6 +163,8 @@ func brokenUserData() []example {
 		{"a part of such a type beside a script that joins", legacy().data(multipart(part("text/x-sh", script("date")), part(ofShell, bootstrapSh("")))), "AmiFamilyUnsupported?"},
 		{"a part of such a type beside a NodeConfig", nodeadm().data(multipart(part("text/x-sh", script("date")), part(ofNodeadm, nodeConfig(name, endpoint, ca)))), ""},
 		{"a runcmd that another part replaces", legacy().data(multipart(part("text/cloud-config", "#cloud-config\nruncmd: [/etc/eks/bootstrap.sh "+name+"]\n"), part("text/cloud-config", "#cloud-config\nruncmd: [date]\n"))), "UserDataUnparseable AmiFamilyUnsupported?"},
+		{"a runcmd with an entry that YAML reads as a mapping", legacy().data("#cloud-config\nruncmd:\n- echo \"joining: " + name + "\"\n- /etc/eks/bootstrap.sh " + name + "\n"), "UserDataUnparseable AmiFamilyUnsupported?"},
+		{"such a bootcmd beside a script that joins", legacy().data(multipart(part("text/cloud-config", "#cloud-config\nbootcmd:\n- echo a: b\n"), part(ofShell, bootstrapSh("")))), "AmiFamilyUnsupported?"},
 		{"one that joins nothing and is replaced, beside a script that joins", legacy().data(multipart(part("text/cloud-config", "#cloud-config\nruncmd: [date]\n"), part("text/cloud-config", "#cloud-config\nruncmd: [uptime]\n"), part(ofShell, bootstrapSh("")))), "AmiFamilyUnsupported?"},
 		{"a file that bootcmd runs before write_files writes it", legacy().data("#cloud-config\nwrite_files: [{path: /join, content: /etc/eks/bootstrap.sh " + name + "}]\nbootcmd: [bash /join]\n"), "UserDataUnparseable AmiFamilyUnsupported?"},
 		{"a script that begins with a blank line, which the kernel does not run", legacy().data("\n" + bootstrapSh("")), "UserDataUnparseable AmiFamilyUnsupported?"},

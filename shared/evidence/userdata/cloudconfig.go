@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -36,12 +37,27 @@ func (r *reader) configure() {
 		r.writeFile(e.node, fmt.Sprintf("write_files %d in %s", e.n, e.part))
 	}
 	for _, module := range []string{"bootcmd", "runcmd"} {
+		refused := slices.ContainsFunc(r.configs[module], func(e entry) bool { return e.n == 0 || !isCommand(e.node) })
 		for list := range byPart(r.configs[module]) {
-			if commands := r.textOf(module, list); commands != "" {
-				r.scripts = append(r.scripts, script{text: commands, part: module + " in " + list[0].part, early: module == "bootcmd"})
+			commands, part := r.textOf(module, list), module+" in "+list[0].part
+			switch {
+			case commands == "":
+			case refused:
+				r.texts[part] = commands
+				r.fault(Fault{Part: part, Format: CloudConfig, Reason: NoCommands, By: CloudInit, Effect: Skipped})
+			default:
+				r.scripts = append(r.scripts, script{text: commands, part: part, early: module == "bootcmd"})
 			}
 		}
 	}
+}
+
+// isCommand reports whether cloud-init takes the entry of a list of commands. One that it does not take, such
+// as a text with a colon and a blank that YAML reads as a mapping, keeps the whole list from running
+// (cloudinit/util.py, shellify).
+func isCommand(n *yaml.Node) bool {
+	n = resolve(n)
+	return n.Kind == yaml.SequenceNode || n.Kind == yaml.ScalarNode && !slices.Contains([]string{"!!bool", "!!float", "!!int", "!!timestamp"}, n.ShortTag())
 }
 
 // commandLines combines commands as cloud-init does: into one script, in which a string is a line
@@ -50,6 +66,9 @@ func commandLines(commands []*yaml.Node) string {
 	var b strings.Builder
 	for _, c := range commands {
 		b.WriteString(scalar(c))
+		if c = resolve(c); c.Kind == yaml.MappingNode { // it never runs, but shows what was meant
+			b.WriteString(strings.Join(scalars(&yaml.Node{Kind: yaml.SequenceNode, Content: c.Content}), ": "))
+		}
 		for _, arg := range items(c) {
 			if b.Len() <= maxScript { // aliases can repeat a long text at no cost
 				b.WriteString(" '" + strings.ReplaceAll(scalar(arg), "'", `'\''`) + "'")

@@ -94,6 +94,7 @@ const (
 	UnknownType     Reason = "has a Content-Type that cloud-init does not know"
 	Replaced        Reason = "is replaced by that of another part"
 	TooEarly        Reason = "is run before it is written"
+	NoCommands      Reason = "is no list of texts and lists, so that cloud-init runs none of it"
 	NoShebang       Reason = "is run as a script but does not begin with #!"
 	CarriageReturns Reason = "has lines that end in a carriage return"
 	NoMIMEVersion   Reason = "has no MIME-Version header in its first 4096 bytes"
@@ -114,7 +115,7 @@ const (
 
 // PassedOver are the reasons why a part that can be read does not take effect. What it would do is in no
 // Join, only in a Trace.
-var PassedOver = []Reason{UnknownType, Replaced, TooEarly}
+var PassedOver = []Reason{UnknownType, Replaced, TooEarly, NoCommands}
 
 // instanceReaders are the readers of a format on the instance. Unknown is compressed data that
 // cannot be decompressed.

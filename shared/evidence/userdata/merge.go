@@ -87,7 +87,7 @@ func (m *merging) add(kind string, options []string) {
 type entry struct {
 	node *yaml.Node
 	part string
-	n    int // its number in the part
+	n    int // its number in the part; 0 if it stands in place of a list
 }
 
 // merge returns what is left of a list, and what is lost, when a later list of the same key is merged
@@ -118,6 +118,9 @@ func (r *reader) mergeConfig(root *yaml.Node, m merging, part string) {
 			continue
 		}
 		var later []entry
+		if key != "write_files" && value.Kind != yaml.SequenceNode && !isNull(value) {
+			later = append(later, entry{value, part, 0})
+		}
 		for i, node := range items(value) {
 			later = append(later, entry{node, part, i + 1})
 		}

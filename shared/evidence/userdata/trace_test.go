@@ -38,6 +38,8 @@ func TestMeantForThoughItDoesNotParse(t *testing.T) {
 		{"a runcmd that another part replaces by one that joins", inMIME("text/cloud-config", "#cloud-config\nruncmd: [/etc/eks/bootstrap.sh demo]\n", "text/cloud-config", "#cloud-config\nruncmd: [/etc/eks/bootstrap.sh other]\n"), false},
 		{"files that another part replaces", inMIME("text/cloud-config", "#cloud-config\nwrite_files: [{path: /x, content: /etc/eks/bootstrap.sh demo}]\nruncmd: [bash /x]\n", "text/cloud-config", "#cloud-config\nwrite_files: []\n"), true},
 		{"a file that bootcmd runs before it is written", "#cloud-config\nwrite_files: [{path: /x, content: /etc/eks/bootstrap.sh demo}]\nbootcmd: [bash /x]\n", true},
+		{"a runcmd with an entry that is no command", "#cloud-config\nruncmd:\n- /etc/eks/bootstrap.sh demo\n- echo done: yes\n", true},
+		{"a call that YAML reads as a mapping", "#cloud-config\nruncmd:\n- /etc/eks/bootstrap.sh demo --kubelet-extra-args '--v: 2'\n", true},
 		{"PowerShell that is cut", "<powershell>\n& \"C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1\" -EKSClusterName ${x\n", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
