@@ -104,10 +104,11 @@ type Pod struct {
 	EventsUnread string
 }
 
-// Evictable reports whether a drain evicts the pod: it is not finished, not static and not part of
-// a DaemonSet.
+// Evictable reports whether Karpenter's drain waits for the pod: it is not finished, not static, and does not
+// tolerate the taint of the drain. Pods of a DaemonSet are no exception.
+// https://github.com/kubernetes-sigs/karpenter/blob/v1.9.0/pkg/utils/pod/scheduling.go (IsWaitingEviction)
 func (p Pod) Evictable() bool {
-	return p.Phase != "Succeeded" && p.Phase != "Failed" && !strings.HasPrefix(p.Owner, "DaemonSet/") && !strings.HasPrefix(p.Owner, "Node/")
+	return p.Phase != "Succeeded" && p.Phase != "Failed" && !strings.HasPrefix(p.Owner, "Node/") && !p.Stays
 }
 
 // Remembered is what an earlier check saw of a node.

@@ -226,7 +226,7 @@ func (l *look) kept() (why []roll.Evidence, left int) {
 	for _, p := range l.Node().Pods.Value {
 		name := p.Namespace + "/" + p.Name
 		switch {
-		case !p.Evictable(), p.Stays, !p.Deleting.IsZero() && !p.Deleting.After(l.At):
+		case !p.Evictable(), !p.Deleting.IsZero() && !p.Deleting.After(l.At):
 			continue
 		case !p.Deleting.IsZero():
 			left++

@@ -130,7 +130,12 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 		{"a pod without a budget, and nothing says that anybody drains", do(func(w *parts) { w.c.Conditions = nil }, pod()), "", "", ""},
 		{"drained, and a pod is left", do(pod(), budgets(ofWeb(1, 1, 1)), func(w *parts) { w.c.Conditions = done }), "InstanceNotTerminating!", "is running", "DrainBlocked"},
 		{"a budget, and nothing says that anybody drains", do(func(w *parts) { w.c.Conditions = nil }, pod(), budgets(ofWeb(1, 1, 1))), "DrainBlocked", "shop/web", ""},
-		{"only what a drain leaves there", pod(func(p *evidence.Pod) { p.Owner = "DaemonSet/cilium" }), "FinalizerOwnerGone", "perhaps Karpenter does not run", "DrainBlocked"},
+		{"a pod of a DaemonSet that does not tolerate the drain, and is not to be disrupted", pod(func(p *evidence.Pod) {
+			p.Owner, p.NotToDisrupt = "DaemonSet/logs", "karpenter.sh/do-not-disrupt=true"
+		}), "DrainBlocked!", "shop/web-1 is annotated", ""},
+		{"such a pod has a grace period of a day", pod(func(p *evidence.Pod) { p.Owner, p.Deleting = "DaemonSet/logs", at.Add(20*time.Hour) }), "DrainBlocked!", "grace period lasts until", ""},
+		{"a budget of such a pod", do(pod(func(p *evidence.Pod) { p.Owner = "DaemonSet/logs" }), budgets(ofWeb(1, 1, 1))), "DrainBlocked!", "PodDisruptionBudget shop/web", ""},
+		{"only what a drain leaves there", pod(func(p *evidence.Pod) { p.Owner, p.Stays = "DaemonSet/cilium", true }), "FinalizerOwnerGone", "perhaps Karpenter does not run", "DrainBlocked"},
 		{"volumes", func(w *parts) {
 			w.c.Conditions = []evidence.Condition{{Type: "Drained", Status: "True"}, {Type: "VolumesDetached", Status: "Unknown", Reason: "AwaitingVolumeDetachment", Since: at.Add(-80 * time.Minute)}}
 			w.n.Object.Value.Attached = []string{"vol-0123"}
