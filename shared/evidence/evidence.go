@@ -34,6 +34,8 @@ type Evidence struct {
 	Sound []Sound
 	// Zones count the cluster's nodes by availability zone; nil if Alone.
 	Zones []Zone
+	// Shifts are the ids of the zones from which ARC shifts the cluster away.
+	Shifts []string
 	// Alone reports whether only one instance was read, as before an act. The members of its group
 	// are then incomplete.
 	Alone bool
@@ -75,8 +77,6 @@ type Zone struct {
 	Nodes int
 	// Silent are the times since when nodes of the zone are silent (Ready=Unknown), sorted.
 	Silent []time.Time
-	// Shifted reports whether an ARC zonal shift away from the zone is active.
-	Shifted bool
 }
 
 // Case is one finding and its evidence.

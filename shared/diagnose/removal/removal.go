@@ -333,10 +333,33 @@ func (l *look) instance() cause.Verdict {
 	case l.Finding.Node != "" && !l.passed(volumesDetached): // the last step before it
 		return cause.NotChecked("the drain and the volumes come first")
 	}
+	shift := l.shift()
 	return cause.Decisive().
-		Says("nothing is left to wait for but the termination of instance %s, and EC2 says that it is %s", r.Machine, r.State).
-		Saw("instance", "State", string(r.State), string(roll.StateTerminated)).
-		Fix(paste.Format("aws ec2 describe-instance-attribute --region %s --instance-id %s --attribute disableApiTermination", l.Region, string(r.Machine)), l.answered(r.Machine))
+		Says("nothing is left to wait for but the termination of instance %s, and EC2 says that it is %s%s", r.Machine, r.State, shift.text).
+		Saw("instance", "State", string(r.State), string(roll.StateTerminated)).Shows(shift.seen...).
+		Fix(shift.fix, paste.Format("aws ec2 describe-instance-attribute --region %s --instance-id %s --attribute disableApiTermination", l.Region, string(r.Machine)), l.answered(r.Machine))
+}
+
+// shift is an active zonal shift away from the zone of the instance; zero if there is none.
+type shift struct {
+	text string // the end of a sentence
+	seen []roll.Evidence
+	fix  string
+}
+
+// shift returns the zonal shift away from the zone of the instance. A Karpenter that handles zonal shifts neither reads
+// from EC2 the instances of such a zone nor terminates any. Whether this one does is a setting of its own.
+// https://github.com/aws/karpenter-provider-aws/blob/v1.13.0/pkg/providers/instance/instance.go (Get, Delete)
+func (l *look) shift() shift {
+	zone := cmp.Or(l.Finding.ZoneID, l.claim.Value.Labels["topology.k8s.aws/zone-id"])
+	if len(l.Shifts) == 0 || zone != "" && !slices.Contains(l.Shifts, zone) {
+		return shift{}
+	}
+	return shift{
+		text: ". ARC shifts the cluster away from its zone: with ENABLE_ZONAL_SHIFT, Karpenter terminates nothing there and sees no instance end until the shift is over",
+		seen: []roll.Evidence{{Source: "ARC", Field: "zonal shift", Observed: "away from " + strings.Join(l.Shifts, ", "), Expected: "none from the zone of the instance"}},
+		fix:  paste.Format("aws arc-zonal-shift get-managed-resource --region %s --resource-identifier %s   # until when is the cluster shifted away from the zone?", l.Region, l.ClusterID.ARN()),
+	}
 }
 
 // answered returns the command that shows what EC2 answers to TerminateInstances. Auto Mode's
@@ -371,15 +394,15 @@ func (l *look) owner() cause.Verdict {
 		return cause.RuledOut
 	case l.gone() && away:
 		kind, name := l.named()
-		state := "not known to EC2"
+		state, shift := "not known to EC2", l.shift()
 		if !r.Gone {
 			state = string(r.State)
 		}
-		return cause.Decisive().
-			Says("instance %s is gone and nothing is left to drain, so Karpenter would remove its finalizer at once: it does not run, or cannot reach EC2", r.Machine).
+		return cause.DecisiveIf(shift.text == "").
+			Says("instance %s is gone and nothing is left to drain, so Karpenter would remove its finalizer at once: it does not run, or cannot reach EC2%s", r.Machine, shift.text).
 			Saw("instance", "State", state, "an instance to wait for").
-			Saw(l.object(), "metadata.finalizers", karpenters, "removed by Karpenter").
-			Fix(l.showKarpenter(), paste.Format("# if Karpenter was removed for good:\nkubectl patch %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", kind, name))
+			Saw(l.object(), "metadata.finalizers", karpenters, "removed by Karpenter").Shows(shift.seen...).
+			Fix(shift.fix, l.showKarpenter(), paste.Format("# if Karpenter was removed for good:\nkubectl patch %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", kind, name))
 	case drains || waits:
 		return cause.RuledOut
 	case !l.idle():

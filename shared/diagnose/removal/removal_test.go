@@ -20,9 +20,10 @@ const karpenters = "karpenter.sh/termination"
 
 // parts are what a case changes.
 type parts struct {
-	f *roll.Finding
-	n *evidence.Node
-	c *evidence.NodeClaim
+	f      *roll.Finding
+	n      *evidence.Node
+	c      *evidence.NodeClaim
+	shifts []string
 }
 
 // do combines the changes of a case.
@@ -58,8 +59,9 @@ func stuck(change func(*parts)) *evidence.Case {
 		Object: evidence.Read(evidence.NodeObject{Name: "ip-1", Conditions: []evidence.Condition{{Type: "Ready", Status: "True", Since: at.Add(-24 * time.Hour)}}}),
 	}
 	c := evidence.NodeClaim{Name: "default-abc", Node: "ip-1", Conditions: []evidence.Condition{{Type: "Drained", Status: "Unknown", Reason: "Draining", Since: f.Since}}}
-	change(&parts{&f, &n, &c})
-	e := &evidence.Evidence{At: at, Region: "eu-west-1", Nodes: map[string]evidence.Node{"ip-1": n}, Groups: map[roll.Group]evidence.Group{}}
+	w := &parts{&f, &n, &c, nil}
+	change(w)
+	e := &evidence.Evidence{At: at, Region: "eu-west-1", Shifts: w.shifts, Nodes: map[string]evidence.Node{"ip-1": n}, Groups: map[roll.Group]evidence.Group{}}
 	if f.Removal.Claim != "" {
 		e.Groups["nodepool/default"] = evidence.Group{NodeClaims: evidence.Read([]evidence.NodeClaim{c})}
 	}
@@ -158,6 +160,21 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 			w.f.Node, w.f.Removal.NodeFinalizers, w.f.Removal.State, w.f.Removal.Gone = "", "", "", true
 			w.c.Conditions = append(slices.Clone(done), evidence.Condition{Type: "Registered", Status: "True"})
 		}, "FinalizerOwnerGone!", "does not run", "InstanceNotTerminating"},
+		{"the same, and ARC shifts the cluster away from its zone", func(w *parts) {
+			w.f.Node, w.f.Removal.NodeFinalizers, w.f.Removal.State, w.f.Removal.Gone = "", "", "", true
+			w.c.Conditions, w.c.Labels = append(slices.Clone(done), evidence.Condition{Type: "Registered", Status: "True"}), map[string]string{"topology.k8s.aws/zone-id": "euw1-az1"}
+			w.shifts = []string{"euw1-az2", "euw1-az1"}
+		}, "FinalizerOwnerGone", "until the shift is over", "InstanceNotTerminating"},
+		{"the same, and its zone is not known", func(w *parts) {
+			w.f.Node, w.f.Removal.NodeFinalizers, w.f.Removal.State, w.f.Removal.Gone = "", "", "", true
+			w.c.Conditions, w.shifts = append(slices.Clone(done), evidence.Condition{Type: "Registered", Status: "True"}), []string{"euw1-az1"}
+		}, "FinalizerOwnerGone", "until the shift is over", "InstanceNotTerminating"},
+		{"the same, and ARC shifts the cluster away from another zone", func(w *parts) {
+			w.f.Node, w.f.Removal.NodeFinalizers, w.f.Removal.State, w.f.Removal.Gone = "", "", "", true
+			w.c.Conditions, w.f.ZoneID, w.shifts = append(slices.Clone(done), evidence.Condition{Type: "Registered", Status: "True"}), "euw1-az3", []string{"euw1-az1"}
+		}, "FinalizerOwnerGone!", "does not run", "InstanceNotTerminating"},
+		{"the instance runs on, and ARC shifts the cluster away from its zone", func(w *parts) { w.c.Conditions, w.f.ZoneID, w.shifts = done, "euw1-az1", []string{"euw1-az1"} },
+			"InstanceNotTerminating!", "until the shift is over", "DrainBlocked VolumesAttached"},
 		{"a node without a NodeClaim, whose instance is gone", func(w *parts) {
 			w.f.Removal = roll.Removal{NodeFinalizers: karpenters, Machine: w.f.Removal.Machine, State: roll.StateTerminated}
 			w.n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-80 * time.Minute)}

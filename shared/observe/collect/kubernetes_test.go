@@ -3,6 +3,7 @@ package collect
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -359,9 +360,15 @@ func TestNodesOfEachZone(t *testing.T) {
 			{Name: "g", Zone: "z1", ZoneID: "id1", Ready: unknown(1), Compute: roll.ComputeEC2, Instance: "i-0123456789abcdef7"},
 		},
 		NotFound: map[roll.InstanceID]bool{"i-0123456789abcdef7": true},
-		Shifts:   []roll.Shift{{ZoneID: "id2"}}, ShiftsRead: roll.Yes,
 	}
-	want := []evidence.Zone{{Zone: "z1", Nodes: 1}, {Zone: "z2", Nodes: 2, Silent: []time.Time{at.Add(-9 * time.Minute), at.Add(-5 * time.Minute)}, Shifted: true}}
+	want := []evidence.Zone{{Zone: "z1", Nodes: 1}, {Zone: "z2", Nodes: 2, Silent: []time.Time{at.Add(-9 * time.Minute), at.Add(-5 * time.Minute)}}}
 	got := zones(s)
 	expect.That(t, reflect.DeepEqual(got, want), "got %+v, want %+v", got, want)
+}
+
+func TestZonesFromWhichTheClusterIsShifted(t *testing.T) {
+	a, in := oneOfEach()
+	in.Snapshot.Shifts, in.Snapshot.ShiftsRead = []roll.Shift{{ZoneID: "euw1-az1"}}, roll.Yes
+	e := a.collector().Collect(t.Context(), in)
+	expect.That(t, slices.Equal(e.Shifts, []string{"euw1-az1"}), "shifted away from %v", e.Shifts)
 }

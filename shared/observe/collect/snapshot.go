@@ -16,6 +16,7 @@ func (l *look) fromSnapshot() {
 	if !l.ev.Alone {
 		l.ev.Zones = zones(l.in.Snapshot)
 	}
+	l.ev.Shifts = roll.Map(l.in.Snapshot.Shifts, func(s roll.Shift) string { return s.ZoneID })
 	l.readMembers()
 	l.ev.Proven = map[roll.FindingKey][]roll.Proof{}
 	for _, f := range l.findings {
@@ -47,10 +48,6 @@ func (l *look) fromSnapshot() {
 // zones counts the EC2 nodes of each zone, except those that are silent because their instances
 // were stopped, or are gone: Nodes that nothing removed say nothing about their zone.
 func zones(s *roll.Snapshot) []evidence.Zone {
-	shifted := map[string]bool{}
-	for _, shift := range s.Shifts {
-		shifted[shift.ZoneID] = s.ShiftsRead == roll.Yes
-	}
 	by := map[string]*evidence.Zone{}
 	var names []string
 	for _, m := range roll.Pair(s) {
@@ -64,7 +61,6 @@ func zones(s *roll.Snapshot) []evidence.Zone {
 			by[m.Zone()], names = z, append(names, m.Zone())
 		}
 		z.Nodes++
-		z.Shifted = z.Shifted || shifted[m.ZoneID()]
 		if m.Node.Ready.Status == roll.ConditionUnknown {
 			z.Silent = append(z.Silent, m.Node.Ready.Since)
 		}
