@@ -76,7 +76,8 @@ type NodeGroup struct {
 
 // AutoScalingGroup is an Auto Scaling group.
 type AutoScalingGroup struct {
-	Name               string
+	Name string
+	// Desired is its desired capacity: in instances, unless each has a weight, or it counts their CPUs or memory.
 	Desired            int
 	Subnets            []string
 	SuspendedProcesses []string
@@ -86,6 +87,27 @@ type AutoScalingGroup struct {
 	NodeGroup string // the managed node group that it belongs to, "" if none
 	// Lifecycles are the states of its instances, such as InService or Terminating:Wait.
 	Lifecycles map[roll.InstanceID]string
+	// Weights are how much of Desired its instances count for, nil if each counts for 1. One whose weight is
+	// not known has none.
+	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-mixed-instances-groups-instance-weighting.html
+	Weights map[roll.InstanceID]int
+}
+
+// Capacity returns how much of Desired the instances in such lifecycle states count for; false if that is not known.
+func (g AutoScalingGroup) Capacity(such func(lifecycle string) bool) (sum int, known bool) {
+	for id, lifecycle := range g.Lifecycles {
+		weight, weighed := g.Weights[id]
+		switch {
+		case !such(lifecycle):
+		case g.Weights == nil:
+			sum++
+		case !weighed:
+			return 0, false
+		default:
+			sum += weight
+		}
+	}
+	return sum, true
 }
 
 // Activity is a scaling activity.

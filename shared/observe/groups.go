@@ -153,15 +153,12 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 			unknown(s, roll.CallAutoScalingGroups, roll.GapFailed, fmt.Sprintf("there is no Auto Scaling group %s, which instances of %s name", g.asgs[missing], g.group))
 			continue
 		}
-		launch, desired, standby := false, 0, 0
+		launch, desired, standby, instances := false, 0, 0, 0
 		var replace []string
 		for _, asg := range g.asgs {
-			desired += read[asg].Desired
-			for _, state := range read[asg].Lifecycles {
-				if inStandby(state) {
-					standby++
-				}
-			}
+			desired, instances = desired+read[asg].Desired, instances+len(read[asg].Lifecycles)
+			n, _ := read[asg].Capacity(inStandby)
+			standby += n
 			for _, process := range read[asg].SuspendedProcesses {
 				switch process {
 				case "Launch":
@@ -174,7 +171,7 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 		slices.Sort(replace)
 		setGroup(s, g.group, func(d *roll.GroupDetail) {
 			d.LaunchSuspended, d.ReplaceSuspended, d.Suspended, d.Desired = answer(launch), answer(len(replace) > 0), strings.Join(slices.Compact(replace), ", "), desired
-			d.Standby = standby
+			d.Standby, d.Instances = standby, instances
 		})
 	}
 }

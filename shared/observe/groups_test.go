@@ -80,7 +80,7 @@ func TestReadsWhatGroupsDoByThemselves(t *testing.T) {
 			{Condition: "NetworkingReady", Reason: "IPAMDNotRunning", Wait: 15 * time.Minute}, {Condition: "AcceleratedHardwareReady", Reason: "NvidiaXID31Error", Wait: 5 * time.Minute, None: true},
 		}, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes},
 		"nodegroup/plain":  {AutoRepair: roll.No, LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes, LaunchFailed: at.Add(-time.Hour), LaunchMessage: spot},
-		"asg/web":          {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "HealthCheck", Desired: 3, Standby: 2, LaunchesRead: roll.Yes, LaunchFailed: at.Add(-time.Minute), LaunchMessage: spot},
+		"asg/web":          {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "HealthCheck", Desired: 3, Standby: 2, Instances: 3, LaunchesRead: roll.Yes, LaunchFailed: at.Add(-time.Minute), LaunchMessage: spot},
 		"nodepool/default": {},
 		"none":             {},
 	}

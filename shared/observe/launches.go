@@ -203,13 +203,10 @@ func untaggedGroups(s *roll.Snapshot, tagged map[string]bool) []string {
 // instances. Those in Standby are listed, but its desired capacity does not include them.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-enter-exit-standby.html
 func lacks(g evidence.AutoScalingGroup) bool {
-	there := 0
-	for _, state := range g.Lifecycles {
-		if !strings.HasPrefix(state, "Terminat") && !strings.HasPrefix(state, "Detach") && !inStandby(state) {
-			there++
-		}
-	}
-	return !g.Deleting && there < g.Desired
+	there, known := g.Capacity(func(state string) bool {
+		return !strings.HasPrefix(state, "Terminat") && !strings.HasPrefix(state, "Detach") && !inStandby(state)
+	})
+	return known && !g.Deleting && there < g.Desired
 }
 
 // inStandby reports whether an instance with the lifecycle state is in Standby.

@@ -38,6 +38,12 @@ func TestAutoScalingGroupsWhoseLaunchesFail(t *testing.T) {
 		a.StatusMessage = aws.String("Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: Client.InternalError: Client error on launch")
 		return a
 	}
+	weighs := func(weight string, all []asgtypes.Instance) []asgtypes.Instance {
+		for i := range all {
+			all[i].WeightedCapacity = aws.String(weight)
+		}
+		return all
+	}
 	suspendedFor := func(reason string) []asgtypes.SuspendedProcess {
 		return []asgtypes.SuspendedProcess{{ProcessName: aws.String("Launch"), SuspensionReason: aws.String(reason)}}
 	}
@@ -59,6 +65,11 @@ func TestAutoScalingGroupsWhoseLaunchesFail(t *testing.T) {
 		"at its desired capacity":   {group: asgtypes.AutoScalingGroup{Instances: in("InService", "InService")}, activities: run},
 		"the last one is pending":   {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Pending:Wait")}, activities: run},
 		"one of them is in Standby": {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Standby")}, activities: run, group2: "asg/w", since: 20 * time.Minute},
+		"one that counts for two":   {group: asgtypes.AutoScalingGroup{Instances: weighs("2", in("InService"))}, activities: run},
+		"one that counts for one":   {group: asgtypes.AutoScalingGroup{Instances: weighs("1", in("InService"))}, activities: run, group2: "asg/w", since: 20 * time.Minute},
+		"none is there":             {group: asgtypes.AutoScalingGroup{Instances: weighs("2", in("Terminating"))}, activities: run, group2: "asg/w", since: 20 * time.Minute},
+		"it counts CPUs":            {group: asgtypes.AutoScalingGroup{DesiredCapacityType: aws.String("vcpu"), Instances: in("InService")}, activities: run},
+		"it counts instances":       {group: asgtypes.AutoScalingGroup{DesiredCapacityType: aws.String("units"), Instances: in("InService")}, activities: run, group2: "asg/w", since: 20 * time.Minute},
 		"one of them is leaving":    {group: asgtypes.AutoScalingGroup{Instances: in("InService", "Terminating:Wait")}, activities: run, group2: "asg/w", since: 20 * time.Minute},
 		"a group is being deleted":  {group: asgtypes.AutoScalingGroup{Status: aws.String("Delete in progress")}, activities: run},
 		"Auto Scaling gave up":      {group: asgtypes.AutoScalingGroup{SuspendedProcesses: suspendedFor("Administratively suspended")}, activities: run, group2: "asg/w", since: 20 * time.Minute},

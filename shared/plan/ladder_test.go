@@ -218,7 +218,7 @@ func TestAnOldCordonIsLiftedToo(t *testing.T) {
 // desired sets the desired capacity of the Auto Scaling group.
 func (w *world) desired(n int) {
 	g := w.snapshot.Groups["asg/w"]
-	g.Desired = n
+	g.Desired, g.Instances = n, n
 	w.snapshot.Groups["asg/w"] = g
 }
 

@@ -339,11 +339,13 @@ func recovers(k roll.Kind) bool {
 }
 
 // population returns the count of the finding's group; false if it cannot be counted. A check of
-// one instance sees nodes without their Auto Scaling group, and uses the desired capacity instead.
+// one instance sees nodes without their Auto Scaling group, and uses the desired capacity instead, but no more than the
+// group has instances: the desired capacity may be in other units.
 func (p *planner) population(f roll.Finding) (assess.Count, bool) {
 	c := p.Assessment.Count[f.Group]
 	if f.Owner == roll.OwnerAutoScalingGroup && !p.wholeCluster() {
-		c.Nodes = p.Snapshot.Groups[f.Group].Desired
+		g := p.Snapshot.Groups[f.Group]
+		c.Nodes = min(g.Desired, g.Instances)
 	}
 	return c, f.Group != roll.GroupNone && c.Nodes > 0
 }

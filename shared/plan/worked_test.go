@@ -301,3 +301,22 @@ func TestAMassSilenceSinceTheOrderHoldsWhoeverWasSilentBefore(t *testing.T) {
 	_, p := w.make(now)
 	expect.That(t, ordered1(p) == "none: [MassSilence]", "ordered %s: %+v", ordered1(p), p.Held)
 }
+
+// In a group whose instances count for several units each, the desired capacity is not their number.
+func TestTheLastCheckCountsNoMoreThanTheInstancesOfAGroup(t *testing.T) {
+	for instances, want := range map[int]string{10: "none: [UnhealthyShare]", 30: string(Reboot)} {
+		w := healthy(30)
+		w.silent(1, 2*time.Hour)
+		for i := range 3 {
+			w.snapshot.Nodes[i+1].Ready = roll.Condition{Status: roll.ConditionFalse, Since: now.Add(-3 * time.Hour)}
+			w.state.Findings[roll.FindingKey{Instance: instanceID(i + 2), Kind: roll.NotReady}] = ledger.Finding{Group: "asg/w", Stage: roll.Overdue, Since: now.Add(-3 * time.Hour)}
+		}
+		w.desired(40)
+		g := w.snapshot.Groups["asg/w"]
+		g.Instances = instances
+		w.snapshot.Groups["asg/w"] = g
+		w.snapshot.Target, w.snapshot.Instances = instanceID(1), w.snapshot.Instances[:1]
+		_, p := w.make(now)
+		expect.That(t, ordered1(p) == want, "of %d instances: ordered %s, want %s: %+v", instances, ordered1(p), want, p.Held)
+	}
+}

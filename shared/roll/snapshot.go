@@ -300,8 +300,11 @@ type GroupDetail struct {
 	// Desired is the total desired capacity of its Auto Scaling groups. It is valid only if
 	// LaunchSuspended was read.
 	Desired int
-	// Standby is how many instances they have in Standby, which Desired may not include.
+	// Standby is how much capacity they have in Standby, which Desired may not include.
 	Standby int
+	// Instances is how many instances they have, in any state. Desired may be more: an instance may count for
+	// several units of it.
+	Instances int
 	// Removed: the cluster serves no NodePools any more, since Karpenter was removed.
 	Removed bool
 	// LaunchesRead: Yes if the latest launches of the group were read. Only then a zero

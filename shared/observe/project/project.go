@@ -2,6 +2,7 @@
 package project
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -125,8 +126,18 @@ func ScalingGroup(g asgtypes.AutoScalingGroup) evidence.AutoScalingGroup {
 		tags.Add(aws.ToString(t.Key), aws.ToString(t.Value))
 	}
 	out.NodeGroup = tags.NodeGroup
+	if unit := aws.ToString(g.DesiredCapacityType); unit != "" && unit != "units" {
+		out.Weights = map[roll.InstanceID]int{}
+	}
 	for _, i := range g.Instances {
-		out.Lifecycles[roll.InstanceID(aws.ToString(i.InstanceId))] = string(i.LifecycleState)
+		id := roll.InstanceID(aws.ToString(i.InstanceId))
+		out.Lifecycles[id] = string(i.LifecycleState)
+		if weight, err := strconv.Atoi(aws.ToString(i.WeightedCapacity)); err == nil {
+			if out.Weights == nil {
+				out.Weights = map[roll.InstanceID]int{}
+			}
+			out.Weights[id] = weight
+		}
 	}
 	return out
 }
