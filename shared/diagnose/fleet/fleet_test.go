@@ -235,6 +235,14 @@ func TestWhatIsFound(t *testing.T) {
 			do(replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute), group(func(g *evidence.Group) { g.Proven = now.Add(-90 * time.Minute) })), "ReplacementRepeats"},
 
 		{"the group ended two before it", roll.Unregistered, scaled, activities("instance was taken out of service in response to an EC2 health check"), "ReplacementRepeats"},
+		{"EC2 took one of two before it, a Spot Instance", roll.Unregistered, scaled, func(w *wrapped) {
+			activities("instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped")(w)
+			w.Interrupted = map[roll.InstanceID]bool{"i-00000008": true, "i-00000009": false}
+		}, ""},
+		{"EC2 took another one", roll.Unregistered, scaled, func(w *wrapped) {
+			activities("instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped")(w)
+			w.Interrupted = map[roll.InstanceID]bool{"i-00000007": true}
+		}, "ReplacementRepeats"},
 		{"the group ended two that had run for an hour", roll.Unregistered, scaled, func(w *wrapped) {
 			activities("instance was taken out of service in response to an EC2 health check")(w)
 			group(func(g *evidence.Group) {

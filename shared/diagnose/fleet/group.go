@@ -25,17 +25,20 @@ type ending struct {
 const shortLife = time.Hour
 
 // ended returns the instances that the group terminated for their health within shortLife of
-// their launch, the latest first. Instances terminated to scale in were healthy. The words are
-// those of Auto Scaling's activities.
+// their launch, the latest first. Instances terminated to scale in were healthy, and so may those have been
+// that EC2 took by a Spot interruption, which Auto Scaling calls a failed health check too. The words are those
+// of Auto Scaling's activities.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-health-checks.html
-func ended(g evidence.Group) (out []ending) {
+// https://repost.aws/knowledge-center/auto-scaling-instance-how-terminated
+func (l *look) ended() (out []ending) {
+	g := l.Group()
 	launched := map[string]time.Time{}
 	for _, a := range g.Activities.Value {
 		launched[strings.TrimPrefix(a.Description, "Launching a new EC2 instance: ")] = a.At
 	}
 	for _, a := range g.Activities.Value {
 		id := strings.TrimPrefix(a.Description, "Terminating EC2 instance: ")
-		if a.At.Sub(launched[id]) < shortLife && strings.Contains(a.Cause, "health") { // long, if its launch is unknown
+		if a.At.Sub(launched[id]) < shortLife && strings.Contains(a.Cause, "health") && !l.Interrupted[roll.InstanceID(id)] { // long, if its launch is unknown
 			out = append(out, ending{id, a.At})
 		}
 	}
@@ -74,7 +77,7 @@ func (l *look) repeats() cause.Verdict {
 	for _, told := range []struct {
 		source, field string
 		ends          []ending
-	}{{"ledger", "actions", l.acted()}, {"Auto Scaling group", "Activities", ended(g)}} {
+	}{{"ledger", "actions", l.acted()}, {"Auto Scaling group", "Activities", l.ended()}} {
 		if ends := told.ends; len(ends) >= failures && l.failedSince(ends[failures-1].at) {
 			return l.repeated(told.source, told.field, ends)
 		}
