@@ -643,6 +643,7 @@ const (
 
 func consoles() []example {
 	const failed = `[    9.710421] nodeadm[1701]: {"level":"fatal","ts":1773141655.81,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"exceeded max wait time for InstanceCondition waiter"}`
+	const hookFatal = `[   66.104112] nodeadm-internal[1523]: fatal cli/main.go:35 Command failed {"error": "failed to ensure primary ENI only configuration: context deadline exceeded"}`
 	const crashed = "[FAILED] Failed to start cloud-init.service - Initial cloud-init job (metadata service crawler)."
 	const scriptFailed = "[   12.500000] cloud-init[1893]: 2026-03-10 11:21:01,202 - cc_scripts_user.py[WARNING]: Failed to run module scripts-user (scripts in /var/lib/cloud/instance/scripts)"
 	const scriptRuns = "[ ***  ] A start job is running for Execute cloud user/final scripts (36min 3s / no limit)"
@@ -669,6 +670,8 @@ func consoles() []example {
 		{"nothing was printed yet", nodeadm(), ""},
 		{"systemd did not run nodeadm", nodeadm().console(lines(bootAL2023, []string{"[DEPEND] Dependency failed for nodeadm-run.service - EKS Nodeadm Run."})...), "NodeadmFailed"},
 		{"only nodeadm's boot hook failed", nodeadm().console(lines(bootAL2023, []string{"[FAILED] Failed to start nodeadm-boot-hook.service - EKS Nodeadm Boot Hook."})...), "NodeadmFailed?"},
+		{"it says so itself", nodeadm().console(lines(bootAL2023, []string{hookFatal, "[FAILED] Failed to start nodeadm-boot-hook.service - EKS Nodeadm Boot Hook."})...), "NodeadmFailed?"},
+		{"and nodeadm failed after it", nodeadm().console(lines(bootAL2023, []string{hookFatal, failed})...), "NodeadmFailed"},
 		{"systemd did not start the kubelet of AL2", legacy().console(lines(bootAL2, []string{"[DEPEND] Dependency failed for kubelet.service - Kubernetes Kubelet."})...), "AmiFamilyUnsupported? CloudInitFailed?"},
 		{"the boot of Bottlerocket stopped", rocket().console(bootRocket, "[FAILED] Failed to start Load Tesla kernel modules.", "[DEPEND] Dependency failed for Driver units.", "[DEPEND] Dependency failed for Bottlerocket initial configuration complete."), "CloudInitFailed"},
 		{"a unit of Bottlerocket failed", rocket().console(bootRocket, "[FAILED] Failed to start Load Tesla kernel modules."), ""},

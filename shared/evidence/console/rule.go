@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"rollcall/shared/roll"
 	"rollcall/shared/roll/pattern"
 )
 
@@ -136,7 +137,7 @@ var rules = []rule{
 
 	{needle: "nodeadm[", sign: NodeadmRan},
 	{needle: "EKS Nodeadm ", read: nodeadmUnit},
-	{needle: "Command failed", by: fatal, read: func(s segment) (Sign, string) { return NodeadmFailed, errorField(s.text) }},
+	{needle: "Command failed", by: fatal, read: nodeadmFatal},
 	{needle: "Command failed", by: fatal, read: nodeConfigMissing},
 	{needle: "node config", read: nodeConfigUndecodable},
 	{needle: " is missing in cluster configuration", by: fatal, read: func(s segment) (Sign, string) { return NodeConfigInvalid, errorField(s.text) }},
@@ -173,6 +174,8 @@ const (
 	userScripts = "/var/lib/cloud/instance"
 	// boothook begins the detail of a boothook that failed.
 	boothook = "boothook "
+	// bootHookUnit begins the detail of the failures of nodeadm's boot hook.
+	bootHookUnit = "nodeadm-boot-hook.service"
 	// nodeConfigType is the MIME type of nodeadm's configuration.
 	nodeConfigType = "application/node.eks.aws"
 	// denials are the error codes with which AWS denies a call.
@@ -311,6 +314,16 @@ func nodeadmUnit(s segment) (Sign, string) {
 		return NodeadmRan, ""
 	}
 	return "", ""
+}
+
+// nodeadmFatal recognizes the last line of nodeadm, and that of its boot hook, a program of its own:
+// nodeadm/cmd/nodeadm-internal. The unit tells them apart.
+func nodeadmFatal(s segment) (Sign, string) {
+	e := errorField(s.text)
+	if s.tag == "nodeadm-internal" {
+		return NodeadmFailed, bootHookUnit + roll.Behind(": ", e)
+	}
+	return NodeadmFailed, e
 }
 
 func nodeConfigMissing(s segment) (Sign, string) {

@@ -156,6 +156,8 @@ var said = []struct {
 		"NodeadmFailed: Apiserver endpoint is missing in cluster configuration | NodeConfigInvalid: Apiserver endpoint is missing in cluster configuration"},
 	{`nodeadm-x[7]: {"level":"fatal","msg":"Command failed","error":"a \"quoted\" one, cut he`, `NodeadmFailed: a \"quoted\" one, cut he`},
 	{`nodeadm-x[7]: {"level":"warn","msg":"x","error":"failed to decode node config, yaml: line 2"}`, ""},
+	{`nodeadm-internal[7]: fatal cli/main.go:35 Command failed {"error": "context deadline exceeded"}`, "NodeadmFailed: nodeadm-boot-hook.service: context deadline exceeded"},
+	{`nodeadm-internal[7]: {"level":"fatal","msg":"Command failed"}`, "NodeadmFailed: nodeadm-boot-hook.service"},
 	{`my-tool[7]: Command failed {"error": "x"}`, ""},
 
 	// bootstrap.sh.

@@ -89,7 +89,7 @@ const (
 	// does not, is on the machine.
 	UserDataIgnored Sign = "UserDataIgnored"
 	// NodeadmFailed: nodeadm, or one of its units, failed. Detail is its error or the
-	// unit. https://github.com/awslabs/amazon-eks-ami, nodeadm/internal/cli/main.go.
+	// unit; of the boot hook the unit comes first. https://github.com/awslabs/amazon-eks-ami, nodeadm/internal/cli/main.go.
 	NodeadmFailed Sign = "NodeadmFailed"
 	// NodeConfigMissing: nodeadm failed because there is no NodeConfig.
 	// nodeadm/internal/configprovider/chain.go, userdata.go.

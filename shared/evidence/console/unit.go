@@ -20,7 +20,7 @@ type unit struct {
 var units = []unit{
 	{"nodeadm-config.service", NodeadmFailed, []string{"EKS Nodeadm Config"}},
 	{"nodeadm-run.service", NodeadmFailed, []string{"EKS Nodeadm Run"}},
-	{"nodeadm-boot-hook.service", NodeadmFailed, []string{"EKS Nodeadm Boot Hook"}},
+	{bootHookUnit, NodeadmFailed, []string{"EKS Nodeadm Boot Hook"}},
 	{"kubelet.service", KubeletFailed, []string{"Kubernetes Kubelet", "Kubelet"}},
 	{"snap.kubelet-eks.daemon.service", KubeletFailed, []string{"Service for snap application kubelet-eks.daemon"}},
 	{"containerd.service", ContainerdFailed, []string{"containerd container runtime"}},
