@@ -95,16 +95,15 @@ func imageCases() []Case {
 					"[   24.023378] systemd[1]: kubelet.service: Main process exited, code=exited, status=1/FAILURE"))
 				return unregistered(m, "AmiFamilyUnsupported")
 			}),
-		broken("cloud-init-crashed", "cloud-init ends in a traceback while it runs the user data, and nothing behind it runs.",
-			from("https://docs.cloud-init.io/en/latest/howto/debugging.html", "https://github.com/awslabs/amazon-eks-ami/issues/2426"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
-				b.Console[m.ID] = console(
+		broken("cloud-init-crashed", "On AL2 cloud-init ends in a traceback before it has handled the user data, so the script that joins is never run.",
+			from("https://docs.cloud-init.io/en/latest/howto/debugging.html", "https://github.com/canonical/cloud-init/blob/main/cloudinit/cmd/main.py"), unjoined(Reports, func(b *Bundle, m *Machine) *verdict {
+				b.Console[m.ID] = asAL2.Replace(console(
 					"[   10.120331] cloud-init[1720]: 2026-03-10 11:20:58,110 - util.py[WARNING]: failed stage init",
 					"[   10.124018] cloud-init[1720]: Traceback (most recent call last):",
-					`[   10.125920] cloud-init[1720]:   File "/usr/lib/python3.9/site-packages/cloudinit/cmd/main.py", line 761, in status_wrapper`,
+					`[   10.125920] cloud-init[1720]:   File "/usr/lib/python2.7/site-packages/cloudinit/cmd/main.py", line 653, in status_wrapper`,
 					"[   10.127711] cloud-init[1720]: RuntimeError: Failed to consume vendor data: unable to write /var/lib/cloud/instance/handlers",
-					"[FAILED] Failed to start cloud-init.service - Initial cloud-init job (metadata service crawler).",
-					"[DEPEND] Dependency failed for cloud-config.service - Apply the settings specified in cloud-config.")
-				return unregistered(m, "CloudInitFailed")
+					"[FAILED] Failed to start Initial cloud-init job (metadata service crawler)."))
+				return unregistered(m, "CloudInitFailed").suggests("AmiFamilyUnsupported")
 			})),
 		broken("nodeadm-may-not-execute", "A hardened image forbids nodeadm to run, which only the console tells.",
 			from("https://github.com/awslabs/amazon-eks-ami/issues/2123", "https://github.com/awslabs/amazon-eks-ami/issues/2426"), func(b *Bundle) *verdict {
