@@ -645,6 +645,8 @@ func consoles() []example {
 	const failed = `[    9.710421] nodeadm[1701]: {"level":"fatal","ts":1773141655.81,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"exceeded max wait time for InstanceCondition waiter"}`
 	const hookFatal = `[   66.104112] nodeadm-internal[1523]: fatal cli/main.go:35 Command failed {"error": "failed to ensure primary ENI only configuration: context deadline exceeded"}`
 	const crashed = "[FAILED] Failed to start cloud-init.service - Initial cloud-init job (metadata service crawler)."
+	const stageFailed = "[   14.330000] cloud-init[3139]: failed run of stage init"
+	const bootcmdFailed = "[    8.610000] cloud-init[3139]: 2026-03-10 11:20:21,202 - util.py[WARNING]: Running module bootcmd (<module 'cloudinit.config.cc_bootcmd' from '/usr/lib/python2.7/site-packages/cloudinit/config/cc_bootcmd.pyc'>) failed"
 	const scriptFailed = "[   12.500000] cloud-init[1893]: 2026-03-10 11:21:01,202 - cc_scripts_user.py[WARNING]: Failed to run module scripts-user (scripts in /var/lib/cloud/instance/scripts)"
 	const scriptRuns = "[ ***  ] A start job is running for Execute cloud user/final scripts (36min 3s / no limit)"
 	after := func(age time.Duration, s *scene) *scene { s.e.At = launched.Add(age); return s }
@@ -655,7 +657,11 @@ func consoles() []example {
 		{"nodeadm failed in an earlier boot", nodeadm().console(lines(bootAL2023, []string{failed}, bootAL2023, nodeadmDone)...), ""},
 		{"the kubelet's unit failed", nodeadm().console(lines(bootAL2023, []string{"[FAILED] Failed to start kubelet.service - Kubernetes Kubelet."})...), "NodeadmFailed?"},
 		{"units of other things failed", nodeadm().console(lines(bootAL2023, []string{"[FAILED] Failed to start systemd-hwdb-update.service - Rebuild Hardware Database."}, nodeadmDone, finished)...), ""},
-		{"cloud-init crashed", nodeadm().console(lines(bootAL2023, []string{crashed})...), "CloudInitFailed"},
+		{"cloud-init's unit failed, which nodeadm does not need", nodeadm().console(lines(bootAL2023, []string{crashed})...), "CloudInitFailed?"},
+		{"cloud-init crashed, which nodeadm does not need", nodeadm().console(lines(bootAL2023, []string{stageFailed, crashed})...), "CloudInitFailed?"},
+		{"cloud-init's unit failed, as it does for each module that fails", legacy().console(lines(bootAL2, []string{bootcmdFailed, crashed})...), "AmiFamilyUnsupported? CloudInitFailed?"},
+		{"and cloud-init went on", legacy().console(lines(bootAL2, []string{crashed, finished[0]})...), "AmiFamilyUnsupported? CloudInitFailed?"},
+		{"cloud-init crashed", legacy().console(lines(bootAL2, []string{stageFailed, crashed})...), "CloudInitFailed AmiFamilyUnsupported?"},
 		{"cloud-init crashed, and the kubelet was started", nodeadm().console(lines(bootAL2023, []string{crashed}, nodeadmDone)...), ""},
 		{"a script of the user data failed", nodeadm().console(lines(bootAL2023, []string{scriptFailed})...), "CloudInitFailed?"},
 		{"a file that the user data includes is not there, and the boothook that writes it failed", fetching(includeFailed, hookFailed, finished[0]), "CloudInitFailed AmiFamilyUnsupported?"},
@@ -663,7 +669,7 @@ func consoles() []example {
 		{"it is not there, and the boothook did not fail", fetching(includeFailed, finished[0]), "AmiFamilyUnsupported? CloudInitFailed?"},
 		{"the boothook alone failed", fetching(hookFailed, finished[0]), "AmiFamilyUnsupported? CloudInitFailed?"},
 		{"the same beside a call of bootstrap.sh", legacy().console(lines(bootAL2, []string{includeFailed, hookFailed})...), "AmiFamilyUnsupported? CloudInitFailed?"},
-		{"the stage that reads the user data failed, and cloud-init went on", fetching("[   14.330000] cloud-init[3139]: failed run of stage init", finished[0]), "CloudInitFailed AmiFamilyUnsupported?"},
+		{"the stage that reads the user data failed, and cloud-init went on", fetching(stageFailed, finished[0]), "CloudInitFailed AmiFamilyUnsupported?"},
 		{"the stage of the scripts failed", fetching("[   14.330000] cloud-init[3139]: failed run of stage modules-final", finished[0]), "AmiFamilyUnsupported? CloudInitFailed?"},
 		{"bootstrap.sh failed", legacy().console(lines(bootAL2, []string{"2026-03-10T11:20:46+0000 [eks-bootstrap] ERROR: Exhausted retries while describing cluster!"})...), "CloudInitFailed AmiFamilyUnsupported?"},
 		{"Bottlerocket's programs failed", rocket().console("[    0.000000] Linux version 6.12.68 (builder@buildkitsandbox) (x86_64-bottlerocket-linux-gnu-gcc)", "[    3.100000] early-boot-config[871]: Error parsing TOML user data: expected an equals"), "CloudInitFailed"},

@@ -161,12 +161,20 @@ func (b *start) broke(gate console.Found) (out console.Found) {
 	return out
 }
 
-// earlyUnits are the cloud-init stages that read the user data. The final stage also fails for
-// any script in it.
-var earlyUnits = []string{"cloud-init-local.service", "cloud-init.service", "cloud-init-network.service", "stage init-local", "stage init", "traceback"}
+// earlyStages are the stages of cloud-init that read the user data. An exception there ends the stage, before
+// any script is written. Their units say less: they fail for every module of the stage that fails, such as
+// bootcmd, and the later stages run all the same.
+//
+// - main_init and status_wrapper of https://github.com/canonical/cloud-init/blob/main/cloudinit/cmd/main.py
+// - https://github.com/ansible-lockdown/AMAZON2023-CIS/issues/80
+var earlyStages = []string{"stage init-local", "stage init"}
 
-// breaksOff reports whether cloud-init itself failed, or a script that ends with the call that
-// joins; or whether cloud-init ignored user data that only it would have read: data of an unknown
+// byScript reports whether a script that cloud-init runs joins the instance. nodeadm and Bottlerocket's
+// programs read the user data themselves.
+func (b *start) byScript() bool { return b.os.family == al2 || b.os.family == ubuntu }
+
+// breaksOff reports whether cloud-init ended before it ran what joins, or a script that ends with that
+// call failed; or whether cloud-init ignored user data that only it would have read: data of an unknown
 // type, or an included file that a failed boothook should have written.
 func (b *start) breaksOff(f console.Found) bool {
 	switch f.Sign {
@@ -178,16 +186,16 @@ func (b *start) breaksOff(f console.Found) bool {
 	case console.DependencyFailed: // what waits for the network goes on without it
 		return b.os.family == bottlerocket && !strings.HasPrefix(f.Detail, "systemd-networkd-")
 	case console.CloudInitFailed:
-		return slices.Contains(earlyUnits, f.Detail)
+		return b.byScript() && slices.Contains(earlyStages, f.Detail)
 	case console.IncludeFailed:
 		d := b.data.Value
 		_, hook := b.log().InLastBoot(console.Found.IsBoothook)
-		return hook && len(d.Joins) == 0 && slices.Contains(d.Formats, userdata.Include) && (b.os.family == al2 || b.os.family == ubuntu)
+		return hook && len(d.Joins) == 0 && slices.Contains(d.Formats, userdata.Include) && b.byScript()
 	case console.UserScriptFailed:
 		d := b.data.Value
-		return !f.IsBoothook() && len(d.Joins) == 1 && d.Joins[0].Last && !d.Joins[0].Conditional && (b.os.family == al2 || b.os.family == ubuntu)
+		return !f.IsBoothook() && len(d.Joins) == 1 && d.Joins[0].Last && !d.Joins[0].Conditional && b.byScript()
 	case console.UserDataIgnored: // nodeadm, which someone may have put there, reads its part by itself
-		return (b.os.family == al2 || b.os.family == ubuntu) && (!ofNodeadm(f) || b.withoutNodeadm())
+		return b.byScript() && (!ofNodeadm(f) || b.withoutNodeadm())
 	}
 	return false
 }

@@ -222,7 +222,7 @@ func TestWhatAKubeletRefusesIsNotTheInstances(t *testing.T) {
 	}
 	for line, want := range map[string]roll.Cure{
 		refused: roll.CureChange,
-		"[FAILED] Failed to start cloud-init.service - Initial cloud-init job (metadata service crawler).": roll.CureUnclear,
+		"[   14.330000] cloud-init[3139]: failed run of stage init": roll.CureUnclear,
 	} {
 		c := legacy().console(line).analyze().Causes()[0]
 		if c.Code != "CloudInitFailed" || c.Cure != want || want == roll.CureChange && c.Subject != "launch-template/"+template+":3" {
