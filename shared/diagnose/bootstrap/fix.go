@@ -9,6 +9,7 @@ import (
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/pattern"
 )
 
 // change returns how to change the user data where it comes from, and what to write there.
@@ -81,8 +82,8 @@ func (b *start) newImage(family, version string) string {
 	case ofEKS && familyOf(g.Value.AMIType) == family:
 		return paste.Format("aws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s", b.Region, b.ClusterID.Name, name)
 	case ofEKS:
-		return paste.Format("# the AMI type of a node group cannot be changed: make another one of type AL2023_%s_STANDARD, and delete this one once its pods have moved\n"+
-			"aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s", strings.Replace(b.arch(), "arm64", "ARM_64", 1), b.Region, b.ClusterID.Name, name)
+		return paste.Format("# the AMI type of a node group cannot be changed: make another one of type AL2023_%s_%s, and delete this one once its pods have moved\n"+
+			"aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s", strings.Replace(b.arch(), "arm64", "ARM_64", 1), strings.ToUpper(b.variant(al2023)), b.Region, b.ClusterID.Name, name)
 	}
 	return b.findImage(family, version) + "   # the AMI to name in the launch template; its user data must be for that AMI"
 }
@@ -93,14 +94,45 @@ func (b *start) newImage(family, version string) string {
 // - https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id-bottlerocket.html
 // - https://docs.aws.amazon.com/eks/latest/userguide/retrieve-windows-ami-id.html
 func (b *start) findImage(family, version string) string {
-	parameter := fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/standard/recommended/image_id", version, b.arch())
+	variant := b.variant(family)
+	parameter := fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/%s/recommended/image_id", version, b.arch(), variant)
 	switch family {
 	case bottlerocket:
-		parameter = fmt.Sprintf("/aws/service/bottlerocket/aws-k8s-%s/%s/latest/image_id", version, b.arch())
+		parameter = fmt.Sprintf("/aws/service/bottlerocket/aws-k8s-%s%s/%s/latest/image_id", version, variant, b.arch())
 	case windows:
-		parameter = fmt.Sprintf("/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-EKS_Optimized-%s/image_id", version)
+		parameter = fmt.Sprintf("/aws/service/ami-windows-latest/Windows_Server-%s-EKS_Optimized-%s/image_id", variant, version)
 	}
 	return paste.Format("aws ssm get-parameter --region %s --name %s --query Parameter.Value --output text", b.Region, parameter)
+}
+
+// variants match what the names of EKS's AMIs say beside the system: the drivers, FIPS, or the release and
+// edition of Windows.
+var variants = map[string]*pattern.Pattern{
+	al2023:       pattern.New(`^amazon-eks-node-al2023-(?:x86_64|arm64)-([a-z0-9_-]+?)-1\.`),
+	bottlerocket: pattern.New(`^bottlerocket-aws-k8s-1\.\d+((?:-[a-z0-9]+)*?)-(?:x86_64|aarch64|arm64)-v`),
+	windows:      pattern.New(`^Windows_Server-(\d+-English-(?:Core|Full))-EKS_Optimized-`),
+}
+
+// variant returns the variant of a family's AMI that has what the instance's own has: without its driver a
+// GPU is of no use, and containers of Windows need the release that they were built for. Amazon Linux 2 had
+// one variant for all accelerators.
+func (b *start) variant(family string) string {
+	name, machine := b.Image().Value.Name, b.Config().Value.Type
+	if m := variants[family].FindStringSubmatch(name); m != nil {
+		return m[1]
+	}
+	accelerated := strings.HasPrefix(name, "amazon-eks-gpu-node-") || b.Group().NodeGroup.Value.AMIType == "AL2_x86_64_GPU"
+	switch {
+	case family == bottlerocket:
+		return ""
+	case family == windows:
+		return "2022-English-Core"
+	case accelerated && (strings.HasPrefix(machine, "inf") || strings.HasPrefix(machine, "trn")):
+		return "neuron"
+	case accelerated:
+		return "nvidia"
+	}
+	return "standard"
 }
 
 // arch returns the instance's architecture as AMIs name it.

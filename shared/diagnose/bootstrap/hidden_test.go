@@ -233,6 +233,8 @@ func TestWhatAKubeletRefusesIsNotTheInstances(t *testing.T) {
 
 func TestFixesNameTheImageToTake(t *testing.T) {
 	old := func(s *scene) *scene { return s.image(func(i *evidence.Image) { i.Kubernetes = "1.30" }) }
+	named := func(s *scene, name string) *scene { return old(s).image(func(i *evidence.Image) { i.Name = name }) }
+	typed := func(s *scene, t string) *scene { return s.config(func(c *evidence.InstanceConfig) { c.Type = t }) }
 	for _, tt := range []struct {
 		name string
 		s    *scene
@@ -244,6 +246,14 @@ func TestFixesNameTheImageToTake(t *testing.T) {
 		{"Windows", old(healthyWith(amiWindows, "<powershell></powershell>")), "Windows_Server-2022-English-Core-EKS_Optimized-1.35/image_id"},
 		{"a managed node group", old(nodeadm().managed("AL2023_x86_64_STANDARD")), "aws eks update-nodegroup-version --region eu-west-1 --cluster-name payments --nodegroup-name workers"},
 		{"a managed node group of AL2", old(legacy().managed("AL2_ARM_64")), "AL2023_x86_64_STANDARD"},
+		{"AL2 with NVIDIA's driver", named(legacy(), "amazon-eks-gpu-node-1.30-v20251112"), "/amazon-linux-2023/x86_64/nvidia/recommended/image_id"},
+		{"AL2 with Neuron's driver", named(typed(legacy(), "inf2.xlarge"), "amazon-eks-gpu-node-1.30-v20251112"), "/amazon-linux-2023/x86_64/neuron/recommended/image_id"},
+		{"AL2 on a machine with a GPU, without its driver", old(typed(legacy(), "g6.xlarge")), "/amazon-linux-2023/x86_64/standard/recommended/image_id"},
+		{"a managed node group of AL2 with NVIDIA's driver", named(typed(legacy(), "g5.xlarge"), "amazon-eks-gpu-node-1.30-v20251112").managed("AL2_x86_64_GPU"), "AL2023_x86_64_NVIDIA"},
+		{"a managed node group of AL2 with Neuron's driver", named(typed(legacy(), "trn1.2xlarge"), "amazon-eks-gpu-node-1.30-v20251112").managed("AL2_x86_64_GPU"), "AL2023_x86_64_NEURON"},
+		{"AL2023 with NVIDIA's driver", named(nodeadm(), "amazon-eks-node-al2023-x86_64-nvidia-1.30-v20260224"), "/amazon-linux-2023/x86_64/nvidia/recommended/image_id"},
+		{"Bottlerocket with NVIDIA's driver and FIPS", named(rocket(), "bottlerocket-aws-k8s-1.30-nvidia-fips-x86_64-v1.55.0-f3ac4e6c"), "/aws/service/bottlerocket/aws-k8s-1.35-nvidia-fips/x86_64/latest/image_id"},
+		{"Windows of another release", named(healthyWith(amiWindows, "<powershell></powershell>"), "Windows_Server-2019-English-Full-EKS_Optimized-1.30-2026.02.11"), "Windows_Server-2019-English-Full-EKS_Optimized-1.35/image_id"},
 		{"Karpenter", old(rocket().karpenter("Bottlerocket")), `{"alias":"bottlerocket@latest"}`},
 	} {
 		causes := tt.s.analyze().Causes()
