@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
@@ -18,7 +19,7 @@ func (b *start) change(what string) string {
 	id, version := i.LaunchTemplate, i.LaunchTemplateVersion
 	switch {
 	case b.Finding.Owner == roll.OwnerKarpenter && i.NodeClass != "":
-		return paste.Format("kubectl get ec2nodeclass %[1]s -o jsonpath='{.spec.userData}'\nkubectl edit ec2nodeclass %[1]s   # spec.userData: ", i.NodeClass) + paste.Remark(what)
+		return paste.Lines(paste.Format("kubectl get ec2nodeclass %[1]s -o jsonpath='{.spec.userData}'\nkubectl edit ec2nodeclass %[1]s   # spec.userData: ", i.NodeClass)+paste.Remark(what), cause.Drift)
 	case b.Finding.Owner == roll.OwnerManagedNodeGroup:
 		return b.changeNodeGroup(what)
 	case id != "":
@@ -37,8 +38,8 @@ func (b *start) changeNodeGroup(what string) string {
 	if !g.Known() || g.Value.LaunchTemplate == "" {
 		return paste.Format("aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s --query nodegroup.launchTemplate\n# in that launch template, ", b.Region, b.ClusterID.Name, name) + paste.Remark(what)
 	}
-	return b.newVersion(g.Value.LaunchTemplate, g.Value.TemplateVer, what) + paste.Format(
-		"\naws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s --launch-template id=%s,version=$VERSION", b.Region, b.ClusterID.Name, name, g.Value.LaunchTemplate)
+	return paste.Lines(b.newVersion(g.Value.LaunchTemplate, g.Value.TemplateVer, what), paste.Format(
+		"aws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s --launch-template id=%s,version=$VERSION", b.Region, b.ClusterID.Name, name, g.Value.LaunchTemplate), cause.Rollout)
 }
 
 // newVersion returns the commands that create a launch template version with other user data.
@@ -77,10 +78,10 @@ func (b *start) newImage(family, version string) string {
 	ofEKS := managed && familyOf(g.Value.AMIType) != ""
 	switch {
 	case b.Finding.Owner == roll.OwnerKarpenter && i.NodeClass != "" && families[family].alias != "":
-		return paste.Format("kubectl get ec2nodeclass %[1]s -o jsonpath='{.spec.amiFamily} {.spec.amiSelectorTerms}'\n"+
-			"kubectl patch ec2nodeclass %[1]s --type merge -p %[2]s   # or pin a version; its user data must be for that AMI", i.NodeClass, `{"spec":{"amiFamily":null,"amiSelectorTerms":[{"alias":"`+families[family].alias+`"}]}}`)
+		return paste.Lines(paste.Format("kubectl get ec2nodeclass %[1]s -o jsonpath='{.spec.amiFamily} {.spec.amiSelectorTerms}'\n"+
+			"kubectl patch ec2nodeclass %[1]s --type merge -p %[2]s   # or pin a version; its user data must be for that AMI", i.NodeClass, `{"spec":{"amiFamily":null,"amiSelectorTerms":[{"alias":"`+families[family].alias+`"}]}}`), cause.Drift)
 	case ofEKS && familyOf(g.Value.AMIType) == family:
-		return paste.Format("aws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s", b.Region, b.ClusterID.Name, name)
+		return paste.Lines(paste.Format("aws eks update-nodegroup-version --region %s --cluster-name %s --nodegroup-name %s", b.Region, b.ClusterID.Name, name), cause.Rollout)
 	case ofEKS:
 		return paste.Format("# the AMI type of a node group cannot be changed: make another one of type AL2023_%s_%s, and delete this one once its pods have moved\n"+
 			"aws eks describe-nodegroup --region %s --cluster-name %s --nodegroup-name %s", strings.Replace(b.arch(), "arm64", "ARM_64", 1), strings.ToUpper(b.variant(al2023)), b.Region, b.ClusterID.Name, name)

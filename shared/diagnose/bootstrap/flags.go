@@ -309,7 +309,7 @@ func (b *start) correct(o oddity) string {
 	case b.Finding.Owner == roll.OwnerManagedNodeGroup && group.Known() && (ofGroup || group.Value.LaunchTemplate == ""):
 		return paste.Command("aws", "eks", "update-nodegroup-config", "--region", b.Region, "--cluster-name", b.ClusterID.Name, "--nodegroup-name", name, "--labels", "removeLabels="+o.label) + instead
 	case ofPool:
-		return paste.Format("kubectl edit nodepool %s   # spec.template.metadata.labels: without ", pool.Value.Name) + paste.Remark(o.label)
+		return paste.Lines(paste.Format("kubectl edit nodepool %s   # spec.template.metadata.labels: without ", pool.Value.Name)+paste.Remark(o.label), cause.Drift)
 	}
 	where := "--node-labels"
 	if b.os.family == bottlerocket {

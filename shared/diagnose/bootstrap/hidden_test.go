@@ -185,9 +185,9 @@ func TestFixesNameWhereTheUserDataComesFrom(t *testing.T) {
 		parts []string
 	}{
 		{"an Auto Scaling group", nodeadm(), []string{"--launch-template-id " + template + " --source-version 3", "update-auto-scaling-group --region eu-west-1 --auto-scaling-group-name payments-workers"}},
-		{"a managed node group", nodeadm().managed("CUSTOM"), []string{"--launch-template-id lt-0aaaaaaaaaaaaaaaa --source-version 7", "update-nodegroup-version --region eu-west-1 --cluster-name payments --nodegroup-name workers --launch-template id=lt-0aaaaaaaaaaaaaaaa,version=$VERSION"}},
+		{"a managed node group", nodeadm().managed("CUSTOM"), []string{"--launch-template-id lt-0aaaaaaaaaaaaaaaa --source-version 7", "update-nodegroup-version --region eu-west-1 --cluster-name payments --nodegroup-name workers --launch-template id=lt-0aaaaaaaaaaaaaaaa,version=$VERSION", "EKS then replaces the nodes of the group"}},
 		{"a managed node group without a template of its own", nodeadm().managed("AL2023_x86_64_STANDARD"), []string{"describe-nodegroup --region eu-west-1 --cluster-name payments --nodegroup-name workers"}},
-		{"Karpenter", nodeadm().karpenter("AL2023"), []string{"kubectl edit ec2nodeclass default"}},
+		{"Karpenter", nodeadm().karpenter("AL2023"), []string{"kubectl edit ec2nodeclass default", "(drift)"}},
 		{"a template whose version is not known", nodeadm().config(func(c *evidence.InstanceConfig) { c.LaunchTemplateVersion, c.ASG = "", "a group" }), []string{"--source-version '$Latest'", "--auto-scaling-group-name 'a group'"}},
 		{"nobody", nodeadm().config(func(c *evidence.InstanceConfig) { c.LaunchTemplate, c.ASG = "", "" }), []string{"describe-instance-attribute --region eu-west-1 --instance-id " + string(instance)}},
 	} {
@@ -255,6 +255,8 @@ func TestFixesNameTheImageToTake(t *testing.T) {
 		{"Bottlerocket with NVIDIA's driver and FIPS", named(rocket(), "bottlerocket-aws-k8s-1.30-nvidia-fips-x86_64-v1.55.0-f3ac4e6c"), "/aws/service/bottlerocket/aws-k8s-1.35-nvidia-fips/x86_64/latest/image_id"},
 		{"Windows of another release", named(healthyWith(amiWindows, "<powershell></powershell>"), "Windows_Server-2019-English-Full-EKS_Optimized-1.30-2026.02.11"), "Windows_Server-2019-English-Full-EKS_Optimized-1.35/image_id"},
 		{"Karpenter", old(rocket().karpenter("Bottlerocket")), `{"alias":"bottlerocket@latest"}`},
+		{"Karpenter, and what follows", old(rocket().karpenter("Bottlerocket")), "(drift)"},
+		{"a managed node group, and what follows", old(nodeadm().managed("AL2023_x86_64_STANDARD")), "EKS then replaces the nodes of the group"},
 	} {
 		causes := tt.s.analyze().Causes()
 		i := slices.IndexFunc(causes, func(c roll.Cause) bool { return c.Code == cause.KubeletVersionSkew })

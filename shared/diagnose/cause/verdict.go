@@ -129,6 +129,15 @@ func (l *Look) AWS(words ...string) string {
 // NoNode returns the verdict that the finding's node was not read.
 func (l *Look) NoNode() Verdict { return Missing(l.Node().Object, "node "+l.Finding.Node) }
 
+// Remarks for fixes that change what an owner launches nodes from: the owner then replaces those that it has.
+//
+//   - https://karpenter.sh/docs/concepts/disruption/#drift
+//   - https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
+const (
+	Drift   = "# Karpenter then replaces the nodes that came from it one after another (drift), within the disruption budgets"
+	Rollout = "# EKS then replaces the nodes of the group a few at a time, and drains each before"
+)
+
 // LaunchTemplate returns the subject of the instance's launch template, "" if there is none.
 func (l *Look) LaunchTemplate() string {
 	i := l.Config().Value

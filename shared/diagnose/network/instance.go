@@ -44,7 +44,7 @@ func (l *look) rightSubnets() string {
 }
 
 func (l *look) patchNodeClass(patch string) string {
-	return paste.Kubectl("patch", "ec2nodeclass", l.i.NodeClass, "--type", "merge", "-p", patch)
+	return paste.Lines(paste.Kubectl("patch", "ec2nodeclass", l.i.NodeClass, "--type", "merge", "-p", patch), cause.Drift)
 }
 
 // tagOf is the prefix of the tag key that marks instances as a cluster's.

@@ -104,7 +104,7 @@ func TestWrongVpc(t *testing.T) {
 			name: "Karpenter's", change: func(w *world) {
 				elsewhere(w)
 				w.Finding.Owner, w.config.NodeClass = roll.OwnerKarpenter, "default"
-			}, decisive: codes(code), says: []string{"kubectl patch ec2nodeclass default", `{"id":"` + apiSubnet1 + `"}`},
+			}, decisive: codes(code), says: []string{"kubectl patch ec2nodeclass default", `{"id":"` + apiSubnet1 + `"}`, cause.Drift},
 		},
 		{
 			name: "a self-managed group's", change: func(w *world) {

@@ -166,7 +166,7 @@ func (l *look) pool() string {
 func (l *look) declare(pool string, found []surprise) string {
 	fact := l.Group().NodePool
 	if !fact.Known() {
-		return paste.Kubectl("edit", "nodepool", pool) + "   # add " + paste.Remark(told(found[0].Taint)) + " to spec.template.spec.startupTaints"
+		return paste.Lines(paste.Kubectl("edit", "nodepool", pool)+"   # add "+paste.Remark(told(found[0].Taint))+" to spec.template.spec.startupTaints", cause.Drift)
 	}
 	taints := slices.Clone(fact.Value.StartupTaints)
 	for _, s := range found {
@@ -184,7 +184,7 @@ func (l *look) declare(pool string, found []surprise) string {
 	}
 	patch := paste.JSON(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"startupTaints": list}}}})
 	return paste.Lines(paste.Kubectl("patch", "nodepool", pool, "--type=merge", "-p", patch),
-		"# Karpenter then replaces the nodes of the pool one after another (drift), within its disruption budgets")
+		cause.Drift)
 }
 
 func (l *look) surprised(n evidence.NodeObject, d declaration, found []surprise) cause.Verdict {
