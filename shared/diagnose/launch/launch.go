@@ -345,7 +345,7 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 		}
 		return paste.Command("aws", "cloudtrail", "lookup-events", "--region", region, "--lookup-attributes", "AttributeKey=EventName,AttributeValue=RunInstances", "--max-items", "5")
 	case cause.LaunchKmsDenied:
-		return paste.Lines("# the key's policy must let the role that launches create grants; ALIAS is the key of the volume", paste.Command("aws", "kms", "get-key-policy", "--region", region, "--key-id", "ALIAS", "--policy-name", "default", "--output", "text"))
+		return usesKey(c, message)
 	case cause.LaunchAmiInvalid:
 		if id := pattern.New(`ami-[0-9a-f]{8,17}`).FindString(message); id != "" {
 			return paste.Command("aws", "ec2", "describe-images", "--region", region, "--image-ids", id)
@@ -366,6 +366,25 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 		return paste.Command("aws", "ec2", "describe-subnets", "--region", region, "--query", "Subnets[].[SubnetId,AvailabilityZone,AvailableIpAddressCount]", "--output", "table")
 	}
 	return show(c)
+}
+
+// usesKey returns how to see whether the group's launches may use the key of a volume. The policy of a key is
+// not found by an alias.
+//
+// - https://docs.aws.amazon.com/kms/latest/APIReference/API_GetKeyPolicy.html
+// - https://docs.aws.amazon.com/autoscaling/ec2/userguide/key-policy-requirements-EBS-encryption.html
+func usesKey(c *evidence.Case, message string) string {
+	role := "AWSServiceRoleForAutoScaling"
+	if kind, _, _ := c.Finding.Instance.Subject(); kind == "nodepool" {
+		role = "Karpenter's role"
+	}
+	key, id, what := "KEY", "KEY_ID", "KEY is the volume's, by id, ARN or alias: it "
+	if arn := pattern.New(`arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[a-zA-Z0-9-]+`).FindString(message); arn != "" {
+		key, id, what = arn, arn, "the key "
+	}
+	return paste.Lines(
+		paste.Command("aws", "kms", "describe-key", "--region", c.Region, "--key-id", key, "--query", "KeyMetadata.[KeyId,KeyState]", "--output", "text")+"   # "+what+"must be Enabled",
+		paste.Command("aws", "kms", "get-key-policy", "--region", c.Region, "--key-id", id, "--policy-name", "default", "--output", "text")+"   # must let "+role+" use the key and create grants")
 }
 
 // show returns the command that shows what the group launches, or what its EC2NodeClass says.

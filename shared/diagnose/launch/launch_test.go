@@ -171,13 +171,14 @@ func TestWhatIsSaidIsDecisive(t *testing.T) {
 		"VcpuLimitExceeded: mac2.metal":                     {"list-service-quotas"},
 		"VcpuLimitExceeded: u7i-12tb.224xlarge":             {"list-service-quotas"},
 		"Client.VolumeLimitExceeded: too many":              {"--service-code ebs"},
-		"Client.InvalidKMSKey.InvalidState: it is disabled": {"get-key-policy"},
-		"User: arn:aws:sts::111122223333:assumed-role/x/y is not authorized to perform: kms:CreateGrant on resource: x": {"the action kms:CreateGrant"},
-		"PendingVerification: Your request for accessing resources in this region is being validated":                   {"AWS Support"},
-		"InvalidAMIID.NotFound: it does not exist":                                                                      {"nodepools.karpenter.sh general"},
-		"InvalidSnapshot.NotFound: The snapshot 'snap-0123456789abcdef0' does not exist.":                               {"describe-snapshots", "snap-0123456789abcdef0"},
-		"UserDataSizeLimitExceeded": {"16384"},
-		"RequestLimitExceeded":      {"lookup-events"},
+		"Client.InvalidKMSKey.InvalidState: it is disabled": {"describe-key --region eu-west-1 --key-id KEY ", "get-key-policy --region eu-west-1 --key-id KEY_ID ", "Karpenter's role"},
+		"is not authorized to perform: kms:CreateGrant on resource: arn:aws:kms:eu-west-1:111122223333:key/mrk-0a1b2c3d because": {"describe-key --region eu-west-1 --key-id arn:aws:kms:eu-west-1:111122223333:key/mrk-0a1b2c3d ", "get-key-policy --region eu-west-1 --key-id arn:aws:kms:eu-west-1:111122223333:key/mrk-0a1b2c3d "},
+		"User: arn:aws:sts::111122223333:assumed-role/x/y is not authorized to perform: kms:CreateGrant on resource: x":          {"the action kms:CreateGrant"},
+		"PendingVerification: Your request for accessing resources in this region is being validated":                            {"AWS Support"},
+		"InvalidAMIID.NotFound: it does not exist":                                        {"nodepools.karpenter.sh general"},
+		"InvalidSnapshot.NotFound: The snapshot 'snap-0123456789abcdef0' does not exist.": {"describe-snapshots", "snap-0123456789abcdef0"},
+		"UserDataSizeLimitExceeded":                                                       {"16384"},
+		"RequestLimitExceeded":                                                            {"lookup-events"},
 		"Your requested instance type (m7g.large) is not supported in your requested Availability Zone (eu-west-1c).": {"describe-instance-type-offerings", "m7g.large"},
 		"InvalidInstanceType: it does not exist": {"nodepools.karpenter.sh general"},
 		"InsufficientFreeAddressesInSubnet":      {"AvailableIpAddressCount"},
@@ -212,6 +213,7 @@ func TestANodePoolThatIsNotReady(t *testing.T) {
 func TestAnErrorThatIsNotExplainedOnlySuggestsTheKey(t *testing.T) {
 	causes := analyzed("Client.InternalError: Client error on launch", roll.SubjectID("asg", "w")).Causes()
 	expect.That(t, len(causes) == 1 && causes[0].Code == cause.LaunchKmsDenied && causes[0].Confidence == roll.Suggestive, "%+v", causes)
+	expect.That(t, strings.Contains(causes[0].Fix, "AWSServiceRoleForAutoScaling"), "%s", causes[0].Fix)
 }
 
 // An unknown message is a hint that quotes it, and rules nothing out. Without a message there is
