@@ -41,6 +41,8 @@ func TestTheAgentProvesAnAcceleratorFault(t *testing.T) {
 	for reason, fix := range map[string]string{"NvidiaXID48Error": "reboot-instances", "NvidiaXID79Error": "terminate-instance"} {
 		c := failedAccelerator(reason, "detected XID on the instance").analyze().Causes()[0]
 		expect.That(t, strings.Contains(c.Summary, reason) && strings.Contains(c.Fix, fix) && strings.Contains(c.Fix, "drain"), "%s: %q, to fix it\n%s", reason, c.Summary, c.Fix)
+		// A drain's cordon outlasts a reboot, not the instance.
+		expect.That(t, strings.Contains(c.Fix, "kubectl uncordon") == (fix == "reboot-instances"), "%s, to fix it\n%s", reason, c.Fix)
 	}
 }
 

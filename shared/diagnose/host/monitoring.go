@@ -182,16 +182,17 @@ func (l *look) fault(c evidence.Condition, f console.Found, shown bool) cause.Ve
 	return v.Says("%s", strings.Join(told, "; "))
 }
 
-// afterFault returns what helps, by AWS's table.
+// afterFault returns what helps, by AWS's table. The cordon of a drain stays on a node that is rebooted.
 func (l *look) afterFault(c evidence.Condition) string {
-	helps := l.reboot()
+	node := l.Finding.Node
+	helps, after := l.reboot(), paste.Kubectl("uncordon", node)+"   # once it is Ready again"
 	if repair, _ := roll.AcceleratorRepair(c.Reason); repair == roll.RepairReplace {
-		helps = l.replace()
+		helps, after = l.replace(), ""
 	}
-	if l.Finding.Node == "" {
+	if node == "" {
 		return helps
 	}
-	return paste.Lines(paste.Kubectl("describe", "node", l.Finding.Node), paste.Kubectl("drain", l.Finding.Node, "--ignore-daemonsets", "--delete-emptydir-data"), helps)
+	return paste.Lines(paste.Kubectl("describe", "node", node), paste.Kubectl("drain", node, "--ignore-daemonsets", "--delete-emptydir-data"), helps, after)
 }
 
 func (l *look) acceleratorFault() cause.Verdict {
