@@ -46,7 +46,11 @@ var causesHold = map[string]func(e excuse) bool{
 		})
 	},
 	"KubeletRestartedDuringStartup": func(e excuse) bool {
-		return e.u.a.Now().Sub(latest(e.m.launched, e.m.drawn, e.m.leftRest)) < 40*time.Minute
+		began := latest(e.m.launched, e.m.drawn, e.m.leftRest)
+		if e.m.g.bounces && e.m.node != nil {
+			began = latest(began, e.m.node.created) // its kubelet bounces when its Node was deleted, too
+		}
+		return e.u.a.Now().Sub(began) < 40*time.Minute
 	},
 
 	// the machine
