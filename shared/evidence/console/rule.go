@@ -95,6 +95,11 @@ var rules = []rule{
 	// EKS are not counted: it does without them. sources/api/pluto/src/ec2.rs.
 	{needle: "EC2 DescribeInstances attempt failed", sign: AccessDenied, by: bottlerocket, detail: "EC2: DescribeInstances: $1",
 		says: pattern.New(`\[ERROR\] EC2 DescribeInstances attempt failed, will retry: code=(` + denials + `) `)},
+	// nodeadm asks for the name of its instance for ten minutes, whatever EC2 answers, and then only
+	// reports that the time is up. The SDK's log of the attempts has the answer, and not the name of
+	// the call; nodeadm logs no other. nodeadm/internal/aws/ec2/instance_waiter.go.
+	{needle: "request failed with unretryable error", sign: AccessDenied, by: func(s segment) bool { return s.tag == "nodeadm" }, detail: "EC2: DescribeInstances: $1",
+		says: pattern.New(`request failed with unretryable error .*api error (` + denials + `):`)},
 	// A healthy boot can need four attempts while the network comes up.
 	{needle: " retrying request ", sign: APIRetries, detail: "$1", says: pattern.New(`SDK .* retrying request (\S+), attempt (?:[5-9]|\d\d)`)},
 	{needle: "Giving up on md from ", sign: IMDSFailed, detail: "cloud-init"},

@@ -80,6 +80,12 @@ var said = []struct {
 	{"nodeadm[7]: fatal cli/main.go:46 Command failed {\"error\": \"operation error EC2: DescribeInstances, https response error StatusCode: 403, RequestID: x, api error UnauthorizedOperation: You are not authorized\"}",
 		"NodeadmFailed: operation error EC2: DescribeInstances, https response error StatusCode: 403, RequestID: x, api error UnauthorizedOperation: You are not authorized" +
 			" | AccessDenied: EC2: DescribeInstances: UnauthorizedOperation | NodeadmRan"},
+	{"nodeadm[7]: SDK 2026/02/19 07:56:59 DEBUG request failed with unretryable error https response error StatusCode: 403, RequestID: x, api error UnauthorizedOperation: You are not authorized to perform this operation. User: x is not authorized to perform: ec2:DescribeInstances because no identity-based policy allows the ec2:DescribeInstances action",
+		"AccessDenied: EC2: DescribeInstances: UnauthorizedOperation | NodeadmRan"},
+	{"nodeadm[7]: SDK 2026/02/19 07:56:59 DEBUG request failed with unretryable error https response error StatusCode: 403, RequestID: x, api error AuthFailure: AWS was not able to validate the provided access credentials",
+		"AccessDenied: EC2: DescribeInstances: AuthFailure | NodeadmRan"},
+	{"nodeadm[7]: SDK 2026/02/19 07:56:59 DEBUG request failed with unretryable error https response error StatusCode: 400, RequestID: x, api error InvalidInstanceID.NotFound: The instance ID 'i-x' does not exist", "NodeadmRan"},
+	{"agent[7]: SDK 2026/02/19 07:56:59 DEBUG request failed with unretryable error https response error StatusCode: 403, RequestID: x, api error AccessDenied: Access Denied", ""},
 	{"cloud-init[7]: An error occurred (ResourceNotFoundException) when calling the DescribeCluster operation: No cluster found for name: my-cluster.", ""},
 	{"cloud-init[7]: Unable to locate credentials. You can configure credentials by running \"aws configure\".", ""},
 	{"a[7]: operation error EC2: DescribeInstances, get identity: get credentials: no EC2 IMDS role found, operation error ec2imds: GetMetadata", ""},
