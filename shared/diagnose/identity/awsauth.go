@@ -106,7 +106,7 @@ func (d *door) effective(r evidence.Role, auth evidence.AwsAuth, m evidence.Role
 	name, cluster := r.Name, d.ClusterID.Name
 	groups, user := missingGroups(m), nodeUser(m.Username)
 	admitted := slices.Contains(m.Groups, groupNodes)
-	if admitted && user {
+	if admits(m) {
 		d.RuledOut(cause.AwsAuthWrongGroups, cause.AwsAuthDuplicateRole) // unless a group is missing
 		d.Note(cause.AwsAuthWrongUsername, d.mappedByName(r, m))
 		if len(groups) > 0 {
@@ -116,7 +116,7 @@ func (d *door) effective(r evidence.Role, auth evidence.AwsAuth, m evidence.Role
 	}
 	// An earlier entry of the same role may be right, and this one replaces it.
 	if i := slices.IndexFunc(auth.Roles, func(o evidence.RoleMapping) bool {
-		return !o.Effective && sameRole(o.ARN, m.ARN) && slices.Contains(o.Groups, groupNodes) && nodeUser(o.Username)
+		return !o.Effective && sameRole(o.ARN, m.ARN) && admits(o)
 	}); i >= 0 {
 		d.RuledOut(cause.AwsAuthWrongGroups, cause.AwsAuthWrongUsername)
 		d.Note(cause.AwsAuthDuplicateRole, d.defect(r, fmt.Sprintf("mapRoles[%d] and [%d]", auth.Roles[i].Index, m.Index),
@@ -160,6 +160,11 @@ func (d *door) mappedByName(r evidence.Role, m evidence.RoleMapping) cause.Verdi
 
 func missingGroups(m evidence.RoleMapping) []string {
 	return slices.DeleteFunc([]string{groupBootstrappers, groupNodes}, func(g string) bool { return slices.Contains(m.Groups, g) })
+}
+
+// admits reports whether the mapping makes its role's sessions nodes.
+func admits(m evidence.RoleMapping) bool {
+	return slices.Contains(m.Groups, groupNodes) && nodeUser(m.Username)
 }
 
 func nodeUser(user string) bool {

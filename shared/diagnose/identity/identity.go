@@ -3,7 +3,7 @@
 // that the cluster reads.
 //
 // The cluster's authenticationMode decides which stores count. Where both do, an access entry
-// of the role takes precedence over aws-auth, even a wrong one.
+// of the role takes precedence over aws-auth, even a wrong one, but not one that is older than the role.
 // https://docs.aws.amazon.com/eks/latest/userguide/setting-up-access-entries.html
 //
 // A node that reports its status is known to the cluster. So the codes are about instances that

@@ -147,6 +147,7 @@ func analyzeOf(e *evidence.Evidence, f roll.Finding) *cause.Sheet {
 func TestWhatIsFound(t *testing.T) {
 	const api, both, configMap = "API", "API_AND_CONFIG_MAP", "CONFIG_MAP"
 	without := func(e *evidence.Evidence) { e.Cluster.AccessEntries, e.Cluster.AwsAuth = entries(), roles() }
+	madeAgain := nodesRole(func(r *evidence.Role) { r.Created = then.Add(2 * time.Hour) })
 	tests := []struct {
 		name  string
 		mode  string
@@ -247,7 +248,12 @@ func TestWhatIsFound(t *testing.T) {
 		}))), ""},
 		{"an entry by the name of the session, and the node is named after its id", api, do(joining(func(j *userdata.Join) { j.InstanceIDName = true }), accessEntries(entry(nodeRole, "EC2_LINUX", func(a *evidence.AccessEntry) { a.Username = "system:node:{{SessionName}}" }))), ""},
 		{"an entry that is not asked", configMap, accessEntries(entry(nodeRole, "STANDARD")), ""},
-		{"the role was made again", both, nodesRole(func(r *evidence.Role) { r.Created = then.Add(2 * time.Hour) }), "AccessEntryStale"},
+		{"the role was made again", api, madeAgain, "AccessEntryStale"},
+		{"the role was made again, and aws-auth lacks it", both, do(madeAgain, awsAuth()), "AccessEntryStale"},
+		{"the role was made again, and aws-auth maps it", both, madeAgain, "AccessEntryStale?"},
+		{"the role was made again, and aws-auth maps it as no node's", both, do(madeAgain, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = nil }))), "AwsAuthWrongGroups AccessEntryStale"},
+		{"the role was made again, and aws-auth was not read", both, do(madeAgain, func(e *evidence.Evidence) { e.Cluster.AwsAuth = evidence.Failed[evidence.AwsAuth]("why") }), "AccessEntryStale?"},
+		{"the role was made again, the entry was for a person, and aws-auth maps it", both, do(madeAgain, accessEntries(entry(nodeRole, "STANDARD"))), "AccessEntryStale?"},
 		{"the role was made at the same moment", both, nodesRole(func(r *evidence.Role) { r.Created = then.Add(time.Hour) }), ""},
 
 		{"mapRoles is no YAML", configMap, func(e *evidence.Evidence) {

@@ -93,11 +93,42 @@ func (d *door) entry(r evidence.Role, mode string) bool {
 	d.RuledOut(unmapped...)
 	also := ""
 	if mode == modeBoth {
+		if d.passedOver(r, e.Value) {
+			return d.outdated(r, e.Value)
+		}
 		also = "; it goes before what aws-auth says of the role"
 	}
 	d.Note(cause.AccessEntryWrongType, d.entryType(r, e.Value, also))
-	d.Note(cause.AccessEntryStale, d.entryAge(r, e.Value, also))
+	d.Note(cause.AccessEntryStale, d.entryAge(r, e.Value))
 	return true
+}
+
+// passedOver reports whether the authenticator passes over the role's entry and asks aws-auth, which
+// may map the role: it finds an entry by the role's id, and that of a role that was created again is
+// another one. It finds a mapping of aws-auth by the role's ARN.
+//
+// - https://github.com/kubernetes-sigs/aws-iam-authenticator/blob/master/pkg/mapper/dynamicfile/mapper.go
+// - https://github.com/kubernetes-sigs/aws-iam-authenticator/blob/master/pkg/server/server.go
+func (d *door) passedOver(r evidence.Role, e evidence.AccessEntry) bool {
+	auth := d.Cluster.AwsAuth
+	return !e.Created.IsZero() && e.Created.Before(r.Created) && (!auth.Settled() || slices.ContainsFunc(auth.Value.Roles, mappingOf(r)))
+}
+
+// outdated notes an entry that is passed over, and reports whether aws-auth, which is asked next, is
+// unknown.
+func (d *door) outdated(r evidence.Role, e evidence.AccessEntry) bool {
+	auth, age := d.Cluster.AwsAuth, d.entryAge(r, e)
+	m, _ := roll.Find(auth.Value.Roles, mappingOf(r))
+	switch {
+	case !auth.Settled():
+		d.NotChecked(auth.Gap(), append([]cause.Code{cause.AccessEntryWrongType}, awsAuthCodes...)...)
+		age = age.DecisiveIf(false).Unsettled(auth.Gap())
+	case admits(m):
+		age = age.DecisiveIf(false).Unsettled("").Also("; aws-auth maps the role by its ARN, and probably lets its nodes in all the same")
+	}
+	d.Note(cause.AccessEntryStale, age)
+	d.RuledOut(cause.AccessEntryWrongType)
+	return !auth.Settled()
 }
 
 func orNone(list []string) string { return cmp.Or(strings.Join(list, ", "), "none") }
@@ -241,7 +272,7 @@ func withoutPath(arn string) string {
 }
 
 // entryAge compares the age of the role's own entry with that of the role.
-func (d *door) entryAge(r evidence.Role, e evidence.AccessEntry, also string) cause.Verdict {
+func (d *door) entryAge(r evidence.Role, e evidence.AccessEntry) cause.Verdict {
 	switch {
 	case r.Created.IsZero() || e.Created.IsZero():
 		return cause.NotChecked(evidence.AnswerOf + "iam:GetRole or eks:DescribeAccessEntry lacks when the role or its access entry was created")
@@ -249,7 +280,7 @@ func (d *door) entryAge(r evidence.Role, e evidence.AccessEntry, also string) ca
 		return cause.RuledOut
 	}
 	return d.blocks("access-entry/"+r.ARN).
-		Says("the access entry of %s in %s is older than the role, which was deleted and created again: the entry holds the id of the old one%s", r.Name, d.ClusterID.Name, also).
+		Says("the access entry of %s in %s is older than the role, which was deleted and created again: the entry holds the id of the old one", r.Name, d.ClusterID.Name).
 		Saw("access entry", "createdAt", roll.Clock(e.Created), "later than the role").
 		Saw("role", "CreateDate", roll.Clock(r.Created), "earlier than the entry").
 		Fix(d.newEntry(r.ARN, true))

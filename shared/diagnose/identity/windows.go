@@ -41,7 +41,7 @@ func (d *door) windows() (entry, groups cause.Verdict) {
 		switch e, has := d.ownEntry(role.Value); {
 		case !e.Settled(), has && !e.Known():
 			return both(cause.NotChecked(e.Gap()))
-		case has:
+		case has && (mode.Value == modeAPI || !d.passedOver(role.Value, e.Value)):
 			return d.windowsEntry(role.Value, e.Value), cause.RuledOut
 		case mode.Value == modeAPI:
 			return both(cause.RuledOut)
