@@ -596,6 +596,13 @@ func TestMissingPolicies(t *testing.T) {
 		}
 	}
 	failed, refused := console.Found{Sign: console.NodeadmFailed}, console.Found{Sign: console.AccessDenied, Detail: "EC2: DescribeInstances: UnauthorizedOperation"}
+	const minimal = "arn:aws:iam::aws:policy/AmazonEKSWorkerNodeMinimalPolicy"
+	pulls := boot("AmazonEC2ContainerRegistryPullOnly")
+	grants := func(arns ...string) func(*evidence.Evidence) {
+		return func(e *evidence.Evidence) {
+			change(e.Policies, "payments-node", func(p *evidence.Policies) { p.Attached = append(p.Attached, arns...) })
+		}
+	}
 	joined := func(e *evidence.Evidence) {
 		e.Sound = []evidence.Sound{{Profile: profile, Latest: "i-00000002", Joined: then}}
 	}
@@ -619,6 +626,13 @@ func TestMissingPolicies(t *testing.T) {
 		{"a call is refused, and nothing failed of it", roll.Unregistered, boot("AmazonEC2ContainerRegistryPullOnly", console.Found{Sign: console.KubeletFailed}, refused), "RolePoliciesMissing?"},
 		{"another call is refused", roll.Unregistered, boot("AmazonEC2ContainerRegistryPullOnly", failed, console.Found{Sign: console.AccessDenied, Detail: "GetObject: AccessDenied"}), "RolePoliciesMissing?"},
 		{"the policy that allows the call is there", roll.Unregistered, boot("AmazonEKSWorkerNodePolicy", failed, refused), "RolePoliciesMissing?"},
+		{"nodeadm's call is refused, and a policy of its own may allow it by now", roll.Unregistered, do(boot("AmazonEC2ContainerRegistryPullOnly", failed, refused), grants("arn:aws:iam::111122223333:policy/nodes")), "RolePoliciesMissing?"},
+		{"nodeadm's call is refused, with both of AWS's policies and one of its own", roll.Unregistered, do(boot("AmazonEC2ContainerRegistryPullOnly", failed, refused), grants("arn:aws:iam::111122223333:policy/nodes", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy")), ""},
+		{"nodeadm's call is refused, with the minimal policy", roll.Unregistered, do(boot("AmazonEC2ContainerRegistryPullOnly", failed, refused), grants(minimal)), "RolePoliciesMissing"},
+		{"no call is refused, with the minimal policy", roll.Unregistered, do(pulls, grants(minimal)), ""},
+		{"no call is refused, with the minimal policy, and the node is named after its DNS name", roll.Unregistered, do(pulls, grants(minimal), joining(func(*userdata.Join) {})), "RolePoliciesMissing?"},
+		{"the minimal policy, and the node is named after its id", roll.Unregistered, do(pulls, grants(minimal), joining(func(j *userdata.Join) { j.InstanceIDName = true }), accessEntries(entry(nodeRole, "EC2"))), ""},
+		{"the node registered with the minimal policy", roll.NotReady, do(pulls, grants(minimal), joining(func(*userdata.Join) {})), ""},
 		{"the node registered", roll.NotReady, boot("AmazonEC2ContainerRegistryPullOnly", failed, refused), "RolePoliciesMissing?"},
 	} {
 		e := sound("API")

@@ -14,10 +14,13 @@ import (
 )
 
 // The permissions in AWS's own policies that a node needs: to describe itself, and to pull the
-// images that it starts with.
+// images that it starts with. The minimal policy lets a node do neither; nodes of Auto Mode, and others
+// that are named after their instance ID, need no more.
 // https://docs.aws.amazon.com/eks/latest/userguide/create-node-role.html
+// https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEKSWorkerNodeMinimalPolicy.html
 var (
-	workerPolicies = []string{"AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy", "AdministratorAccess", "PowerUserAccess"}
+	workerPolicies = []string{"AmazonEKSWorkerNodePolicy", "AdministratorAccess", "PowerUserAccess"}
+	minimalPolicy  = []string{"AmazonEKSWorkerNodeMinimalPolicy"}
 	pullPolicies   = []string{"AmazonEC2ContainerRegistryReadOnly", "AmazonEC2ContainerRegistryPullOnly", "AmazonEC2ContainerRegistryPowerUser", "AmazonEC2ContainerRegistryFullAccess", "AdministratorAccess", "PowerUserAccess"}
 )
 
@@ -87,9 +90,16 @@ func (d *door) waitsForCNI() bool {
 	return strings.Contains(ready.Message, "NetworkPluginNotReady")
 }
 
+// describesItself reports whether the instance must ask EC2 for its name before it can join.
+func (d *door) describesItself() bool {
+	name, _, _ := d.naming()
+	return d.Finding.Kind == roll.Unregistered && name == byDNSName
+}
+
 // policies checks a node's permissions. A missing policy is suggestive, since a custom policy may
 // grant the same. A call of the CNI that EC2 refused is proof, and so is a refused call of what
-// joins the instance if the policy that allows it is missing.
+// joins the instance if the policy that allows it is missing. If the role has a custom policy, that may
+// allow the call since, and the refused call is a hint.
 func (d *door) policies() cause.Verdict {
 	if found, ok := d.refused(); ok {
 		return found
@@ -98,8 +108,11 @@ func (d *door) policies() cause.Verdict {
 	r := role.Value
 	of := d.Policies[r.Name]
 	p := of.Value
+	worker, custom := has(p, workerPolicies), len(p.Inline) > 0 || own(p)
+	f, told := d.refusedAtBoot()
+	told = told && !worker
 	var missing []string
-	if !has(p, workerPolicies) {
+	if !worker && (told || d.describesItself() || !has(p, minimalPolicy)) {
 		missing = append(missing, workerPolicies[0])
 	}
 	if !has(p, pullPolicies) {
@@ -114,14 +127,13 @@ func (d *door) policies() cause.Verdict {
 		return cause.NotChecked(of.Gap())
 	case len(missing) == 0:
 		return cause.RuledOut
-	case len(p.Inline) > 0 || own(p):
+	case custom && !told:
 		return cause.NotChecked(fmt.Sprintf("%s has policies of its own, which may grant what %s would", r.Name, strings.Join(missing, " and ")))
 	}
-	f, told := d.refusedAtBoot()
 	if id := joinedSince(d.Case); !told && id != "" {
 		return cause.NotChecked(fmt.Sprintf("%s has the same role %s and has joined since, so this is probably not the cause", id, r.Name))
 	}
-	v := cause.DecisiveIf(told && slices.Contains(missing, workerPolicies[0])).In("role/"+r.ARN).
+	v := cause.DecisiveIf(told && !custom).In("role/"+r.ARN).
 		Says("the role %s has neither %s attached nor another policy that is known to grant the same", r.Name, strings.Join(missing, " nor "))
 	if told {
 		v.Shows(cause.Line(f, "AWS answers the call"))
