@@ -19,6 +19,7 @@ import (
 const (
 	groupBootstrappers = "system:bootstrappers"
 	groupNodes         = "system:nodes"
+	groupMasters       = "system:masters"
 	userPrefix         = "system:node:"
 )
 
@@ -114,23 +115,29 @@ func (d *door) effective(r evidence.Role, auth evidence.AwsAuth, m evidence.Role
 		}
 		return
 	}
+	noNode := func(v cause.Verdict) cause.Verdict {
+		if !administers(m) {
+			return v
+		}
+		return v.DecisiveIf(false).Unsettled("").Also("; " + groupMasters + " lets its kubelet register all the same")
+	}
 	// An earlier entry of the same role may be right, and this one replaces it.
 	if i := slices.IndexFunc(auth.Roles, func(o evidence.RoleMapping) bool {
 		return !o.Effective && sameRole(o.ARN, m.ARN) && admits(o)
 	}); i >= 0 {
 		d.RuledOut(cause.AwsAuthWrongGroups, cause.AwsAuthWrongUsername)
-		d.Note(cause.AwsAuthDuplicateRole, d.defect(r, fmt.Sprintf("mapRoles[%d] and [%d]", auth.Roles[i].Index, m.Index),
+		d.Note(cause.AwsAuthDuplicateRole, noNode(d.defect(r, fmt.Sprintf("mapRoles[%d] and [%d]", auth.Roles[i].Index, m.Index),
 			fmt.Sprintf("username %s, groups %s", m.Username, orNone(m.Groups)), "one mapping of the role, with the groups of a node").
-			Says("%s is in aws-auth of %s twice, compared without regard to case; the last one wins, and it is not the mapping of a node", name, cluster))
+			Says("%s is in aws-auth of %s twice, compared without regard to case; the last one wins, and it is not the mapping of a node", name, cluster)))
 		return
 	}
 	d.RuledOut(cause.AwsAuthDuplicateRole, cause.AwsAuthWrongGroups, cause.AwsAuthWrongUsername) // unless one of them is found
 	if !admitted {
-		d.Note(cause.AwsAuthWrongGroups, d.wrongGroups(r, m, "so it may not act as a node"))
+		d.Note(cause.AwsAuthWrongGroups, noNode(d.wrongGroups(r, m, "so it is no node for the API server")))
 	}
 	if !user {
-		d.Note(cause.AwsAuthWrongUsername, d.defect(r, field(m.Index, "username"), m.Username, d.username()).
-			Says("aws-auth of %s gives %s the username %s, which is not the name of a node", cluster, name, m.Username))
+		d.Note(cause.AwsAuthWrongUsername, noNode(d.defect(r, field(m.Index, "username"), m.Username, d.username()).
+			Says("aws-auth of %s gives %s the username %s, which is not the name of a node", cluster, name, m.Username)))
 	}
 }
 
@@ -165,6 +172,16 @@ func missingGroups(m evidence.RoleMapping) []string {
 // admits reports whether the mapping makes its role's sessions nodes.
 func admits(m evidence.RoleMapping) bool {
 	return slices.Contains(m.Groups, groupNodes) && nodeUser(m.Username)
+}
+
+// administers reports whether the mapping lets its role's sessions do everything. The API server takes a
+// user for a node, which it restricts to its own objects, only by both its name and its group.
+//
+// - https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings
+// - https://github.com/kubernetes/kubernetes/blob/master/pkg/auth/nodeidentifier/default.go
+func administers(m evidence.RoleMapping) bool {
+	isNode := strings.HasPrefix(m.Username, userPrefix) && slices.Contains(m.Groups, groupNodes)
+	return slices.Contains(m.Groups, groupMasters) && !isNode
 }
 
 func nodeUser(user string) bool {

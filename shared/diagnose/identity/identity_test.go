@@ -279,7 +279,15 @@ func TestWhatIsFound(t *testing.T) {
 			e.Cluster.AwsAuth = roles(mapped(profile, func(m *evidence.RoleMapping) { m.InstanceProfile = true }))
 		}, "AwsAuthArnIsInstanceProfile"},
 		{"the ARN is another profile's", configMap, awsAuth(mapped(profile+"-2", func(m *evidence.RoleMapping) { m.InstanceProfile = true })), "NodeRoleNotMapped"},
-		{"without the group of nodes", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:bootstrappers", "system:masters"} })), "AwsAuthWrongGroups"},
+		{"without the group of nodes", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:bootstrappers"} })), "AwsAuthWrongGroups"},
+		{"as an administrator", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:bootstrappers", "system:masters"} })), "AwsAuthWrongGroups?"},
+		{"as an administrator by any name", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) {
+			m.Username, m.Groups = "admin", []string{"system:masters", "system:nodes"}
+		})), "AwsAuthWrongUsername?"},
+		{"as an administrator by the name of one node", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) {
+			m.Username, m.Groups = "system:node:ip-10-0-0-1", []string{"system:masters", "system:nodes"}
+		})), "AwsAuthWrongUsername"},
+		{"the role was made again, and aws-auth maps it as an administrator", both, do(madeAgain, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username, m.Groups = "admin", []string{"system:masters"} }))), "AwsAuthWrongGroups? AwsAuthWrongUsername? AccessEntryStale?"},
 		{"without the group of bootstrappers, as AWS's own access entries", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:nodes"} })),
 			"AwsAuthWrongGroups?"},
 		{"twice, and the last one without the group of bootstrappers", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective = false }), mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = []string{"system:nodes"} })), "AwsAuthWrongGroups?"},
@@ -306,15 +314,16 @@ func TestWhatIsFound(t *testing.T) {
 		{"an entry by the name of the session, and the node is named after its DNS name", api, do(joining(func(*userdata.Join) {}), accessEntries(entry(nodeRole, "EC2_LINUX", func(a *evidence.AccessEntry) { a.Username = "system:node:{{SessionName}}" }))), "AccessEntryWrongType?"},
 		{"twice, in another case, and the last is no node's", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective = false }),
-				mapped("arn:aws:iam::111122223333:role/Payments-Node", func(m *evidence.RoleMapping) { m.Username, m.Groups = "admin", []string{"system:masters"} }))
+				mapped("arn:aws:iam::111122223333:role/Payments-Node", func(m *evidence.RoleMapping) { m.Username, m.Groups = "admin", []string{"platform"} }))
 		}, "AwsAuthDuplicateRole"},
+		{"twice, and the last is an administrator's", configMap, awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective = false }), mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username, m.Groups = "admin", []string{"system:masters"} })), "AwsAuthDuplicateRole?"},
 		{"twice, once with its path and right", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped("arn:aws:iam::111122223333:role/team/payments-node", func(m *evidence.RoleMapping) { m.Path = true }),
 				mapped(nodeRole, func(m *evidence.RoleMapping) { m.Groups = nil }))
 		}, "AwsAuthWrongGroups"},
 		{"twice, and none has the groups", configMap, func(e *evidence.Evidence) {
-			masters := func(m *evidence.RoleMapping) { m.Groups = []string{"system:masters"} }
-			e.Cluster.AwsAuth = roles(mapped(nodeRole, masters, func(m *evidence.RoleMapping) { m.Effective = false }), mapped(nodeRole, masters))
+			platform := func(m *evidence.RoleMapping) { m.Groups = []string{"platform"} }
+			e.Cluster.AwsAuth = roles(mapped(nodeRole, platform, func(m *evidence.RoleMapping) { m.Effective = false }), mapped(nodeRole, platform))
 		}, "AwsAuthWrongGroups"},
 		{"twice, and the first has another username", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username, m.Effective = "admin", false }),

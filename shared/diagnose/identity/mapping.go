@@ -123,7 +123,7 @@ func (d *door) outdated(r evidence.Role, e evidence.AccessEntry) bool {
 	case !auth.Settled():
 		d.NotChecked(auth.Gap(), append([]cause.Code{cause.AccessEntryWrongType}, awsAuthCodes...)...)
 		age = age.DecisiveIf(false).Unsettled(auth.Gap())
-	case admits(m):
+	case admits(m), administers(m):
 		age = age.DecisiveIf(false).Unsettled("").Also("; aws-auth maps the role by its ARN, and probably lets its nodes in all the same")
 	}
 	d.Note(cause.AccessEntryStale, age)
