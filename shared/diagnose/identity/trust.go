@@ -120,8 +120,7 @@ func (s statement) meansEC2() (meant, known bool) {
 	if len(s.NotAction) > 0 {
 		return false, false
 	}
-	assume := []string{"sts:assumerole", "*", "sts:*", "sts:assume*", "sts:assumerole*"}
-	if !slices.ContainsFunc(s.Action, func(a string) bool { return slices.Contains(assume, strings.ToLower(a)) }) {
+	if !slices.ContainsFunc(s.Action, func(a string) bool { return iam.Matches(strings.ToLower(a), "sts:assumerole") }) {
 		return false, true
 	}
 	by, all, err := iam.Principals(s.Principal)
@@ -138,7 +137,7 @@ func (s statement) meansEC2() (meant, known bool) {
 // domains are those of services in policies. Partitions besides aws take their own too.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html
 // https://github.com/boto/botocore/blob/develop/botocore/data/partitions.json
-var domains = []string{"amazonaws.com", "amazonaws.com.cn", "c2s.ic.gov", "sc2s.sgov.gov", "amazonaws.eu"}
+var domains = []string{"amazonaws.com", "amazonaws.com.cn", "c2s.ic.gov", "sc2s.sgov.gov", "csp.hci.ic.gov", "cloud.adc-e.uk", "amazonaws.eu"}
 
 // assumers says who may assume a role besides EC2.
 type assumers struct {
