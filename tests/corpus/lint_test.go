@@ -193,7 +193,7 @@ var notLinted = map[string][]string{
 	ofTheConsole: {
 		"kubelet-1-35-on-cgroup-v1", "own-ami-whose-nodeconfig-nothing-completes", "own-ami-whose-nodeconfig-lacks-its-cluster", "own-ami-whose-nodeadm-says-that-it-finds-nothing",
 		"own-ami-whose-nodeadm-finds-nothing", "own-ami-without-user-data-and-an-empty-console", "private-endpoint-of-ec2-without-its-name", "endpoint-of-ec2-takes-what-the-nat-gateway-could", "nodeadm-may-not-describe-its-cluster",
-		"nodeadm-may-not-describe-its-instance", "bottlerocket-refuses-a-setting", "ubuntu-given-a-nodeconfig", "ubuntu-given-a-nodeconfig-and-a-script",
+		"nodeadm-may-not-describe-its-instance", "nodeadm-may-not-describe-its-instance-with-the-minimal-policy", "bottlerocket-refuses-a-setting", "ubuntu-given-a-nodeconfig", "ubuntu-given-a-nodeconfig-and-a-script",
 		"shell-alone-on-an-image-of-ones-own", "cloud-config-alone-on-an-image-of-ones-own", "image-without-kubernetes", "user-data-fetches-a-binary-for-amd64",
 	},
 	ofPods: {

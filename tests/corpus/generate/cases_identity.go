@@ -92,6 +92,15 @@ func identityCases() []Case {
 				b.find(b.Roles, "RoleName", BatchGroup.Role)["CreateDate"] = b.ec2Time(20 * day)
 				return unregistered(m, "AccessEntryStale")
 			})),
+		misleading("access-entry-older-than-its-role-beside-aws-auth", "The role was deleted and created again under its name, so its entry is passed over, and aws-auth maps the role by its ARN. DNS is off for the VPC.",
+			from(authenticator+"/blob/master/pkg/mapper/dynamicfile/mapper.go", authenticator+"/blob/master/pkg/server/server.go", docNetwork), func(b *Bundle) *verdict {
+				b.RemoveAll()
+				m := b.Unregistered(BatchGroup)
+				b.find(b.Roles, "RoleName", BatchGroup.Role)["CreateDate"] = b.ec2Time(20 * day)
+				b.MapRoles = append(b.MapRoles, mapNode(BatchGroup.RoleARN()))
+				b.Attributes[vpc] = dns(false, true)
+				return unregistered(m, "DnsDisabled").suggests("AccessEntryStale")
+			}),
 		misleading("another-role-was-recreated", "A stale entry belongs to a role that this instance does not have; its own entry is younger than its role. DNS is off for the VPC.",
 			from("https://github.com/aws/containers-roadmap/issues/2441", docNetwork), func(b *Bundle) *verdict {
 				b.RemoveAll()

@@ -53,8 +53,11 @@ func mappingCases() []Case {
 			from(repostJoin, docTroubleshooting), remapped("AwsAuthArnIsInstanceProfile", mapNode("arn:aws:iam::"+Account+":instance-profile/"+Edge.Profile()))),
 		broken("aws-auth-without-the-group-of-nodes", "The mapping lacks the group system:nodes, so the kubelet is known and may do nothing.",
 			from(docAwsAuth, repostJoin), remapped("AwsAuthWrongGroups", mapRole(arn, "system:node:{{EC2PrivateDNSName}}", "system:bootstrappers"))),
-		broken("aws-auth-with-administrators", "The node role was mapped as administrators are. The node authorizer and the kubelet's own name need the groups of nodes.",
-			from(docAwsAuth, "https://github.com/terraform-aws-modules/terraform-aws-eks/issues/206"), remapped("AwsAuthWrongGroups", mapRole(arn, "system:node:{{EC2PrivateDNSName}}", "system:masters"))),
+		misleading("aws-auth-with-administrators", "The node role was mapped as administrators are. That is wrong, and lets a kubelet register any node, so something else keeps this one away.",
+			from(docAwsAuth, "https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles", "https://github.com/kubernetes/kubernetes/blob/master/pkg/auth/nodeidentifier/default.go"), unjoined(Edge, func(b *Bundle, m *Machine) *verdict {
+				b.remap(Edge, mapRole(arn, "system:node:{{EC2PrivateDNSName}}", "system:masters"))
+				return unregistered(m, "").suggests("AwsAuthWrongGroups")
+			})),
 		broken("aws-auth-with-the-wrong-username", "The username lacks the prefix system:node:, so the node authorizer does not take its bearer for a node.",
 			from("https://kubernetes.io/docs/reference/access-authn-authz/node/", docAwsAuth), remapped("AwsAuthWrongUsername", mapRole(arn, `"{{EC2PrivateDNSName}}"`, "system:bootstrappers", "system:nodes"))),
 		misleading("aws-auth-with-the-session-name", "system:node:{{SessionName}} is right where nodes are named by their instance ids. Whether they are is not in sight, so nothing is proven.",
@@ -89,7 +92,12 @@ func mappingCases() []Case {
 				return unregistered(m, "")
 			}),
 		broken("aws-auth-names-the-role-twice", "The role is mapped for nodes and, further down and in other letters, for operators: letters do not count, and the last one wins.",
-			from("https://github.com/kubernetes-sigs/aws-iam-authenticator/issues/271", authenticator), remapped("AwsAuthDuplicateRole", mapNode(arn), mapRole("arn:aws:iam::"+Account+":role/Payments-Edge-Node", "operator", "system:masters"))),
+			from("https://github.com/kubernetes-sigs/aws-iam-authenticator/issues/271", authenticator), remapped("AwsAuthDuplicateRole", mapNode(arn), mapRole("arn:aws:iam::"+Account+":role/Payments-Edge-Node", "operator", "operators"))),
+		misleading("aws-auth-names-the-role-twice-administrators-last", "The same, and the last mapping is one for administrators, whose kubelets may register.",
+			from("https://github.com/kubernetes-sigs/aws-iam-authenticator/issues/271", "https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles"), unjoined(Edge, func(b *Bundle, m *Machine) *verdict {
+				b.remap(Edge, mapNode(arn), mapRole(arn, "operator", "system:masters"))
+				return unregistered(m, "").suggests("AwsAuthDuplicateRole")
+			})),
 		misleading("aws-auth-names-the-role-twice-nodes-last", "The role is mapped twice, and the last mapping is the one for nodes: it wins, and it is right. No cause is shown.",
 			from("https://github.com/kubernetes-sigs/aws-iam-authenticator/issues/271", authenticator), unjoined(Edge, func(b *Bundle, m *Machine) *verdict {
 				b.remap(Edge, mapRole(arn, "operator", "system:masters"), mapNode(arn))

@@ -14,13 +14,14 @@ func readerCases() []Case {
 	rocket.Image = imageBottlerocket
 	lone := Edge // an Auto Scaling group of AL2023 without a node
 	const (
-		docFeedParser = "https://github.com/python/cpython/blob/3.9/Lib/email/feedparser.py"
-		docInitPolicy = "https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEKSWorkerNodePolicy.html"
-		docPrivateDNS = "https://docs.aws.amazon.com/vpc/latest/privatelink/interface-endpoints.html"
-		docWindowsAMI = "https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html"
-		docRocketBoot = "https://github.com/bottlerocket-os/bottlerocket/tree/develop/sources/api/early-boot-config"
-		docSettings   = "https://bottlerocket.dev/en/os/latest/api/settings/kernel/"
-		pause         = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.10"
+		docFeedParser   = "https://github.com/python/cpython/blob/3.9/Lib/email/feedparser.py"
+		docInitPolicy   = "https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEKSWorkerNodePolicy.html"
+		nodeadmInstance = "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/api/status.go"
+		docPrivateDNS   = "https://docs.aws.amazon.com/vpc/latest/privatelink/interface-endpoints.html"
+		docWindowsAMI   = "https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-windows-ami.html"
+		docRocketBoot   = "https://github.com/bottlerocket-os/bottlerocket/tree/develop/sources/api/early-boot-config"
+		docSettings     = "https://bottlerocket.dev/en/os/latest/api/settings/kernel/"
+		pause           = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.10"
 	)
 	join := "/etc/eks/bootstrap.sh " + Cluster + " --apiserver-endpoint " + Endpoint + " --b64-cluster-ca " + CA + "\n"
 	shell := "Content-Type: " + shellPart + "\n#!/bin/bash\nset -o xtrace\n" + join + "\n"
@@ -30,6 +31,19 @@ func readerCases() []Case {
 		b.Console[m.ID] = console(
 			`[   14.920411] nodeadm[1711]: {"level":"fatal","ts":1773141600.12,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"operation error `+call+`, https response error StatusCode: 403, RequestID: 0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9, api error `+code+`: You are not authorized to perform this operation."}`,
 			"[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config.")
+	}
+	// nameRefused makes nodeadm print that EC2 refuses to name its instance: after ten minutes only the
+	// log of the attempts says why. reason is what lacks the permission, or denies it.
+	nameRefused := func(b *Bundle, m *Machine, reason string) {
+		attempt := func(at, clock, n string) []string {
+			return []string{
+				"[  " + at + "] nodeadm[1711]: SDK 2026/03/10 " + clock + " DEBUG attempting waiter request, attempt count: " + n,
+				"[  " + at + "] nodeadm[1711]: SDK 2026/03/10 " + clock + " DEBUG request failed with unretryable error https response error StatusCode: 403, RequestID: 0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9, api error UnauthorizedOperation: You are not authorized to perform this operation. User: arn:aws:sts::" + Account + ":assumed-role/" + m.Group.Role + "/" + m.ID + " is not authorized to perform: ec2:DescribeInstances " + reason,
+			}
+		}
+		b.Console[m.ID] = console(append(append(attempt(" 14.920411", "11:20:00", "1"), attempt(" 31.103310", "11:20:16", "2")...),
+			`[  612.920411] nodeadm[1711]: {"level":"fatal","ts":1773142198.12,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"exceeded max wait time for InstanceCondition waiter"}`,
+			"[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config.")...)
 	}
 	// silentEC2 makes nodeadm say that EC2 does not answer.
 	silentEC2 := func(b *Bundle, m *Machine) {
@@ -148,10 +162,22 @@ func readerCases() []Case {
 			})),
 
 		broken("nodeadm-may-not-describe-its-instance", "The role has no policy for nodes, and nodeadm says that EC2 refused it DescribeInstances: the call came through, and the role lets it do nothing.",
-			from(docInitPolicy, "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/api/status.go"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
+			from(docInitPolicy, nodeadmInstance), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.Policies[BatchGroup.Role] = policies("AmazonSSMManagedInstanceCore")
-				refused(b, m, "EC2: DescribeInstances", "UnauthorizedOperation")
+				nameRefused(b, m, "because no identity-based policy allows the ec2:DescribeInstances action")
 				return unregistered(m, "RolePoliciesMissing", "NodeadmFailed")
+			})),
+		broken("nodeadm-may-not-describe-its-instance-with-the-minimal-policy", "The role has the policies of a node of Auto Mode: the minimal one lets a node do nothing in EC2, and nodeadm asks EC2 for the name of its instance.",
+			from("https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEKSWorkerNodeMinimalPolicy.html", nodeadmInstance), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
+				b.Policies[BatchGroup.Role] = policies("AmazonEKSWorkerNodeMinimalPolicy", "AmazonEC2ContainerRegistryPullOnly")
+				nameRefused(b, m, "because no identity-based policy allows the ec2:DescribeInstances action")
+				return unregistered(m, "RolePoliciesMissing", "NodeadmFailed")
+			})),
+		misleading("nodeadm-may-not-describe-its-instance-and-a-custom-policy", "EC2 refused DescribeInstances, and the role has a custom policy and none of AWS's: it may allow the call by now, so this is a hint.",
+			from(docInitPolicy, nodeadmInstance), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
+				b.Policies[BatchGroup.Role] = []object{{"PolicyName": "payments-nodes", "PolicyArn": "arn:aws:iam::" + Account + ":policy/payments-nodes"}}
+				nameRefused(b, m, "because no identity-based policy allows the ec2:DescribeInstances action")
+				return unregistered(m, "").suggests("RolePoliciesMissing", "NodeadmFailed")
 			})),
 		broken("nodeadm-may-not-describe-its-cluster", "A NodeConfig without an endpoint makes nodeadm ask EKS for it, which refuses: the role has the policy of the registry alone.",
 			from(docInitPolicy), unjoined(own, func(b *Bundle, m *Machine) *verdict {
@@ -161,7 +187,7 @@ func readerCases() []Case {
 			})),
 		misleading("nodeadm-may-not-describe-its-instance-with-the-policy", "EC2 refuses DescribeInstances, and the role has AmazonEKSWorkerNodePolicy: something above the role denies it, such as a policy of the organization.",
 			from(docInitPolicy, "https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_policies_scps.html"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
-				refused(b, m, "EC2: DescribeInstances", "UnauthorizedOperation")
+				nameRefused(b, m, "with an explicit deny in a service control policy")
 				return unregistered(m, "NodeadmFailed").rulesOut("RolePoliciesMissing")
 			})),
 		misleading("script-may-not-describe-a-volume", "A script of the user data may not describe volumes, and nodeadm does its work: the role lacks a policy, and that is no reason.",
