@@ -166,15 +166,15 @@ func (c *Client) evict(ctx context.Context, p *podObject, d *Drained) error {
 	// that.
 	err = c.rest.Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("eviction").
 		MaxRetries(0).SetHeader("Content-Type", applicationJSON).Body(body).Do(ctx).Error()
-	switch {
+	switch denied := deniedByAdmission(err); {
 	case err == nil:
 		d.Evicted = append(d.Evicted, p.because("asked to leave"))
-	case apierrors.IsNotFound(err):
-	case apierrors.IsConflict(err), apierrors.HasStatusCause(err, causeNamespaceTerminating):
+	case !denied && apierrors.IsNotFound(err):
+	case !denied && (apierrors.IsConflict(err) || apierrors.HasStatusCause(err, causeNamespaceTerminating)):
 		// Another pod has the name, the pod has just changed, or its whole namespace is being
 		// deleted. The next pass checks what is left of it.
 		d.Leaving = append(d.Leaving, p.because("changes right now"))
-	case meetsAll(err):
+	case !denied && meetsAll(err):
 		return op.failed(err)
 	default:
 		d.Blocked = append(d.Blocked, p.because("%s", refusal(err)))
@@ -188,8 +188,8 @@ const (
 	causeNamespaceTerminating metav1.CauseType = "NamespaceTerminating"
 )
 
-// meetsAll reports whether the answer to one eviction concerns the caller or the API server and not
-// the pod. Admission webhooks answer with any code.
+// meetsAll reports whether the answer to one eviction, which is not that of admission, concerns the
+// caller or the API server and not the pod.
 func meetsAll(err error) bool {
 	switch statusCode(err) {
 	case 0, http.StatusUnauthorized, http.StatusServiceUnavailable:

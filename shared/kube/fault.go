@@ -32,6 +32,8 @@ func Fault(c roll.Cluster, err error, principal string) (roll.GapKind, string) {
 		return roll.GapFailed, fmt.Sprintf("the %s of %s found nothing: %v", op.noun, c.ID.Name, ErrGone)
 	case errors.Is(err, ErrChanged), errors.Is(err, ErrGone), errors.Is(err, errIncomplete):
 		return roll.GapFailed, fmt.Sprintf("the %s of %s was not done: %v", op.noun, c.ID.Name, err)
+	case deniedByAdmission(err):
+		return roll.GapFailed, fmt.Sprintf("the %s of %s failed: %s", op.noun, c.ID.Name, message(err))
 	case errors.Is(err, ErrNoEndpoint):
 		return roll.GapClusterUnreachable, fmt.Sprintf("the Kubernetes API of %s cannot be reached: %s", c.ID.Name, message(err))
 	case errors.Is(err, ErrToken) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)):
@@ -53,6 +55,20 @@ func Fault(c roll.Cluster, err error, principal string) (roll.GapKind, string) {
 		return roll.GapFailed, fmt.Sprintf("the %s of %s failed: %s", op.noun, c.ID.Name, message(err))
 	}
 	return roll.GapClusterUnreachable, fmt.Sprintf("the Kubernetes API of %s at %s did not answer: %s", c.ID.Name, c.Endpoint, message(err))
+}
+
+// deniedByAdmission reports whether a webhook or a policy denied the change. It chooses the code of the
+// answer, so that the code says nothing: KubeVirt answers 429 for the pod of a machine that cannot move.
+// https://github.com/kubernetes/kubernetes/blob/master/staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go
+// https://github.com/kubernetes/kubernetes/blob/master/staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating/dispatcher.go
+// https://github.com/kubevirt/kubevirt/blob/main/pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go
+func deniedByAdmission(err error) bool {
+	if statusCode(err) == 0 {
+		return false
+	}
+	text := err.Error()
+	return strings.Contains(text, "admission webhook ") && strings.Contains(text, " denied the request") ||
+		strings.Contains(text, "ValidatingAdmissionPolicy ") && strings.Contains(text, " denied request: ")
 }
 
 // notPermitted reports whether the API server forbids a request because a permission is missing.

@@ -66,7 +66,7 @@ func Refused(err error) bool {
 	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
 		return true // no request was sent
 	}
-	if errors.Is(err, ErrChanged) || errors.Is(err, ErrGone) || errors.Is(err, ErrToken) || errors.Is(err, ErrNoEndpoint) || errors.Is(err, errIncomplete) {
+	if errors.Is(err, ErrChanged) || errors.Is(err, ErrGone) || errors.Is(err, ErrToken) || errors.Is(err, ErrNoEndpoint) || errors.Is(err, errIncomplete) || deniedByAdmission(err) {
 		return true
 	}
 	code := statusCode(err)

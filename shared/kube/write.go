@@ -149,6 +149,7 @@ func remove(ctx context.Context, r *rest.Request, name, uid string) error {
 // none.
 func met(err error) error {
 	switch {
+	case deniedByAdmission(err):
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%w (%w)", ErrGone, err)
 	case apierrors.IsConflict(err), otherUID(err):

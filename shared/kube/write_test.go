@@ -228,6 +228,20 @@ func TestNothingIsChangedWithoutANameAndAUID(t *testing.T) {
 	expect.That(t, len(s.requests) == 0, "%d requests", len(s.requests))
 }
 
+// A webhook chooses the code of its answer: 404 does not mean that the object is gone, 429 not that the API server
+// has too much to do, and 500 not that the change may have been made.
+func TestADenialByAdmissionIsARefusalWhateverItsCode(t *testing.T) {
+	const text = `admission webhook "nodes.example" denied the request: not today`
+	for _, code := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+		s := newAPIServer(t, worker(nil))
+		s.answer[1] = s.refuse(code, "", text)
+		err := s.client(t).DeleteNode(t.Context(), "worker", "uid-1")
+		kind, told := Fault(s.cluster(), err, "")
+		expect.That(t, Refused(err) && !errors.Is(err, ErrGone) && !errors.Is(err, ErrChanged), "%d: %v", code, err)
+		expect.That(t, kind == roll.GapFailed && told == "the deletion of node worker of demo failed: "+text, "%d: %s: %s", code, kind, told)
+	}
+}
+
 // A change that may have taken effect must not count as refused: it would be made twice, or assumed
 // not to have been made.
 func TestRefusedIsOnlyWhatCertainlyDidNotHappen(t *testing.T) {
