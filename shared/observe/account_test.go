@@ -253,6 +253,8 @@ func (a *account) knows(id string) bool {
 func matches(i types.Instance, f types.Filter) bool {
 	switch aws.ToString(f.Name) {
 	case "tag-key":
+	case "private-dns-name":
+		return slices.Contains(f.Values, aws.ToString(i.PrivateDnsName))
 	case "operator.managed":
 		return i.Operator != nil && slices.Contains(f.Values, strconv.FormatBool(aws.ToBool(i.Operator.Managed)))
 	default:

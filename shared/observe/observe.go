@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"golang.org/x/time/rate"
 
@@ -143,7 +144,8 @@ func gone(s *roll.Snapshot) bool {
 // Target reads one instance and all nodes again, right before an act on the instance. It lists
 // the nodes instead of reading one by name: a node that registered meanwhile has an unknown
 // name, and an outage that began meanwhile shows in the other nodes. The instance is read last,
-// so that a hold that a person sets during the listing is seen.
+// so that a hold that a person sets during the listing is seen. If it does not run, the instances that may
+// have taken its node over follow it.
 func (o *Observer) Target(ctx context.Context, name string, id roll.InstanceID, at time.Time, watch roll.Watch) *roll.Snapshot {
 	s, arn := o.begin(ctx, name, at)
 	s.Target = id
@@ -162,7 +164,25 @@ func (o *Observer) Target(ctx context.Context, name string, id roll.InstanceID, 
 	if err := o.lookUpInto(ctx, s, []string{string(id)}); err != nil {
 		o.fail(ctx, s, roll.ScopeInstances, callDescribeInstances, err)
 	}
+	o.readAdopters(ctx, s)
 	return s
+}
+
+// readAdopters adds the cluster's other instances that have the name of the target's node, unless the target runs.
+// One that got its private address may have taken over the Node, whose provider id stays the target's.
+// https://github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_node_status.go (tryRegisterWithAPIServer)
+func (o *Observer) readAdopters(ctx context.Context, s *roll.Snapshot) {
+	var names []string
+	for i := range s.Nodes {
+		if s.Nodes[i].Instance == s.Target {
+			names = append(names, s.Nodes[i].Name)
+		}
+	}
+	if i := s.Instance(s.Target); len(names) == 0 || !s.Whole() || i != nil && i.State == roll.StateRunning {
+		return
+	}
+	in := instancesOf(s.Cluster.ID.Name, types.Filter{Name: aws.String("private-dns-name"), Values: names})
+	o.listInstances(ctx, s, in, func(i *roll.Instance) bool { return i.ID != s.Target && !i.State.Gone() })
 }
 
 // inOrder reports whether the node needs no act. A target is read again.

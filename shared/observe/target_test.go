@@ -63,6 +63,45 @@ func TestATargetShowsItsState(t *testing.T) {
 	expect.That(t, len(s.Instances) == 1 && s.Instances[0].State == roll.StateShuttingDown, "got %+v", s.Instances)
 }
 
+// A new instance may get the address of one that is gone, and take over the Node that is left of it.
+func TestTargetShowsWhichOtherInstancesHaveTheNameOfItsNode(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*account)
+		want   []string
+	}{
+		"terminated": {func(a *account) { a.instances[0].State.Name = types.InstanceStateNameTerminated }, []string{instanceID(1), instanceID(2), instanceID(3)}},
+		"stopped":    {func(a *account) { a.instances[0].State.Name = types.InstanceStateNameStopped }, []string{instanceID(1), instanceID(2), instanceID(3)}},
+		"unknown to EC2": {func(a *account) {
+			a.instances = a.instances[1:]
+		}, []string{instanceID(2), instanceID(3)}},
+		"running": {func(*account) {}, []string{instanceID(1)}},
+		"without a node": {func(a *account) {
+			a.nodes, a.instances[0].State.Name = a.nodes[1:], types.InstanceStateNameTerminated
+		}, []string{instanceID(1)}},
+	} {
+		a := newAccount(t)
+		a.launch(1, owned).PrivateDnsName = aws.String("node-1")
+		a.launch(2, owned).PrivateDnsName = aws.String("node-1")
+		a.launch(3, owned).PrivateDnsName = aws.String("node-1")
+		a.instances[2].State.Name = types.InstanceStateNamePending
+		a.launch(4, owned).PrivateDnsName = aws.String("node-1")
+		a.instances[3].State.Name = types.InstanceStateNameShuttingDown
+		a.launch(5, "kubernetes.io/cluster/other=owned").PrivateDnsName = aws.String("node-1") // of another VPC
+		a.launch(6, owned).PrivateDnsName = aws.String("node-6")
+		a.join(1)
+		a.join(6)
+		tt.change(a)
+		s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
+		expect.That(t, len(s.Gaps) == 0 && slices.Equal(ids(s), tt.want), "%s: instances %v, want %v, gaps %+v", name, ids(s), tt.want, s.Gaps)
+	}
+	a := newAccount(t)
+	a.launch(1, owned).State.Name = types.InstanceStateNameTerminated
+	a.join(1)
+	a.fail["ec2:DescribeInstances 2"] = apiError("EC2", "DescribeInstances", "RequestLimitExceeded", "no")
+	s := a.observer().Target(t.Context(), "demo", one, at, roll.Watch{})
+	expect.That(t, !s.Whole(), "unreadable, and yet %+v", s)
+}
+
 func TestTargetOfAClusterThatCannotBeJudgedAsksNoFurther(t *testing.T) {
 	for name, spoil := range map[string]func(*account){
 		"updating": func(a *account) { a.cluster.Status = ekstypes.ClusterStatusUpdating },

@@ -206,6 +206,16 @@ func TestRefusesWhatIsNotTheSameObjectAnyMore(t *testing.T) {
 				w.nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now}
 			}, plan.VerdictChanged, "",
 		},
+		"a new instance has the ghost's name": {
+			plan.DeleteNode, func(w *world, _ *plan.Order) {
+				w.instances = append(w.instances, roll.Instance{ID: other, State: roll.StateRunning, Launched: now, ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w", PrivateDNS: "node-1"})
+			}, plan.Conflicting, "",
+		},
+		"EC2 no longer knows the ghost's instance, and another has its name": {
+			plan.DeleteNode, func(w *world, _ *plan.Order) {
+				w.instances = []roll.Instance{{ID: other, State: roll.StatePending, Launched: now, ASG: "w", Owner: roll.OwnerAutoScalingGroup, Group: "asg/w", PrivateDNS: "node-1"}}
+			}, plan.Conflicting, "",
+		},
 		"the ghost's name is another node's": {
 			plan.DeleteNode, func(w *world, _ *plan.Order) { w.nodes[0].Instance = other }, plan.VerdictChanged, "",
 		},

@@ -222,11 +222,11 @@ func (l *recheck) drainTime(o plan.Order) time.Duration {
 
 // unmarked refuses if the order's tag is not on the instance.
 func (l *recheck) unmarked(v *verified) *Outcome {
-	o, known := v.order, len(l.Snapshot.Instances) == 1
-	if !v.does.marked || !known && !v.does.leashed {
+	o, i := v.order, l.Snapshot.Instance(v.order.Instance)
+	if !v.does.marked || i == nil && !v.does.leashed {
 		return nil
 	}
-	if known && l.Snapshot.Instances[0].Marks != nil && l.Snapshot.Instances[0].Marks.Order == o.ID {
+	if i != nil && i.Marks != nil && i.Marks.Order == o.ID {
 		return nil
 	}
 	return refusal(o, plan.OrderUnmarked, "%s does not carry %s=%s: the tag was not written, was removed, or EC2 does not show it yet", o.Instance, roll.TagOrder, o.ID)
@@ -284,10 +284,11 @@ func changes(s *roll.Snapshot, a assess.Assessment, o plan.Order) string {
 	if o.Action == plan.OutOfService {
 		return fmt.Sprintf("node %s is no longer one that is left of an instance that Rollcall terminated", o.Node)
 	}
-	if len(s.Instances) == 0 {
+	i := s.Instance(o.Instance)
+	if i == nil {
 		return fmt.Sprintf("EC2 does not know %s any more", o.Instance)
 	}
-	if i := s.Instances[0]; i.State != roll.StateRunning {
+	if i.State != roll.StateRunning {
 		return fmt.Sprintf("%s is now %s", o.Instance, i.State)
 	}
 	for _, n := range s.Nodes {

@@ -36,7 +36,7 @@ const (
 type world struct {
 	mu        sync.Mutex
 	cluster   roll.Cluster
-	instances []roll.Instance // the target, if it exists
+	instances []roll.Instance // the target, if it exists, and others that have the name of its node
 	nodes     []roll.Node
 	pods      []pod       // on the first node
 	drained   []time.Time // the times given to each pass over them
@@ -263,6 +263,13 @@ func (w *world) Target(_ context.Context, _ string, id roll.InstanceID, at time.
 		}
 	}
 	s.NotFound[id] = len(s.Instances) == 0
+	if s.NotFound[id] || s.Instances[0].State != roll.StateRunning {
+		for _, i := range w.instances {
+			if i.ID != id && slices.ContainsFunc(w.nodes, func(n roll.Node) bool { return n.Instance == id && n.Name == i.PrivateDNS }) {
+				s.Instances = append(s.Instances, i)
+			}
+		}
+	}
 	for _, n := range w.nodes {
 		if n.Instance == id || n.Compute == roll.ComputeUnknown {
 			s.Nodes = append(s.Nodes, n)

@@ -22,11 +22,11 @@ import (
 // ec2API is EC2.
 type ec2API struct{ v *env }
 
-// DescribeInstances lists a cluster's instances by the key of its tag, page by page, or returns
-// instances by ID. An unknown ID in InstanceIds is an error; a filter by ID omits it.
+// DescribeInstances lists a cluster's instances by the key of its tag, page by page, or those that have a
+// name, or returns instances by ID. An unknown ID in InstanceIds is an error; a filter by ID omits it.
 func (e ec2API) DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
 	const call = "ec2:DescribeInstances"
-	if !aws.ToBool(in.IncludeManagedResources) || len(in.Filters) > 1 {
+	if !aws.ToBool(in.IncludeManagedResources) {
 		e.v.unsimulated(in)
 	}
 	if len(in.Filters) == 0 {
@@ -38,11 +38,16 @@ func (e ec2API) DescribeInstances(ctx context.Context, in *ec2.DescribeInstances
 	name, values := aws.ToString(in.Filters[0].Name), in.Filters[0].Values
 	switch {
 	case len(in.InstanceIds) > 0:
-	case name == "instance-id" && in.NextToken == nil && len(values) <= filterValues:
+	case name == "instance-id" && len(in.Filters) == 1 && in.NextToken == nil && len(values) <= filterValues:
 		return e.lookUp(ctx, call, values, false)
 	case name == "tag-key" && len(values) == 1 && in.MaxResults != nil:
-		if cluster, ok := strings.CutPrefix(values[0], roll.ClusterTagPrefix); ok {
+		cluster, ok := strings.CutPrefix(values[0], roll.ClusterTagPrefix)
+		switch {
+		case !ok:
+		case len(in.Filters) == 1:
 			return e.list(ctx, call, cluster, in)
+		case len(in.Filters) == 2 && aws.ToString(in.Filters[1].Name) == "private-dns-name" && in.NextToken == nil:
+			return e.named(ctx, call, cluster, in.Filters[1].Values)
 		}
 	}
 	e.v.unsimulated(in)
@@ -73,6 +78,20 @@ func (e ec2API) list(ctx context.Context, call, cluster string, in *ec2.Describe
 		return nil
 	})
 	inv.sawInstances(page, in.NextToken == nil, err == nil && out.NextToken == nil, err == nil)
+	return answered(out, err)
+}
+
+// named returns the instances that carry a cluster's tag and have one of the names: few, on one page.
+func (e ec2API) named(ctx context.Context, call, cluster string, names []string) (*ec2.DescribeInstancesOutput, error) {
+	out := new(ec2.DescribeInstancesOutput)
+	err := e.v.call(ctx, call, reads, "", func() error {
+		if c := e.v.a.byName[cluster]; c != nil {
+			out.Reservations = reserved(slices.DeleteFunc(slices.Clone(c.list()), func(i types.Instance) bool {
+				return !slices.Contains(names, aws.ToString(i.PrivateDnsName))
+			}))
+		}
+		return nil
+	})
 	return answered(out, err)
 }
 

@@ -516,12 +516,12 @@ func carriedOut() []Mutation {
 		},
 		{
 			Name: "any order's tag will do", File: verify,
-			Old: "l.Snapshot.Instances[0].Marks.Order == o.ID {", New: "l.Snapshot.Instances[0].Marks.Order != \"\" {",
+			Old: "i.Marks.Order == o.ID {", New: "i.Marks.Order != \"\" {",
 			Harm: "a person who removes the tag stops nothing", Faults: faults(sim.FaultPeople, sim.FaultMessages), Rules: rules(sim.RuleKept),
 		},
 		{
 			Name: "the order's tag is not needed", File: verify,
-			Old: "if !v.does.marked || !known && !v.does.leashed {", New: "if v.does.marked || !known && !v.does.leashed {",
+			Old: "if !v.does.marked || i == nil && !v.does.leashed {", New: "if v.does.marked || i == nil && !v.does.leashed {",
 			Harm: "a person who removes the tag stops nothing", Faults: faults(sim.FaultPeople), Rules: rules(sim.RuleKept),
 		},
 		{
