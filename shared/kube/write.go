@@ -39,14 +39,15 @@ func (c *Client) Cordon(ctx context.Context, node, uid, order string) error {
 }
 
 // Uncordon allows pods on the node again if Rollcall cordoned it for that order, and removes its
-// note. For a node without the note the error is ErrChanged; the other errors are those of Cordon.
+// note. If somebody else cordoned it since, only the note is removed. For a node without the note the error is ErrChanged; the other errors are those of Cordon.
 func (c *Client) Uncordon(ctx context.Context, node, uid, order string) error {
 	op := operation{what: "uncordon node " + node, noun: "uncordoning of node " + node, verb: "patch", target: "nodes", writes: true}
 	return op.failed(c.changeNode(ctx, node, uid, func(n *NodeObject) (change, error) {
 		if order == "" || n.Annotations[roll.AnnotationCordoned] != order {
 			return nil, fmt.Errorf("%w: it carries no annotation %s=%s, so the cordon is not Rollcall's", ErrChanged, roll.AnnotationCordoned, order)
 		}
-		if !n.Spec.Unschedulable {
+		now := roll.Node{Unschedulable: n.Spec.Unschedulable, CordonedBy: order}
+		if now.Cordoner, _ = new(projector).cordoner(n); !now.Unschedulable || now.CordonedByOthers() {
 			return change{"metadata": change{"annotations": change{roll.AnnotationCordoned: nil}}}, nil
 		}
 		return change{"metadata": change{"annotations": change{roll.AnnotationCordoned: nil}}, "spec": change{"unschedulable": nil}}, nil

@@ -36,6 +36,17 @@ func cordonedBy(order string) func(*corev1.Node) {
 	}
 }
 
+// managedBy adds the field manager of a cordon.
+func managedBy(manager string, cordon func(*corev1.Node)) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		cordon(n)
+		n.ManagedFields = []metav1.ManagedFieldsEntry{{
+			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &metav1.Time{Time: at},
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:unschedulable":{}}}`),
+		}}
+	}
+}
+
 func TestCordonAndUncordon(t *testing.T) {
 	cordon := func(c *Client, t *testing.T) error { return c.Cordon(t.Context(), "worker", "uid-1", "order-1") }
 	uncordon := func(c *Client, t *testing.T) error { return c.Uncordon(t.Context(), "worker", "uid-1", "order-1") }
@@ -67,6 +78,16 @@ func TestCordonAndUncordon(t *testing.T) {
 			worker(func(n *corev1.Node) { cordonedBy("order-1")(n); n.Spec.Unschedulable = false }), uncordon,
 			[]string{`{"metadata":{"annotations":{"rollcall/cordoned":null},"resourceVersion":"7","uid":"uid-1"}}`},
 			roll.Node{}, nil,
+		},
+		"an own cordon that the API server shows as such is lifted": {
+			worker(managedBy("rollcall-remediate", cordonedBy("order-1"))), uncordon,
+			[]string{`{"metadata":{"annotations":{"rollcall/cordoned":null},"resourceVersion":"7","uid":"uid-1"},"spec":{"unschedulable":null}}`},
+			roll.Node{}, nil,
+		},
+		"a cordon that somebody else made since stays, and the note is taken off": {
+			worker(managedBy("kubectl", cordonedBy("order-1"))), uncordon,
+			[]string{`{"metadata":{"annotations":{"rollcall/cordoned":null},"resourceVersion":"7","uid":"uid-1"}}`},
+			roll.Node{Unschedulable: true}, nil,
 		},
 		"a cordon by another order is not lifted": {worker(cordonedBy("order-2")), uncordon, nil, roll.Node{Unschedulable: true, CordonedBy: "order-2"}, ErrChanged},
 		"nor is it without an order": {

@@ -89,7 +89,15 @@ func TestASilentNodeThatSomebodyCordonedIsKept(t *testing.T) {
 			cordonedBy("kured", time.Minute)(n)
 			n.DoNotRepair = true
 		}, "none: [NodeHeld]"},
-		"Rollcall cordoned it":             {func(n *roll.Node) { n.Unschedulable, n.CordonedBy = true, "o-1" }, string(Reboot)},
+		"Rollcall cordoned it": {func(n *roll.Node) { n.Unschedulable, n.CordonedBy = true, "o-1" }, string(Reboot)},
+		"Rollcall did, and says so": {func(n *roll.Node) {
+			cordonedBy("rollcall-remediate", time.Minute)(n)
+			n.CordonedBy = "o-1"
+		}, string(Reboot)},
+		"a person lifted Rollcall's cordon, and cordoned it again": {func(n *roll.Node) {
+			cordonedBy("kubectl", time.Minute)(n)
+			n.CordonedBy = "o-1"
+		}, "none: [NodeHeld]"},
 		"Cluster Autoscaler was to end it": {func(n *roll.Node) { n.Unschedulable, n.ScaledDown = true, now.Add(-24*time.Hour) }, string(Reboot)},
 	} {
 		w := healthy(10)

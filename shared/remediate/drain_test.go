@@ -114,6 +114,7 @@ func TestOnlyWhatCameAfterTheOwnCordonIsLeftAlone(t *testing.T) {
 		"by the order before":         {cordoned, func(*world) {}, own},
 		"not any more":                {cordoned, func(w *world) { w.nodes[0].Unschedulable = false }, time.Time{}},
 		"by an order that none knows": {cordoned, func(w *world) { w.nodes[0].CordonedBy = "x" }, time.Time{}},
+		"by a person since":           {cordoned, func(w *world) { w.nodes[0].Cordoner = "kubectl" }, time.Time{}},
 		"a ladder without a cordon":   {unready, drains, time.Time{}},
 		"by a person":                 {unready, func(w *world) { drains(w); w.nodes[0].Unschedulable = true }, time.Time{}},
 	} {

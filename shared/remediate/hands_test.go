@@ -78,7 +78,7 @@ func (w *world) Uncordon(ctx context.Context, name, uid, _ string) error {
 		if n.CordonedBy == "" {
 			return fmt.Errorf("uncordon node %s: %w: it carries no annotation", name, kube.ErrChanged)
 		}
-		n.Unschedulable, n.CordonedBy = false, ""
+		n.Unschedulable, n.CordonedBy = n.CordonedByOthers(), ""
 		return nil
 	})
 }

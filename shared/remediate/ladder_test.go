@@ -31,6 +31,17 @@ func in(t *testing.T, a plan.Action) (*world, plan.Order) {
 	return w, o
 }
 
+// A person lifted Rollcall's cordon, and cordoned the node again before Rollcall removed its note.
+func TestACordonThatAPersonMadeSinceStays(t *testing.T) {
+	w := recovered(t)
+	w.nodes[0].Cordoner = "kubectl"
+	out := w.remediator(t).Act(t.Context(), w.order(t), now)
+	expect.That(t, out.Result == Acted && out.Detail == "removed the note of Rollcall's cordon from node node-1, which somebody else has cordoned since (with kubectl) and Rollcall leaves cordoned", "%+v", out)
+	expect.That(t, w.nodes[0].Unschedulable && w.nodes[0].CordonedBy == "", "%+v", w.nodes[0])
+	p := w.check(t, now.Add(time.Minute))
+	expect.That(t, len(p.Orders) == 0, "ordered %+v", p.Orders)
+}
+
 func TestEachActIsOneCallBetweenItsIntentAndItsOutcome(t *testing.T) {
 	for a, want := range map[plan.Action]struct{ call, detail string }{
 		plan.Cordon:          {"cordon node-1 uid-1 ", "cordoned node node-1"},

@@ -34,6 +34,9 @@ func (r *Remediator) uncordon(ctx context.Context, v verified, _ time.Time) Outc
 	if err := v.hands.Uncordon(ctx, v.node.Name, v.node.UID, v.node.CordonedBy); err != nil {
 		return r.kubeRefused(ctx, v, err)
 	}
+	if v.node.CordonedByOthers() {
+		return Outcome{Result: Acted, Detail: fmt.Sprintf("removed the note of Rollcall's cordon from node %s, which somebody else has cordoned since (with %s) and Rollcall leaves cordoned", v.node.Name, v.node.Cordoner)}
+	}
 	return Outcome{Result: Acted, Detail: fmt.Sprintf("uncordoned node %s", v.node.Name)}
 }
 

@@ -87,7 +87,7 @@ func (r *Remediator) verify(ctx context.Context, o plan.Order, now time.Time) (v
 			return verified{}, no
 		}
 	}
-	if a, _ := l.state.Action(v.node.CordonedBy); a.Do == string(plan.Cordon) && a.Instance == o.Instance && a.Outcome != nil && a.Outcome.Result == ledger.Done {
+	if a, _ := l.state.Action(v.node.CordonedBy); !v.node.CordonedByOthers() && a.Do == string(plan.Cordon) && a.Instance == o.Instance && a.Outcome != nil && a.Outcome.Result == ledger.Done {
 		v.cordoned = a.Outcome.At
 	}
 	if earlier, ok := l.state.Action(o.ID); ok {

@@ -139,7 +139,7 @@ type Node struct {
 	// it has not.
 	// https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/utils/taints/taints.go
 	ScaledDown time.Time
-	// CordonedBy is the id of the order with which Rollcall cordoned it, "" if Rollcall did not.
+	// CordonedBy is the id of the order with which Rollcall cordoned it, as its annotation says, "" if Rollcall did not.
 	CordonedBy string
 	// Cordoner is the field manager that set Unschedulable, such as kubectl, and CordonerAt when it last changed the
 	// node: at that time, or later. Both are zero unless the API server shows exactly one.
@@ -152,8 +152,15 @@ type Node struct {
 	NotToDisrupt string
 }
 
-// CordonedByOthers reports whether the node is cordoned, and not by Rollcall.
-func (n *Node) CordonedByOthers() bool { return n.Unschedulable && n.CordonedBy == "" }
+// FieldManager is the beginning of the names that Rollcall's clients have as field managers: rollcall-remediate, or
+// rollcall from the command line.
+const FieldManager = "rollcall"
+
+// CordonedByOthers reports whether the node is cordoned, and not by Rollcall: it has no note of an order, or another
+// field manager cordoned it. A person may lift Rollcall's cordon and cordon the node again while its note is there.
+func (n *Node) CordonedByOthers() bool {
+	return n.Unschedulable && (n.CordonedBy == "" || n.Cordoner != "" && !strings.HasPrefix(n.Cordoner, FieldManager))
+}
 
 // Annotations with which people keep a node, or a pod, from being disrupted.
 const (

@@ -108,7 +108,7 @@ type Account struct {
 }
 
 // Open creates the clients of an account and region. agent is the name of the Kubernetes clients in
-// audit logs. It sends nothing yet.
+// audit logs and as field managers: see roll.FieldManager. It sends nothing yet.
 func Open(cfg aws.Config, agent string, o Options) *Account {
 	signing := cfg
 	if o.Tokens != nil {
