@@ -39,7 +39,8 @@ func (c *Client) Cordon(ctx context.Context, node, uid, order string) error {
 }
 
 // Uncordon allows pods on the node again if Rollcall cordoned it for that order, and removes its
-// note. If somebody else cordoned it since, only the note is removed. For a node without the note the error is ErrChanged; the other errors are those of Cordon.
+// note. If somebody else cordoned it since, only the note is removed. For a node without the note the
+// error is ErrChanged; the other errors are those of Cordon.
 func (c *Client) Uncordon(ctx context.Context, node, uid, order string) error {
 	op := operation{what: "uncordon node " + node, noun: "uncordoning of node " + node, verb: "patch", target: "nodes", writes: true}
 	return op.failed(c.changeNode(ctx, node, uid, func(n *NodeObject) (change, error) {
