@@ -8,13 +8,14 @@ import (
 )
 
 // podReads bounds the nodes whose pods are read per round. An API server may scan all pods
-// of the cluster for each.
+// of the cluster for each. Of a Node that was deleted no pods are read.
 const podReads = 10
 
 // readPods reads what runs on the nodes of suspects, and which volumes lie there.
 func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
-	asked := wanting(questions, func(q roll.Question) bool { return q.Pods != "" })
-	if len(asked) == 0 {
+	asked := wanting(questions, func(q roll.Question) bool { return q.Pods != "" && !q.Deleted })
+	deleted := wanting(questions, func(q roll.Question) bool { return q.Pods != "" && q.Deleted }) // the list of volumes is enough
+	if len(asked)+len(deleted) == 0 {
 		return
 	}
 	set := func(id roll.InstanceID, pods roll.NodePods) {
@@ -28,6 +29,7 @@ func (o *Observer) readPods(ctx context.Context, s *roll.Snapshot, questions []r
 			set(q.Instance, roll.NodePods{Read: roll.Unreadable, Later: true})
 		}
 	}
+	now = slices.Concat(now, deleted)
 	client, err := o.Kube.Dial(s.Cluster)
 	if err != nil {
 		o.unread(ctx, s, roll.CallPods, err)

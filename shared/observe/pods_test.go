@@ -99,6 +99,21 @@ func TestReadsTheVolumesOfADeletedNode(t *testing.T) {
 	}
 }
 
+// They take no turn from silent nodes, of which one listing each is read.
+func TestDeletedNodesTakeNoTurns(t *testing.T) {
+	p := &podAPI{}
+	s := &roll.Snapshot{At: at, Details: map[roll.InstanceID]roll.Detail{}}
+	var questions []roll.Question
+	for i := range 2 * podReads {
+		questions = append(questions, roll.Question{Instance: roll.InstanceID(instanceID(i)), Pods: fmt.Sprint("node-", i), Deleted: i > 0})
+	}
+	New(Options{Kube: p}).Details(t.Context(), s, questions)
+	for i := range questions {
+		has := s.Details[roll.InstanceID(instanceID(i))].Pods
+		expect.That(t, has.Read == roll.Yes && !has.Later, "node %d: %+v", i, has)
+	}
+}
+
 // One listing answers for all suspects.
 func TestReadsWhetherPodsWait(t *testing.T) {
 	for status, want := range map[int]roll.Answer{200: roll.Yes, 403: roll.Unreadable} {
