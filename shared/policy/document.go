@@ -104,6 +104,12 @@ func (d *Document) effective(cluster, clusterTag string, of roll.Selector) (Poli
 	if preset != "" {
 		p, told = underGroup(p, told, d.For(cluster, "", roll.GroupSelector(of.Group)))
 	}
+	if of != (roll.Selector{}) && p.Mode != Ignore {
+		// An override by group does not bring back a part of a cluster that is ignored.
+		if whole, of := d.effective(cluster, "", roll.Selector{}); whole.Mode == Ignore {
+			p.Mode, told[0] = Ignore, of[0]
+		}
+	}
 	if !p.ModeSet {
 		told[0].From = "default, or what the stack's Mode or --mode says"
 	}

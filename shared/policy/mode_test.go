@@ -84,4 +84,9 @@ overrides:
 		expect.Equal(t, doc.Explain("sandbox", tag, roll.Selector{})[0], Setting{Key: "mode", Value: "ignore", From: "line 2"}, "tag %q", tag)
 	}
 	expect.Equal(t, doc.Explain("sandbox", "", roll.Selector{Group: "nodegroup/a", Preset: "gpu"})[0], Setting{Key: "mode", Value: "ignore", From: "line 2"}, "of an instance")
+	// An override by group does not bring back a part of such a cluster: an order from before would be carried out.
+	expect.Equal(t, doc.Explain("sandbox", "", roll.GroupSelector("nodepool/batch"))[0], Setting{Key: "mode", Value: "ignore", From: "line 2"}, "of a group with a mode")
+	for cluster, want := range map[string]Mode{"sandbox": Observe, "prod-old": Observe, "prod-a": Remediate} {
+		expect.Equal(t, doc.Cluster(cluster, "", Remediate)(roll.GroupSelector("nodepool/batch")).Mode, want, "the group in %s", cluster)
+	}
 }
