@@ -37,7 +37,7 @@ func (w *walk) call(args []field) (output string) {
 	case where == bootstrapScript:
 		w.bootstrap(rest)
 		return ""
-	case written:
+	case written && (text != unknown || !isProgram(command)):
 		w.file(text, rest)
 		return ""
 	case w.tooEarly(where):
@@ -275,6 +275,12 @@ func (w *walk) followed(command string, args []field) bool {
 		}
 	}
 	return !strings.Contains(w.stdin, unknown)
+}
+
+// isProgram reports whether a command is known by its name, so that a copy of it, or a link to it, is no
+// script.
+func isProgram(command string) bool {
+	return command == "nodeadm" || command == "kubelet" || isShell(command) || slices.Contains(usual, command) || slices.Contains(quiet, command)
 }
 
 func isShell(name string) bool {

@@ -75,6 +75,7 @@ func (w *walk) notice(command string, args []field) {
 		}
 	case "cp", "mv", "install", "ln", "patch":
 		if len(words) > 0 {
+			words = targetLast(words)
 			w.changes(w.at(words[len(words)-1]))
 			w.copied(command, words)
 		}
@@ -92,6 +93,20 @@ func (w *walk) notice(command string, args []field) {
 			w.named[path.Base(f.text)] = true
 		}
 	}
+}
+
+// targetLast moves the directory that an option names to the end, where it is without the option.
+func targetLast(words []string) []string {
+	for i, word := range words {
+		if dir, ok := strings.CutPrefix(word, "--target-directory="); ok {
+			return append(slices.Delete(words, i, i+1), dir)
+		}
+		if word == "-t" && i+1 < len(words) {
+			dir := words[i+1]
+			return append(slices.Delete(words, i, i+2), dir)
+		}
+	}
+	return words
 }
 
 // edited notes that a command changes files in place, whose text is not known any more.

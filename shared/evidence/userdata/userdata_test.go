@@ -116,6 +116,8 @@ func userDataCases(t testing.TB) []bootCase {
 		{name: "in one whose cluster is computed", data: "#!/bin/bash\ncat > /etc/eks/nodeadm.d/x.yaml <<EOF\n" + strings.Replace(nodeConfig, "demo", "$(cat /opt/cluster)", 1) + "EOF\n", want: "shell: unclear"},
 		{name: "in one that write_files writes", data: "#cloud-config\nwrite_files: [{path: /etc/eks/nodeadm.d/x.yml, encoding: b64, content: " + b64(nodeConfig) + "}]\n", want: "cloud-config: demo"},
 		{name: "in a NodeConfig that is copied", data: "#!/bin/bash\ncat > /node.yaml <<'EOF'\n" + nodeConfig + "EOF\ncp /node.yaml /etc/eks/nodeadm.d\n", want: "shell: demo"},
+		{name: "by the options of cp and install", data: "#!/bin/bash\ncat > /node.yaml <<'EOF'\n" + nodeConfig + "EOF\ncp -t /stage /node.yaml\ninstall -m 600 --target-directory=/etc/eks/nodeadm.d /stage/node.yaml\n", want: "shell: demo"},
+		{name: "with a nodeadm that was fetched and moved, and another name of the shell", data: "#!/bin/bash\nmv /tmp/nodeadm /usr/bin/nodeadm\nln -sf /usr/bin/bash /bin/sh\ncat > /node.yaml <<'EOF'\n" + nodeConfig + "EOF\necho /usr/bin/nodeadm init -c file:///node.yaml > /join\n/bin/sh /join\n", want: "shell: demo"},
 		{name: "in a file to which tee appends", data: "#!/bin/bash\necho NAME=demo | tee /join\necho '/etc/eks/bootstrap.sh $NAME' | tee -a /join\nsh /join\n", want: "shell: demo"},
 		{name: "after ends that depend", data: "#!/bin/bash\ntest -f /done && exit 0\nif test -d /old; then exit 1; fi\n/etc/eks/bootstrap.sh demo\n", want: "shell: demo"},
 		{name: "in a script that the script writes", data: "#!/bin/bash\nCLUSTER=demo\ncat <<EOF | sudo tee /root/join.sh >/dev/null\n#!/bin/bash\n/etc/eks/bootstrap.sh $CLUSTER\nEOF\nchmod +x /root/join.sh\n/root/join.sh\n", want: "shell: demo"},
