@@ -341,7 +341,7 @@ func (f checkFlags) jobs(ctx context.Context, env Environment, s settings, p *pr
 	}
 	if len(ignored) > 0 {
 		p.clear()
-		_, _ = fmt.Fprintf(env.Stderr, "rollcall: the policy ignores %s: name it with --cluster to check it\n", strings.Join(slices.Sorted(slices.Values(ignored)), ", "))
+		_, _ = fmt.Fprintf(env.Stderr, "rollcall: the policy ignores %s: name it with --cluster to check it\n", strings.Join(slices.Compact(slices.Sorted(slices.Values(ignored))), ", "))
 	} else if len(jobs) == 0 && len(faults) == 0 {
 		p.clear()
 		_, _ = fmt.Fprintf(env.Stderr, "rollcall: there is no EKS cluster in %s: --all-regions checks every region\n", regions(accounts))
