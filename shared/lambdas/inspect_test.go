@@ -399,8 +399,8 @@ func TestABadPolicyIsCountedAndNothingIsOrderedUnderIt(t *testing.T) {
 	}
 }
 
-// A cluster that grants no access would keep the alarm ClusterUnread on for ever: nobody asks it, and an account of such
-// clusters alone is no stand-still.
+// An ignored cluster is not read, so it sets off no alarm: neither ClusterUnread nor, if all clusters are ignored, that
+// no check completes.
 func TestAClusterThatThePolicyIgnoresIsNotRead(t *testing.T) {
 	for mode, read := range map[string]int{"ignore": 0, "observe": 1} {
 		w := newWorld()

@@ -145,7 +145,7 @@ func gone(s *roll.Snapshot) bool {
 // the nodes instead of reading one by name: a node that registered meanwhile has an unknown
 // name, and an outage that began meanwhile shows in the other nodes. The instance is read last,
 // so that a hold that a person sets during the listing is seen. If it does not run, the instances that may
-// have taken its node over follow it.
+// have taken over its node are read after it.
 func (o *Observer) Target(ctx context.Context, name string, id roll.InstanceID, at time.Time, watch roll.Watch) *roll.Snapshot {
 	s, arn := o.begin(ctx, name, at)
 	s.Target = id

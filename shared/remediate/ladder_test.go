@@ -36,7 +36,7 @@ func TestACordonThatAPersonMadeSinceStays(t *testing.T) {
 	w := recovered(t)
 	w.nodes[0].Cordoner = "kubectl"
 	out := w.remediator(t).Act(t.Context(), w.order(t), now)
-	expect.That(t, out.Result == Acted && out.Detail == "removed the note of Rollcall's cordon from node node-1, which somebody else has cordoned since (with kubectl) and Rollcall leaves cordoned", "%+v", out)
+	expect.That(t, out.Result == Acted && out.Detail == "removed Rollcall's annotation from node node-1, and left it cordoned: somebody else has cordoned it since (field manager kubectl)", "%+v", out)
 	expect.That(t, w.nodes[0].Unschedulable && w.nodes[0].CordonedBy == "", "%+v", w.nodes[0])
 	p := w.check(t, now.Add(time.Minute))
 	expect.That(t, len(p.Orders) == 0, "ordered %+v", p.Orders)

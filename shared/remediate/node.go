@@ -35,7 +35,7 @@ func (r *Remediator) uncordon(ctx context.Context, v verified, _ time.Time) Outc
 		return r.kubeRefused(ctx, v, err)
 	}
 	if v.node.CordonedByOthers() {
-		return Outcome{Result: Acted, Detail: fmt.Sprintf("removed the note of Rollcall's cordon from node %s, which somebody else has cordoned since (with %s) and Rollcall leaves cordoned", v.node.Name, v.node.Cordoner)}
+		return Outcome{Result: Acted, Detail: fmt.Sprintf("removed Rollcall's annotation from node %s, and left it cordoned: somebody else has cordoned it since (field manager %s)", v.node.Name, v.node.Cordoner)}
 	}
 	return Outcome{Result: Acted, Detail: fmt.Sprintf("uncordoned node %s", v.node.Name)}
 }

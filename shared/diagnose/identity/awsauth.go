@@ -133,7 +133,7 @@ func (d *door) effective(r evidence.Role, auth evidence.AwsAuth, m evidence.Role
 	}
 	d.RuledOut(cause.AwsAuthDuplicateRole, cause.AwsAuthWrongGroups, cause.AwsAuthWrongUsername) // unless one of them is found
 	if !admitted {
-		d.Note(cause.AwsAuthWrongGroups, noNode(d.wrongGroups(r, m, "so it is no node for the API server")))
+		d.Note(cause.AwsAuthWrongGroups, noNode(d.wrongGroups(r, m, "so the API server does not treat it as a node")))
 	}
 	if !user {
 		d.Note(cause.AwsAuthWrongUsername, noNode(d.defect(r, field(m.Index, "username"), m.Username, d.username()).

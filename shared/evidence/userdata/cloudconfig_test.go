@@ -51,17 +51,17 @@ func TestBootOfCloudConfigs(t *testing.T) {
 				fault: part 1 (cloud-config) has a form that is not read [this reader not followed]`},
 
 		{name: "a command that YAML reads as a mapping", data: "#cloud-config\nruncmd:\n- " + call + "\n- echo done: yes\n", want: `
-				fault: runcmd in user data (cloud-config) is no list of texts and lists, so that cloud-init runs none of it [cloud-init is passed over]`},
+				fault: runcmd in user data (cloud-config) is not a list of strings and lists, so cloud-init runs none of it [cloud-init is passed over]`},
 		{name: "a number and a truth value", data: inMIME(cc, "#cloud-config\nbootcmd: [5, "+call+"]\n", cc, "#cloud-config\nruncmd: [true, "+call+"]\n"), want: `
-				fault: bootcmd in part 1 (cloud-config) is no list of texts and lists, so that cloud-init runs none of it [cloud-init is passed over]
-				fault: runcmd in part 2 (cloud-config) is no list of texts and lists, so that cloud-init runs none of it [cloud-init is passed over]`},
+				fault: bootcmd in part 1 (cloud-config) is not a list of strings and lists, so cloud-init runs none of it [cloud-init is passed over]
+				fault: runcmd in part 2 (cloud-config) is not a list of strings and lists, so cloud-init runs none of it [cloud-init is passed over]`},
 		{name: "a text in place of the list", data: "#cloud-config\nruncmd: |\n  " + call + "\n", want: `
-				fault: runcmd in user data (cloud-config) is no list of texts and lists, so that cloud-init runs none of it [cloud-init is passed over]`},
+				fault: runcmd in user data (cloud-config) is not a list of strings and lists, so cloud-init runs none of it [cloud-init is passed over]`},
 		{name: "an entry of another part, which is appended", data: inMIME(cc, join, cc, "#cloud-config\nruncmd: [{a: b}]\nmerge_how: 'list(append)+dict(recurse_array)+str()'\n"), want: `
-				fault: runcmd in part 1 (cloud-config) is no list of texts and lists, so that cloud-init runs none of it [cloud-init is passed over]
-				fault: runcmd in part 2 (cloud-config) is no list of texts and lists, so that cloud-init runs none of it [cloud-init is passed over]`},
+				fault: runcmd in part 1 (cloud-config) is not a list of strings and lists, so cloud-init runs none of it [cloud-init is passed over]
+				fault: runcmd in part 2 (cloud-config) is not a list of strings and lists, so cloud-init runs none of it [cloud-init is passed over]`},
 		{name: "an entry without a value, numbers within a list, and a bootcmd that fails", data: "#cloud-config\nbootcmd: [a: b]\nruncmd:\n-\n- [sleep, 5, true]\n- " + call + "\n", want: `
-				fault: bootcmd in user data (cloud-config) is no list of texts and lists, so that cloud-init runs none of it [cloud-init is passed over]
+				fault: bootcmd in user data (cloud-config) is not a list of strings and lists, so cloud-init runs none of it [cloud-init is passed over]
 				runcmd in user data by bootstrap.sh, cluster demo`},
 		{name: "bootcmd runs before write_files", data: "#cloud-config\n" + file("/x.sh", call) + "bootcmd: [/x.sh]\n", want: `
 				fault: write_files 1 in user data (shell) is run before it is written [the shell stops with an error]`},

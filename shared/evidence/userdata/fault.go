@@ -94,7 +94,7 @@ const (
 	UnknownType     Reason = "has a Content-Type that cloud-init does not know"
 	Replaced        Reason = "is replaced by that of another part"
 	TooEarly        Reason = "is run before it is written"
-	NoCommands      Reason = "is no list of texts and lists, so that cloud-init runs none of it"
+	NoCommands      Reason = "is not a list of strings and lists, so cloud-init runs none of it"
 	NoShebang       Reason = "is run as a script but does not begin with #!"
 	CarriageReturns Reason = "has lines that end in a carriage return"
 	NoMIMEVersion   Reason = "has no MIME-Version header in its first 4096 bytes"

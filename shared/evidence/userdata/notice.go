@@ -109,7 +109,7 @@ func targetLast(words []string) []string {
 	return words
 }
 
-// edited notes that a command changes files in place, whose text is not known any more.
+// edited notes that a command changes files in place, so that their text is no longer known.
 func (w *walk) edited(pattern string) {
 	if !w.spend(32 * len(w.files)) {
 		w.gap(TooComplex)

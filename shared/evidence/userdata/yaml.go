@@ -61,7 +61,8 @@ const (
 )
 
 // member returns the value of a key. A merge key brings in those of other mappings, of several the first
-// that has the key (https://yaml.org/type/merge.html).
+// that has the key (https://yaml.org/type/merge.html). It replaces a value before it, as in nodeadm's parser
+// (go.yaml.in/yaml/v2, decode.go); in that of cloud-init the mapping's own value counts.
 func member(n *yaml.Node, key string, merges *int) (value *yaml.Node) {
 	if n = resolve(n); n == nil || n.Kind != yaml.MappingNode {
 		return nil
