@@ -106,8 +106,8 @@ func (d *Document) effective(cluster, clusterTag string, of roll.Selector) (Poli
 	}
 	if of != (roll.Selector{}) && p.Mode != Ignore {
 		// An override by group does not bring back a part of a cluster that is ignored.
-		if whole, of := d.effective(cluster, "", roll.Selector{}); whole.Mode == Ignore {
-			p.Mode, told[0] = Ignore, of[0]
+		if whole, why := d.effective(cluster, "", roll.Selector{}); whole.Mode == Ignore {
+			p.Mode, told[0] = Ignore, why[0]
 		}
 	}
 	if !p.ModeSet {
