@@ -197,6 +197,9 @@ func TestWhatIsFound(t *testing.T) {
 		{"a node group whose launches failed", roll.NotReady, managed, group(func(g *evidence.Group) {
 			g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "Could not launch On-Demand Instances"}}
 		}), "NodeGroupUnhealthy?"},
+		{"a node group whose pods were not evicted", roll.NotReady, managed, ill("PodEvictionFailure", "no"), "NodeGroupUnhealthy?"},
+		{"a node group that is refreshed", roll.Unknown, managed, ill("AutoScalingGroupInstanceRefreshActive", "no"), "NodeGroupUnhealthy?"},
+		{"a node group whose AMI is gone", roll.NotReady, managed, ill("AmiIdNotFound", "no"), "LaunchAmiInvalid? NodeGroupUnhealthy?"},
 		{"a node group with more than failed launches", roll.NotReady, managed, group(func(g *evidence.Group) {
 			g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures"}, {Code: "ClusterUnreachable"}}
 		}), "ApiEndpointUnreachable? NodeGroupUnhealthy"},
@@ -539,6 +542,16 @@ func TestWhatEKSReportsYieldsToWhatIsKnown(t *testing.T) {
 		fleet.Analyze(c, s)
 		expect.Equal(t, causetest.Told(s), tt.want, "%s", name)
 	}
+}
+
+// Of several issues the summary names one that explains the instance.
+func TestTheIssueThatExplainsIsNamed(t *testing.T) {
+	c := world(roll.NotReady, roll.OwnerManagedNodeGroup, "nodegroup/web")
+	group(func(g *evidence.Group) {
+		g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "no capacity"}, {Code: "NodeCreationFailure", Message: "not joined"}}
+	})(&wrapped{c})
+	found := analyze(c).Causes()
+	expect.That(t, len(found) == 1 && strings.Contains(found[0].Summary, "NodeCreationFailure (not joined)") && len(found[0].Evidence) == 2, "%+v", found)
 }
 
 // A zone may have a NAT gateway or a node role of its own: what is proven about them is nearer to the root.

@@ -61,10 +61,17 @@ func (l *look) ownerGone(sort, name string) cause.Verdict {
 		Saw("instance", "InstanceId", string(l.Finding.Instance), fmt.Sprintf("an instance of %s %s", sort, name))
 }
 
-// launchesOnly are the health issues that do not explain an instance that was launched. EKS reports them until
-// the group's next launch succeeds.
+// explainsNone are the health issues that do not explain an instance that was launched: they are about launches,
+// of which EKS reports a failed one until the next succeeds, or about what EKS removes or replaces.
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
 // https://github.com/aws/containers-roadmap/issues/2326
-var launchesOnly = []string{"AsgInstanceLaunchFailures", "InstanceLimitExceeded"}
+var explainsNone = []string{
+	"AsgInstanceLaunchFailures", "InstanceLimitExceeded", "AmiIdNotFound", "Ec2InstanceTypeDoesNotExist",
+	"Ec2LaunchTemplateNotFound", "Ec2LaunchTemplateMaxLimitExceeded", "Ec2LaunchTemplateVersionMaxLimitExceeded",
+	"SourceEc2LaunchTemplateNotFound", "AutoScalingGroupRateLimitExceeded", "IamThrottling",
+	"PodEvictionFailure", "NodeTerminationFailure", "AutoScalingGroupInstanceRefreshActive",
+	"Ec2SecurityGroupDeletionFailure", "Ec2LaunchTemplateDeletionFailure",
+}
 
 // nodeGroup checks what EKS reports about a managed node group.
 func (l *look) nodeGroup() {
@@ -78,9 +85,10 @@ func (l *look) nodeGroup() {
 		l.RuledOut(cause.NodeGroupUnhealthy)
 	case fact.Known():
 		seen := health("node group", g.Issues)
-		explains := func(i roll.HealthIssue) bool { return !slices.Contains(launchesOnly, i.Code) }
-		l.Note(cause.NodeGroupUnhealthy, cause.DecisiveIf(slices.ContainsFunc(g.Issues, explains)).In("nodegroup/"+g.Name).
-			Says("EKS reports of node group %s: %s (%s)", g.Name, g.Issues[0].Code, g.Issues[0].Message).
+		n := slices.IndexFunc(g.Issues, func(i roll.HealthIssue) bool { return !slices.Contains(explainsNone, i.Code) })
+		shown := g.Issues[max(n, 0)]
+		l.Note(cause.NodeGroupUnhealthy, cause.DecisiveIf(n >= 0).In("nodegroup/"+g.Name).
+			Says("EKS reports of node group %s: %s (%s)", g.Name, shown.Code, shown.Message).
 			Shows(seen...).Fix(l.showHealth(g.Name)))
 		for i, issue := range g.Issues {
 			l.named(g.Name, seen[i], issue)
