@@ -251,10 +251,12 @@ var launchFailures = []string{
 	"Client.InternalError", "Client.InvalidSnapshot.NotFound", "Client.VolumeLimitExceeded",
 }
 
-// launchFailure returns the message of such an instance, which usually begins with the code.
+// launchFailure returns the message of such an instance. It usually begins with the code, or with a more exact one:
+// a volume's key that cannot be used is the code Server.InternalError, with the message "Client.InternalError: ...".
+// https://github.com/aws/karpenter-provider-aws/issues/1407
 func launchFailure(code, message string) string {
 	switch {
-	case strings.HasPrefix(message, code):
+	case strings.HasPrefix(message, "Client."), strings.HasPrefix(message, "Server."):
 		return harmless(message)
 	case message == "":
 		return code

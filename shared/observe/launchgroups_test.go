@@ -201,6 +201,7 @@ func TestInstancesThatEC2TerminatedAtTheirLaunch(t *testing.T) {
 		"the earliest one first":         {[]roll.Instance{ended(1, 20*time.Minute, "Client.VolumeLimitExceeded", ""), ended(2, 2*time.Minute, "Client.InternalError", kms)}, 20 * time.Minute, kms},
 		"of a key that is gone":          {[]roll.Instance{ended(1, time.Minute, "Client.InvalidKMSKey.InvalidState", "")}, time.Minute, "Client.InvalidKMSKey.InvalidState"},
 		"for a key":                      {[]roll.Instance{ended(1, 20*time.Minute, "Client.InternalError", kms), ended(2, 2*time.Minute, "Client.InternalError", kms)}, 20 * time.Minute, kms},
+		"for a key, as a server's error": {[]roll.Instance{ended(1, time.Minute, "Server.InternalError", kms)}, time.Minute, kms},
 		"for the number of volumes":      {[]roll.Instance{ended(1, time.Minute, "Client.VolumeLimitExceeded", "Volume limit exceeded")}, time.Minute, "Client.VolumeLimitExceeded: Volume limit exceeded"},
 		"for a snapshot":                 {[]roll.Instance{ended(1, time.Minute, "Client.InvalidSnapshot.NotFound", "")}, time.Minute, "Client.InvalidSnapshot.NotFound"},
 		"by EC2 itself":                  {[]roll.Instance{ended(1, time.Minute, "Server.InternalError", "Server.InternalError: Internal error on launch")}, time.Minute, "Server.InternalError: Internal error on launch"},
