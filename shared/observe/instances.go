@@ -245,10 +245,14 @@ func (o *Observer) ClustersOf(ctx context.Context, id roll.InstanceID) ([]string
 	return tags.Clusters(), nil
 }
 
-// launchFailures are the state reason codes of instances that EC2 terminated during their launch.
-var launchFailures = []string{
-	"Server.InsufficientInstanceCapacity", "Server.InternalError",
-	"Client.InternalError", "Client.InvalidSnapshot.NotFound", "Client.VolumeLimitExceeded",
+// endedAtLaunch reports whether EC2 terminated an instance during its launch, by the code of its state reason.
+// The codes that API_StateReason lists are examples: others are EC2's error codes for what it finds out only while
+// it creates the volumes, such as Client.InvalidParameterCombination and Client.InvalidKMSKey.InvalidState.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_StateReason.html
+// https://github.com/hashicorp/terraform/pull/14479
+func endedAtLaunch(code string) bool {
+	return code == "Server.InternalError" || code == "Client.InternalError" || strings.HasPrefix(code, "Server.Insufficient") ||
+		strings.HasPrefix(code, "Client.Invalid") || strings.HasPrefix(code, "Client.") && strings.HasSuffix(code, "LimitExceeded")
 }
 
 // launchFailure returns the message of such an instance. It usually begins with the code, or with a more exact one:
@@ -313,7 +317,7 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		case code == "Client.UserInitiatedHibernate":
 			out.Hibernated = out.State == roll.StateStopped || out.State == roll.StateStopping
 		case !out.State.Gone():
-		case slices.Contains(launchFailures, code), strings.HasPrefix(code, "Client.InvalidKMSKey"):
+		case endedAtLaunch(code):
 			out.LaunchFailure = p.texts.One(launchFailure(code, aws.ToString(i.StateReason.Message)))
 		}
 	}

@@ -169,6 +169,7 @@ func TestOfManyGroupsEachIsReadInTurn(t *testing.T) {
 
 func TestInstancesThatEC2TerminatedAtTheirLaunch(t *testing.T) {
 	const kms = "Client.InternalError: Client error on launch"
+	const volume = "Could not create volume with size 50GiB and iops 32000 from snapshot 'snap-0123456789abcdef0'"
 	ended := func(n int, ago time.Duration, code, message string) roll.Instance {
 		i := new(projector).instance(&types.Instance{
 			InstanceId: aws.String(instanceID(n)), LaunchTime: aws.Time(at.Add(-ago)), State: &types.InstanceState{Name: types.InstanceStateNameTerminated},
@@ -202,6 +203,10 @@ func TestInstancesThatEC2TerminatedAtTheirLaunch(t *testing.T) {
 		"of a key that is gone":          {[]roll.Instance{ended(1, time.Minute, "Client.InvalidKMSKey.InvalidState", "")}, time.Minute, "Client.InvalidKMSKey.InvalidState"},
 		"for a key":                      {[]roll.Instance{ended(1, 20*time.Minute, "Client.InternalError", kms), ended(2, 2*time.Minute, "Client.InternalError", kms)}, 20 * time.Minute, kms},
 		"for a key, as a server's error": {[]roll.Instance{ended(1, time.Minute, "Server.InternalError", kms)}, time.Minute, kms},
+		"for a volume that cannot be":    {[]roll.Instance{ended(1, time.Minute, "Client.InvalidParameterCombination", volume)}, time.Minute, "Client.InvalidParameterCombination: " + volume},
+		"for the volumes' IOPS":          {[]roll.Instance{ended(1, time.Minute, "Client.MaxIOPSLimitExceeded", "")}, time.Minute, "Client.MaxIOPSLimitExceeded"},
+		"for want of volumes":            {[]roll.Instance{ended(1, time.Minute, "Server.InsufficientVolumeCapacity", "")}, time.Minute, "Server.InsufficientVolumeCapacity"},
+		"for its retirement":             {[]roll.Instance{ended(1, time.Minute, "Server.ScheduledStop", "")}, 0, ""},
 		"for the number of volumes":      {[]roll.Instance{ended(1, time.Minute, "Client.VolumeLimitExceeded", "Volume limit exceeded")}, time.Minute, "Client.VolumeLimitExceeded: Volume limit exceeded"},
 		"for a snapshot":                 {[]roll.Instance{ended(1, time.Minute, "Client.InvalidSnapshot.NotFound", "")}, time.Minute, "Client.InvalidSnapshot.NotFound"},
 		"by EC2 itself":                  {[]roll.Instance{ended(1, time.Minute, "Server.InternalError", "Server.InternalError: Internal error on launch")}, time.Minute, "Server.InternalError: Internal error on launch"},

@@ -59,7 +59,7 @@ var rules = []rule{
 	{code: cause.LaunchTemplateInvalid, words: []string{"belong to different networks", "securitygroupsubnetvpcmismatch", "belong to different vpcs"}, says: "its security groups belong to another VPC than its subnets"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"invalidgroup.", "invalidgroupid", "invalidsecuritygroup", "the security group '", "the security group \"", "the security group sg-", "security groups provided in the launch", "securitygroupselector did not match", "securitygroupsnotfound", "securitygroupsready is false", "securitygroupsready=false"}, says: "a security group does not exist, or cannot be used"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"invalidkeypair", "the key pair "}, says: "the key pair does not exist"},
-	{code: cause.LaunchTemplateInvalid, words: []string{"invalidblockdevicemapping", "is smaller than snapshot", "invalid device name", "parameter virtualname is invalid", "block device mappings not supported", "iops to volume size", "iops is not supported", "volumetypenotavailable", "encryptedvolumesnotsupported"}, says: "a volume that it asks for is not possible"},
+	{code: cause.LaunchTemplateInvalid, words: []string{"invalidblockdevicemapping", "is smaller than snapshot", "invalid device name", "parameter virtualname is invalid", "block device mappings not supported", "could not create volume", "iops to volume size", "iops is not supported", "volumetypenotavailable", "encryptedvolumesnotsupported"}, says: "a volume that it asks for is not possible"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"network interfaces and an instance-level", "associatepublicipaddress", "invalidnetworkinterface", "efa interfaces are not supported", "does not support efa", "exceeds the limit for", "attachmentlimitexceeded", "invalidipaddress"}, says: "the network interfaces that it asks for are not possible"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"invalidplacementgroup", "placement groups may not be used", "placementgroupnotfound", "placementgroupresolutionfailed", "placementgroupready is false", "placementgroupready=false", "unsupportedtenancy", "invalidtenancy", "invalidhostid"}, says: "the placement that it asks for is not possible"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"invalidcapacityreservation", "capacityreservationsready is false", "capacityreservationsready=false"}, says: "the capacity reservation does not exist, or cannot be used"},
@@ -418,7 +418,7 @@ var quotas = map[string][2]string{
 // quota returns the command that raises the quota of the message's instance type, or that lists
 // the possible quotas.
 func quota(region, message string) string {
-	if strings.Contains(strings.ToLower(message), "volume") {
+	if m := strings.ToLower(message); strings.Contains(m, "volume") || strings.Contains(m, "maxiops") {
 		return paste.Command("aws", "service-quotas", "list-service-quotas", "--region", region, "--service-code", "ebs", "--query", "Quotas[].[QuotaCode,QuotaName,Value]", "--output", "table")
 	}
 	m := instanceType.FindStringSubmatch(strings.ToLower(message))
