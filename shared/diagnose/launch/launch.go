@@ -291,7 +291,7 @@ func Analyze(c *evidence.Case, s *cause.Sheet) {
 }
 
 var (
-	action       = pattern.New(`\b(?:perform(?: this operation)?:? ?|action:? ?)([a-z0-9-]+:[A-Za-z]+)`)
+	action       = pattern.New(`\b(?:perform(?: this operation)?:? ?|action:? ?|to call )([a-z0-9-]+:[A-Za-z]+)`)
 	policyARN    = pattern.New(`arn:aws[a-z-]*:organizations::[0-9]{12}:policy/[a-zA-Z0-9/_-]+|\bp-[a-z0-9]{8,}\b`)
 	byPolicy     = pattern.New(`(?i)explicit deny in an? ([a-z -]+policy|permissions boundary)`)
 	instanceType = pattern.New(`\b([a-z]+)[0-9]+[a-z0-9-]*\.(?:nano|micro|small|medium|metal[a-z0-9-]*|[0-9]*x?large)\b`)
@@ -343,7 +343,7 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 		if forSpot(message) {
 			return paste.Command("aws", "iam", "create-service-linked-role", "--aws-service-name", "spot.amazonaws.com")
 		}
-		return paste.Command("aws", "cloudtrail", "lookup-events", "--region", region, "--lookup-attributes", "AttributeKey=EventName,AttributeValue=RunInstances", "--max-items", "5")
+		return calls(region, message)
 	case cause.LaunchKmsDenied:
 		return usesKey(c, message)
 	case cause.LaunchAmiInvalid:
@@ -357,7 +357,7 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 	case cause.UserDataTooLarge:
 		return paste.Lines("# at most 16384 bytes before base64: compress it with gzip, or fetch the rest of it at boot", show(c))
 	case cause.LaunchThrottled:
-		return paste.Lines("# whose calls use up the rate, in CloudTrail by their user agents", paste.Command("aws", "cloudtrail", "lookup-events", "--region", region, "--lookup-attributes", "AttributeKey=EventName,AttributeValue=RunInstances", "--max-items", "5"))
+		return paste.Lines("# whose calls use up the rate, in CloudTrail by their user agents", calls(region, message))
 	case cause.LaunchTypeUnavailable:
 		if t := instanceType.FindString(strings.ToLower(message)); t != "" {
 			return paste.Command("aws", "ec2", "describe-instance-type-offerings", "--region", region, "--location-type", "availability-zone", "--filters", "Name=instance-type,Values="+t)
@@ -366,6 +366,22 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 		return paste.Command("aws", "ec2", "describe-subnets", "--region", region, "--query", "Subnets[].[SubnetId,AvailabilityZone,AvailableIpAddressCount]", "--output", "table")
 	}
 	return show(c)
+}
+
+// calls returns the command that lists the latest calls of the kind that the message is about. Karpenter creates a
+// launch template, then a fleet. What is denied to the fleet is denied as RunInstances, with all that RunInstances
+// needs besides, such as iam:PassRole.
+// https://github.com/aws/karpenter-provider-aws/blob/main/pkg/providers/instance/instance.go
+// https://github.com/kubernetes-sigs/karpenter/issues/2813
+func calls(region, message string) string {
+	event, m := "RunInstances", strings.ToLower(message)
+	switch {
+	case strings.Contains(m, "ec2:createlaunchtemplate"), strings.Contains(m, "getting launch template configs"):
+		event = "CreateLaunchTemplate"
+	case strings.Contains(m, "ec2:createfleet"), strings.Contains(m, "creating fleet request"):
+		event = "CreateFleet"
+	}
+	return paste.Command("aws", "cloudtrail", "lookup-events", "--region", region, "--lookup-attributes", "AttributeKey=EventName,AttributeValue="+event, "--max-items", "5")
 }
 
 // usesKey returns how to see whether the group's launches may use the key of a volume. The policy of a key is
