@@ -605,6 +605,8 @@ func TestMissingPolicies(t *testing.T) {
 		}
 	}
 	failed, refused := console.Found{Sign: console.NodeadmFailed}, console.Found{Sign: console.AccessDenied, Detail: "EC2: DescribeInstances: UnauthorizedOperation"}
+	byOrganization := console.Found{Sign: console.AccessDenied, Detail: refused.Detail + " with an explicit deny in a service control policy"}
+	byRole := console.Found{Sign: console.AccessDenied, Detail: refused.Detail + " because no identity-based policy allows it"}
 	const minimal = "arn:aws:iam::aws:policy/AmazonEKSWorkerNodeMinimalPolicy"
 	pulls := boot("AmazonEC2ContainerRegistryPullOnly")
 	grants := func(arns ...string) func(*evidence.Evidence) {
@@ -635,8 +637,14 @@ func TestMissingPolicies(t *testing.T) {
 		{"a call is refused, and nothing failed of it", roll.Unregistered, boot("AmazonEC2ContainerRegistryPullOnly", console.Found{Sign: console.KubeletFailed}, refused), "RolePoliciesMissing?"},
 		{"another call is refused", roll.Unregistered, boot("AmazonEC2ContainerRegistryPullOnly", failed, console.Found{Sign: console.AccessDenied, Detail: "GetObject: AccessDenied"}), "RolePoliciesMissing?"},
 		{"the policy that allows the call is there", roll.Unregistered, boot("AmazonEKSWorkerNodePolicy", failed, refused), "RolePoliciesMissing?"},
+		{"nodeadm's call is refused with all of AWS's policies", roll.Unregistered, do(boot("AmazonEKSWorkerNodePolicy", failed, refused), grants("arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly")), "RolePoliciesMissing?"},
+		{"nodeadm's call is refused with all of AWS's policies, and nothing failed of it", roll.Unregistered, do(boot("AmazonEKSWorkerNodePolicy", refused), grants("arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly")), ""},
+		{"the organization denies the call, with all of AWS's policies", roll.Unregistered, do(boot("AmazonEKSWorkerNodePolicy", failed, byOrganization), grants("arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly")), "RolePoliciesMissing?"},
+		{"the organization denies the call, with a policy of the role's own", roll.Unregistered, do(boot("AmazonEC2ContainerRegistryPullOnly", failed, byOrganization), grants("arn:aws:iam::111122223333:policy/nodes")), "RolePoliciesMissing?"},
+		{"the organization denies the call, and the role lacks the policy", roll.Unregistered, boot("AmazonEC2ContainerRegistryPullOnly", failed, byOrganization), "RolePoliciesMissing"},
+		{"nodeadm's call is refused, and AWS names the role's policies", roll.Unregistered, boot("AmazonEC2ContainerRegistryPullOnly", failed, byRole), "RolePoliciesMissing"},
 		{"nodeadm's call is refused, and a policy of its own may allow it by now", roll.Unregistered, do(boot("AmazonEC2ContainerRegistryPullOnly", failed, refused), grants("arn:aws:iam::111122223333:policy/nodes")), "RolePoliciesMissing?"},
-		{"nodeadm's call is refused, with both of AWS's policies and one of its own", roll.Unregistered, do(boot("AmazonEC2ContainerRegistryPullOnly", failed, refused), grants("arn:aws:iam::111122223333:policy/nodes", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy")), ""},
+		{"nodeadm's call is refused, with both of AWS's policies and one of its own", roll.Unregistered, do(boot("AmazonEC2ContainerRegistryPullOnly", failed, refused), grants("arn:aws:iam::111122223333:policy/nodes", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy")), "RolePoliciesMissing?"},
 		{"nodeadm's call is refused, with the minimal policy", roll.Unregistered, do(boot("AmazonEC2ContainerRegistryPullOnly", failed, refused), grants(minimal)), "RolePoliciesMissing"},
 		{"no call is refused, with the minimal policy", roll.Unregistered, do(pulls, grants(minimal)), ""},
 		{"no call is refused, with the minimal policy, and the node is named after its DNS name", roll.Unregistered, do(pulls, grants(minimal), joining(func(*userdata.Join) {})), "RolePoliciesMissing?"},
@@ -650,6 +658,25 @@ func TestMissingPolicies(t *testing.T) {
 		}
 		tt.spoil(e)
 		expect.Equal(t, causetest.Told(analyze(e, tt.kind)), tt.want, "%s", tt.name)
+	}
+}
+
+// A refused call names what denies it, as far as AWS says, and not a policy that is attached already.
+func TestARefusedCallOfARoleWithItsPoliciesNamesWhatDeniesIt(t *testing.T) {
+	for detail, words := range map[string]string{
+		"EC2: DescribeInstances: UnauthorizedOperation":                                                   "a service control policy, a permissions boundary",
+		"EC2: DescribeInstances: UnauthorizedOperation with an explicit deny in a service control policy": "join: EC2: DescribeInstances: UnauthorizedOperation with an explicit deny in a service control policy",
+		"EKS: DescribeCluster: AccessDeniedException because no permissions boundary allows it":           "because no permissions boundary allows it",
+		"EC2: DescribeInstances: UnauthorizedOperation with an explicit deny in an identity-based policy": "a Deny of its own",
+		"EC2: DescribeInstances: UnauthorizedOperation because no VPC endpoint policy allows it":          "because no VPC endpoint policy allows it",
+	} {
+		e := sound("API")
+		ofInstance(func(i *evidence.Instance) {
+			i.Console = evidence.Read(console.Log{Lines: 9, Found: []console.Found{{Sign: console.NodeadmFailed}, {Sign: console.AccessDenied, Excerpt: "api error", Detail: detail}}})
+		})(e)
+		c := analyze(e, roll.Unregistered).Causes()[0]
+		expect.That(t, c.Code == string(cause.RolePoliciesMissing) && strings.Contains(c.Summary, words), "%s: %s", detail, c.Summary)
+		expect.That(t, strings.Contains(c.Fix, "aws cloudtrail lookup-events") && !strings.Contains(c.Fix, "attach-role-policy"), "%s: %s", detail, c.Fix)
 	}
 }
 

@@ -82,7 +82,27 @@ func (d *door) refusedAtBoot() (console.Found, bool) {
 // refusal matches the calls that joining makes, with the codes by which AWS says that the caller is
 // known and may not make them.
 // https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEKSWorkerNodePolicy.html
-var refusal = regexp.MustCompile(`(?:DescribeInstances|DescribeInstanceTypes|DescribeCluster): (?:UnauthorizedOperation|AccessDenied|AccessDeniedException)$`)
+var refusal = regexp.MustCompile(`(?:DescribeInstances|DescribeInstanceTypes|DescribeCluster): (?:UnauthorizedOperation|AccessDenied|AccessDeniedException)(?: |$)`)
+
+// above matches what AWS names in a refusal if the role's own policies do not decide it.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
+var above = regexp.MustCompile(`(?:control|session|endpoint) policy|permissions boundary`)
+
+// denied describes a refused call that the role's policies allow, or that something else denies: a
+// hint, since a policy may have been attached after the call.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html
+func (d *door) denied(r evidence.Role, p evidence.Policies, f console.Found) cause.Verdict {
+	v := cause.Suggestive().In("role/"+r.ARN).Says("AWS refused the role %s a call without which its instance does not join: %s", r.Name, f.Detail)
+	if !above.MatchString(f.Detail) {
+		v.Also(". Its policies allow that call, so a service control policy, a permissions boundary, the policy of a VPC endpoint or a Deny of its own may forbid it, or they were attached later")
+	}
+	return v.Shows(cause.Line(f, "AWS answers the call")).
+		Saw("role", "AttachedPolicies", orNone(roll.Map(p.Attached, roll.LastPart)), "policies that allow the call, and nothing that denies it").
+		Fix(d.AWS("cloudtrail", "lookup-events", "--lookup-attributes", "AttributeKey=Username,AttributeValue="+string(d.Finding.Instance), "--query", "Events[].CloudTrailEvent")+"   # errorMessage names the kind of policy that denies the call",
+			paste.Command("aws", "iam", "get-role", "--role-name", r.Name, "--query", "Role.PermissionsBoundary"),
+			d.AWS("ec2", "describe-vpc-endpoints", "--filters", "Name=vpc-id,Values="+d.Config().Value.VPC, "--query", "VpcEndpoints[].[ServiceName,PolicyDocument]"),
+			"aws organizations list-policies --filter SERVICE_CONTROL_POLICY   # in the management account; policies that restrict regions often deny such calls")
+}
 
 // waitsForCNI reports whether the node says that it waits for its CNI.
 func (d *door) waitsForCNI() bool {
@@ -99,7 +119,8 @@ func (d *door) describesItself() bool {
 // policies checks a node's permissions. A missing policy is suggestive, since a custom policy may
 // grant the same. A call of the CNI that EC2 refused is proof, and so is a refused call of what
 // joins the instance if the policy that allows it is missing. If the role has a custom policy, that may
-// allow the call since, and the refused call is a hint.
+// allow the call since, and the refused call is a hint. So it is if the policy is there, or AWS says that
+// something else denies the call.
 func (d *door) policies() cause.Verdict {
 	if found, ok := d.refused(); ok {
 		return found
@@ -110,7 +131,8 @@ func (d *door) policies() cause.Verdict {
 	p := of.Value
 	worker, custom := has(p, workerPolicies), len(p.Inline) > 0 || own(p)
 	f, told := d.refusedAtBoot()
-	told = told && !worker
+	denied := told && (worker || custom && above.MatchString(f.Detail))
+	told = told && !denied
 	var missing []string
 	if !worker && (told || d.describesItself() || !has(p, minimalPolicy)) {
 		missing = append(missing, workerPolicies[0])
@@ -125,6 +147,8 @@ func (d *door) policies() cause.Verdict {
 		return cause.NotChecked(role.Gap()) // "" if there is no role, which other codes report
 	case !of.Settled():
 		return cause.NotChecked(of.Gap())
+	case denied:
+		return d.denied(r, p, f)
 	case len(missing) == 0:
 		return cause.RuledOut
 	case custom && !told:

@@ -76,6 +76,9 @@ func (r *reader) redacted(i int, seen []Sign) {
 	for _, s := range segments(r.clean[i]) {
 		for _, rule := range rules {
 			if sign, detail := rule.apply(s); slices.Contains(seen, sign) {
+				if sign == AccessDenied {
+					detail += deniedBy(s.message)
+				}
 				r.add(i, sign, s.raw, detail)
 				told = append(told, sign)
 			}

@@ -213,6 +213,8 @@ var (
 	lastPath   = pattern.New(`^.*(?:^|[\s'",:;(])(\.?/[^\s'",:;()]*)`)
 	moduleName = pattern.New(`Failed to run module (\S*)|Running module (\S*) \(.*\) failed$`)
 	denied     = pattern.New(`api error (` + denials + `):`)
+	// https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
+	policyKind = pattern.New(` (?:with an explicit deny in an? [A-Za-z -]{0,30}?(?:policy|boundary)|because no [A-Za-z -]{0,30}?(?:policy|boundary) allows)`)
 	hostForm   = pattern.New(`^[\w.:-]{1,253}$`)
 )
 
@@ -295,6 +297,15 @@ func sdkError(s segment) (Sign, string) {
 		return AccessDenied, operation + ": " + m[1]
 	}
 	return "", ""
+}
+
+// deniedBy returns what AWS says about the kind of policy that denies a call, "" if it says nothing.
+func deniedBy(message string) string {
+	by := policyKind.FindString(message)
+	if strings.HasSuffix(by, " allows") {
+		by += " it"
+	}
+	return by
 }
 
 // moduleFailed recognizes "Failed to run module scripts-user (scripts in ...)" and "Running module

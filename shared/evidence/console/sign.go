@@ -42,7 +42,8 @@ const (
 // Trouble with AWS, in the words of the AWS CLI and SDKs.
 const (
 	// AccessDenied: a call was denied. Detail is the operation and the error code, such as
-	// "DescribeCluster: AccessDeniedException".
+	// "DescribeCluster: AccessDeniedException", and the kind of policy that denies it if AWS names one:
+	// "EC2: DescribeInstances: UnauthorizedOperation with an explicit deny in a service control policy".
 	AccessDenied Sign = "AccessDenied"
 	// APIRetries: nodeadm tried a call for the fifth time or more. Detail is the call, such as
 	// "EC2/DescribeInstances". It retries for about ten minutes before it reports why
