@@ -2,6 +2,7 @@ package startup
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
@@ -28,8 +29,23 @@ var devicePlugins = []devicePlugin{
 	{"amd.com/gpu", "amdgpu-device-plugin-daemonset", "https://github.com/ROCm/k8s-device-plugin"},
 	{"aws.amazon.com/neuron", "neuron-device-plugin", "https://awsdocs-neuron.readthedocs-hosted.com/en/latest/containers/kubernetes-getting-started.html"},
 	{"vpc.amazonaws.com/efa", "aws-efa-k8s-device-plugin-daemonset", "https://docs.aws.amazon.com/eks/latest/userguide/node-efa.html"},
-	{"vpc.amazonaws.com/pod-eni", "aws-node", "https://docs.aws.amazon.com/eks/latest/userguide/security-groups-pods-deployment.html"},
 }
+
+// networkResources are the resources that no device plugin registers, but the VPC resource controller, which EKS runs, by what it
+// needs for that.
+// https://github.com/aws/amazon-vpc-resource-controller-k8s
+var networkResources = []struct{ resource, needs, show, guide string }{
+	{"vpc.amazonaws.com/pod-eni", "aws-node has ENABLE_POD_ENI=true, the cluster's role has AmazonEKSVPCResourceController, and the instance has a network interface left for a trunk",
+		paste.Kubectl("-n", "kube-system", "set", "env", "daemonset/aws-node", "--list"), "https://docs.aws.amazon.com/eks/latest/userguide/security-groups-pods-deployment.html"},
+	{"vpc.amazonaws.com/PrivateIPv4Address", "the ConfigMap amazon-vpc-cni has enable-windows-ipam, and the cluster's role has AmazonEKSVPCResourceController",
+		paste.Kubectl("-n", "kube-system", "get", "configmap", "amazon-vpc-cni", "-o", "yaml"), "https://docs.aws.amazon.com/eks/latest/userguide/windows-support.html"},
+}
+
+// controllersEvents are the reasons of the events by which the VPC resource controller says of a node why it does not
+// register them.
+// https://github.com/aws/amazon-vpc-resource-controller-k8s/blob/master/pkg/provider/branch/provider.go
+// https://github.com/aws/amazon-vpc-resource-controller-k8s/blob/master/pkg/utils/events.go
+var controllersEvents = []string{"TrunkENICreationFailed", "Unsupported", "EniConfigNameNotFound", "InsufficientCidrBlocks"}
 
 // resources checks whether Karpenter waits for a resource that nothing has registered.
 func (l *look) resources() cause.Verdict {
@@ -62,6 +78,13 @@ func (l *look) device(reason, name string) (text, subject string, seen []roll.Ev
 	if reason == driverMissing {
 		return fmt.Sprintf("the DRA driver %s, which has not published its resources", name), "dra-driver/" + name, nil, paste.Lines(paste.Kubectl("get", "resourceslices"), pods)
 	}
+	for _, r := range networkResources {
+		if r.resource == name {
+			text, seen = l.byController(name, r.needs)
+			role := l.AWS("eks", "describe-cluster", "--name", l.ClusterID.Name, "--query", "cluster.roleArn")
+			return text, "resource/" + name, seen, paste.Lines(paste.Kubectl("get", "cninode", l.Finding.Node, "-o", "yaml"), r.show, role, "# the guide: "+r.guide)
+		}
+	}
 	text = fmt.Sprintf("the resource %s, which no device plugin has registered", name)
 	fix = paste.Lines(paste.Kubectl("get", "node", l.Finding.Node, "-o", "jsonpath={.status.allocatable}"), pods)
 	for _, d := range devicePlugins {
@@ -77,6 +100,18 @@ func (l *look) device(reason, name string) (text, subject string, seen []roll.Ev
 		fix = paste.Lines(fix, "# the plugin's guide: "+d.guide)
 	}
 	return text, "resource/" + name, seen, fix
+}
+
+// byController says why the VPC resource controller may not have registered a resource: by its last event
+// about the node, or else by what it needs.
+func (l *look) byController(name, needs string) (text string, seen []roll.Evidence) {
+	text = fmt.Sprintf("the resource %s, which the VPC resource controller of EKS has not registered", name)
+	for _, e := range slices.Backward(l.Node().Events.Value) {
+		if e.Type == "Warning" && slices.Contains(controllersEvents, e.Reason) {
+			return text + ": " + strings.TrimSuffix(e.Message, "."), []roll.Evidence{{Source: "events", Field: e.Reason, Observed: e.Message, Expected: "none"}}
+		}
+	}
+	return text + ": it does once " + needs, nil
 }
 
 // quoted returns the first quoted text in a message, or all of it.

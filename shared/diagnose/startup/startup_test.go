@@ -606,12 +606,21 @@ func TestResourcesThatNobodyRegisters(t *testing.T) {
 		}
 	}
 	const gpu = `Resource "nvidia.com/gpu" was requested but not registered`
+	const podENI = `Resource "vpc.amazonaws.com/pod-eni" was requested but not registered`
 	check(t, roll.Uninitialized, []test{
 		{"a GPU", waits("ResourceNotRegistered", gpu), "ResourceNotRegistered", "the resource nvidia.com/gpu, which no device plugin has registered"},
 		{"a GPU, whose plugin crashes", do(waits("ResourceNotRegistered", gpu), pod("nvidia-device-plugin-daemonset", waiting("CrashLoopBackOff"))),
 			"ResourceNotRegistered", "waits in CrashLoopBackOff"},
 		{"a GPU, within the tolerance", do(aged(5*time.Minute), waits("ResourceNotRegistered", gpu)), "ResourceNotRegistered?", ""},
 		{"another resource", waits("ResourceNotRegistered", `Resource "example.com/fpga" was requested but not registered`), "ResourceNotRegistered", "example.com/fpga"},
+		{"a trunk interface", do(waits("ResourceNotRegistered", podENI), pod("aws-node", func(*evidence.Pod) {})), "ResourceNotRegistered",
+			"which the VPC resource controller of EKS has not registered: it does once aws-node has ENABLE_POD_ENI=true"},
+		{"a trunk interface, which the controller may not create", do(waits("ResourceNotRegistered", podENI), func(w *world) {
+			w.node.Events.Value = append(w.node.Events.Value,
+				evidence.Event{Type: "Warning", Reason: "TrunkENICreationFailed", Message: "Failed to create trunk interface: Error Code: UnauthorizedOperation: Please verify the cluster IAM role has AmazonEKSVPCResourceController policy"},
+				evidence.Event{Type: "Normal", Reason: "NodeTrunkFailedInit", Message: "The node failed initializing trunk interface"})
+		}), "ResourceNotRegistered", "has not registered: Failed to create trunk interface: Error Code: UnauthorizedOperation"},
+		{"addresses of Windows", waits("ResourceNotRegistered", `Resource "vpc.amazonaws.com/PrivateIPv4Address" was requested but not registered`), "ResourceNotRegistered", "enable-windows-ipam"},
 		{"a driver", waits("DRADriverPoolsNotPublished", `DRA driver "gpu.nvidia.com" has not published a complete resource pool`), "ResourceNotRegistered", "the DRA driver gpu.nvidia.com"},
 		{"a startup taint", waits("StartupTaintsExist", stillExists), "", ""},
 		{"it was said before it was initialized", do(waits("ResourceNotRegistered", gpu), func(w *world) { w.claim().Conditions[1].Status = "True" }), "", ""},
