@@ -185,10 +185,16 @@ func readerCases() []Case {
 				refused(b, m, "EKS: DescribeCluster", "AccessDeniedException")
 				return unregistered(m, "RolePoliciesMissing", "NodeadmFailed")
 			})),
-		misleading("nodeadm-may-not-describe-its-instance-with-the-policy", "EC2 refuses DescribeInstances, and the role has AmazonEKSWorkerNodePolicy: something above the role denies it, such as a policy of the organization.",
+		misleading("nodeadm-may-not-describe-its-instance-with-the-policy", "EC2 refuses DescribeInstances, and the role has AmazonEKSWorkerNodePolicy: something above the role denies it, a policy of the organization, as AWS says.",
 			from(docInitPolicy, "https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_policies_scps.html"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				nameRefused(b, m, "with an explicit deny in a service control policy")
-				return unregistered(m, "NodeadmFailed").rulesOut("RolePoliciesMissing")
+				return unregistered(m, "").says("service control policy").suggests("RolePoliciesMissing", "NodeadmFailed")
+			})),
+		misleading("organization-forbids-the-region-beside-a-custom-policy", "EC2 refuses DescribeInstances by a policy of the organization, and the role has a custom policy alone: attaching another one does not help.",
+			from("https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_policies_scps.html", "https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
+				b.Policies[BatchGroup.Role] = []object{{"PolicyName": "payments-nodes", "PolicyArn": "arn:aws:iam::" + Account + ":policy/payments-nodes"}}
+				nameRefused(b, m, "with an explicit deny in a service control policy")
+				return unregistered(m, "").says("service control policy").suggests("RolePoliciesMissing", "NodeadmFailed")
 			})),
 		misleading("script-may-not-describe-a-volume", "A script of the user data may not describe volumes, and nodeadm does its work: the role lacks a policy, and that is no reason.",
 			from(docInitPolicy), unjoined(own, func(b *Bundle, m *Machine) *verdict {
