@@ -75,6 +75,15 @@ var passedOver = []string{
 	"[   17.811204] cloud-init[990]: Cloud-init v. 25.1.4-0ubuntu0~22.04.1 finished at Tue, 10 Mar 2026 11:20:37 +0000. Datasource DataSourceEc2Local.  Up 17.80 seconds",
 }
 
+// unknownType and noType are the same boot whose cloud-init passes over what is of another type, or all of
+// the user data.
+var (
+	unknownType = []string{passedOver[0], strings.Replace(passedOver[1], "application/node.eks.aws", "text/x-settings", 1), passedOver[2]}
+	noType      = []string{passedOver[0], strings.Replace(passedOver[1], "unknown content-type (application/node.eks.aws)", "non-multipart (text/x-not-multipart)", 1), passedOver[2]}
+)
+
+func unreadData(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("why") }
+
 func foreignUserData() []example {
 	twice := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	both := multipart(part(ofShell, script("/etc/eks/bootstrap.sh "+name+" || true")), part(ofNodeadm, nodeConfig(name, endpoint, ca)))
@@ -88,6 +97,13 @@ func foreignUserData() []example {
 		{"cloud-init passes it over", healthyWith(amiUbuntu, nodeConfig(name, endpoint, ca)).console(passedOver...), "UserDataWrongFormat CloudInitFailed AmiWithoutKubernetes?"},
 		{"and a program runs that nodeadm may be a part of", healthyWith(amiUbuntu, multipart(part(ofNodeadm, nodeConfig(name, endpoint, ca)), part(ofShell, script("curl -fsSLo /opt/join https://example.com/join", "/opt/join")))).console(passedOver...), "UserDataWrongFormat? AmiWithoutKubernetes? CloudInitFailed?"},
 		{"and nodeadm ran", healthyWith(amiUbuntu, nodeConfig(name, endpoint, ca)).console(append(slices.Clone(passedOver), nodeadmDone...)...), "UserDataWrongFormat?"},
+		{"cloud-init passes it over, and a script beside it calls bootstrap.sh", healthyWith(amiUbuntu, both).console(passedOver...), "AmiWithoutKubernetes? CloudInitFailed?"},
+		{"the same on AL2", legacy().data(both).console(lines(bootAL2, passedOver[1:])...), "AmiFamilyUnsupported? CloudInitFailed?"},
+		{"a part of an unknown type beside such a script", healthyWith(amiUbuntu, multipart(part(ofShell, script("/etc/eks/bootstrap.sh "+name)), part("text/x-settings", "team = payments"))).console(unknownType...), "UserDataUnparseable? AmiWithoutKubernetes? CloudInitFailed?"},
+		{"a part of an unknown type beside a script that may join", healthyWith(amiUbuntu, multipart(part(ofShell, script("curl -fsSLo /opt/join https://example.com/join", "/opt/join")), part("text/x-settings", "team = payments"))).console(unknownType...), "UserDataUnparseable? AmiWithoutKubernetes? CloudInitFailed?"},
+		{"a call of bootstrap.sh in a part of an unknown type", healthyWith(amiUbuntu, multipart(part("text/x-settings", script("/etc/eks/bootstrap.sh "+name)), part(ofShell, script("date")))).console(unknownType...), "UserDataUnparseable CloudInitFailed AmiWithoutKubernetes?"},
+		{"unread user data that is of no type", healthyWith(amiUbuntu, "").update(unreadData).console(noType...), "AmiWithoutKubernetes? CloudInitFailed"},
+		{"unread user data with a part of an unknown type", healthyWith(amiUbuntu, "").update(unreadData).console(unknownType...), "AmiWithoutKubernetes? CloudInitFailed?"},
 		{"on an image of one's own", healthyWith(amiOwn, nodeConfig(name, endpoint, ca)).console(passedOver...), "UserDataWrongFormat? AmiWithoutKubernetes? CloudInitFailed?"},
 		{"TOML on Ubuntu", healthyWith(amiUbuntu, toml(name, endpoint, ca)), "UserDataWrongFormat"},
 		{"PowerShell on Ubuntu", healthyWith(amiUbuntu, powershell), "UserDataWrongFormat"},

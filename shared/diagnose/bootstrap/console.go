@@ -174,8 +174,8 @@ var earlyStages = []string{"stage init-local", "stage init"}
 func (b *start) byScript() bool { return b.os.family == al2 || b.os.family == ubuntu }
 
 // breaksOff reports whether cloud-init ended before it ran what joins, or a script that ends with that
-// call failed; or whether cloud-init ignored user data that only it would have read: data of an unknown
-// type, or an included file that a failed boothook should have written.
+// call failed; or whether cloud-init ignored user data that only it would have read, and that no other part
+// replaces: data of an unknown type, or an included file that a failed boothook should have written.
 func (b *start) breaksOff(f console.Found) bool {
 	switch f.Sign {
 	case console.BottlerocketFailed:
@@ -195,9 +195,19 @@ func (b *start) breaksOff(f console.Found) bool {
 		d := b.data.Value
 		return !f.IsBoothook() && len(d.Joins) == 1 && d.Joins[0].Last && !d.Joins[0].Conditional && b.byScript()
 	case console.UserDataIgnored: // nodeadm, which someone may have put there, reads its part by itself
-		return b.byScript() && (!ofNodeadm(f) || b.withoutNodeadm())
+		return b.byScript() && (f.Detail == noType || b.nothingJoins()) && (!ofNodeadm(f) || b.withoutNodeadm())
 	}
 	return false
+}
+
+// noType is the type that cloud-init gives to user data of which it knows none: all of it, where any other
+// type may be that of one part. cloudinit/handlers/__init__.py, NOT_MULTIPART_TYPE.
+const noType = "text/x-not-multipart"
+
+// nothingJoins reports whether the user data is known to join by nothing that the system reads.
+func (b *start) nothingJoins() bool {
+	d := b.data
+	return d.Known() && !d.Value.Unread() && !d.Value.Opaque && len(b.joins()) == 0
 }
 
 // runningFor splits the detail of a job that systemd waits for.
@@ -276,7 +286,7 @@ var bootFailed = map[console.Sign]string{
 	console.EmergencyMode:      "the boot stopped in emergency mode",
 	console.CloudInitFailed:    "cloud-init failed",
 	console.IncludeFailed:      "cloud-init could not read what the user data includes",
-	console.UserDataIgnored:    "cloud-init did not recognize the user data and ignored it",
+	console.UserDataIgnored:    "cloud-init ignored user data whose type it does not know",
 	console.UserScriptFailed:   "a script of the user data failed",
 	console.NetworkFailed:      "the network was not configured in time",
 	console.KubeletFailed:      "the kubelet's unit failed",
