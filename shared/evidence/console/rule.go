@@ -117,11 +117,16 @@ var rules = []rule{
 	{needle: "emergency mode", sign: EmergencyMode, says: pattern.New(`^(?:You are in emergency mode|Welcome to emergency mode!|Entering emergency mode\.)`)},
 	{needle: "kubelet is configured to not run on a host using cgroup v1", sign: CgroupV1Refused},
 	{needle: "command failed", sign: KubeletRefused, by: kubelet, detail: "$1",
-		says: pattern.New(`"command failed" err="((?:failed to (?:parse kubelet flag|validate kubelet flags|load kubelet config file|validate kubelet configuration)|failed to run Kubelet: running with swap on is not supported).*?)"?$`), not: pattern.New(`cgroup v1`)},
+		says: pattern.New(`"command failed" err="((?:` + refusals + `|unknown command |failed to run Kubelet: running with swap on is not supported).*?)"?$`), not: pattern.New(`cgroup v1`)},
 	// An error of several lines, such as that about labels, begins on the line after "err=<"
 	// (https://github.com/kubernetes/klog, internal/serialize).
-	{needle: "failed to validate kubelet ", sign: KubeletRefused, by: kubelet, detail: "$1",
-		says: pattern.New(`^\s*(failed to validate kubelet (?:flags|configuration)[:,].*)$`), not: pattern.New(`cgroup v1`)},
+	{needle: "failed to ", sign: KubeletRefused, by: kubelet, detail: "$1",
+		says: pattern.New(`^\s*((?:` + refusals + `)[:,].*)$`), not: pattern.New(`cgroup v1`)},
+	// Of what the container manager may fail at, only these lie in the configuration: sysctls that
+	// protectKernelDefaults demands, and more reserved than there is. pkg/kubelet/cm/container_manager_linux.go
+	// and node_container_manager_linux.go; https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3595.
+	{needle: "Failed to start ContainerManager", sign: KubeletRefused, by: kubelet, detail: "$1",
+		says: pattern.New(`"Failed to start ContainerManager" err="(\[?invalid (?:kernel flag: |Node Allocatable configuration).*?)"?$`)},
 
 	{needle: " module ", by: warned, read: moduleFailed},
 	{needle: "Failed running " + userScripts, sign: UserScriptFailed, by: warned, detail: "$1: $2",
@@ -183,6 +188,9 @@ const (
 	bootHookUnit = "nodeadm-boot-hook.service"
 	// nodeConfigType is the MIME type of nodeadm's configuration.
 	nodeConfigType = "application/node.eks.aws"
+	// refusals begin the errors with which the kubelet exits before it runs, for its flags or configuration.
+	// https://github.com/kubernetes/kubernetes/blob/v1.36.3/cmd/kubelet/app/server.go, NewKubeletCommand
+	refusals = `failed to (?:parse kubelet flag|set feature gates from initial flags-based config|validate kubelet (?:flags|configuration)|load kubelet config file|merge kubelet configs)`
 	// denials are the error codes with which AWS denies a call.
 	denials = `AccessDenied|AccessDeniedException|UnauthorizedOperation|AuthFailure|UnrecognizedClientException|` +
 		`InvalidClientTokenId|ExpiredToken|ExpiredTokenException|SignatureDoesNotMatch|OptInRequired`
