@@ -56,18 +56,31 @@ func (l *look) predates(at time.Time) bool {
 	return !at.IsZero() && at.Before(l.trouble().Add(-slack))
 }
 
-// outlived returns how long before the fault the console last showed the sign, if the machine must
-// have continued after it; 0 otherwise, or if unknown. A machine that booted once did so at its
-// launch, or at its last start. A panic is not outlived.
+// outlived returns how long before the fault the console or the host's logs last showed the sign, if the
+// machine must have continued after it; 0 otherwise, or if unknown. A panic is not outlived.
 func (l *look) outlived(f console.Found) time.Duration {
-	log, launched := l.Instance().Console.Value, l.Config().Value.Launched
-	if f.Sign == console.KernelPanic || f.From != "" || f.Latest == 0 || log.Boots != 1 || log.Truncated || launched.IsZero() {
+	at := l.written(f)
+	if f.Sign == console.KernelPanic || at.IsZero() {
 		return 0
 	}
-	if before := l.trouble().Sub(launched.Add(f.Latest)); before > recent {
+	if before := l.trouble().Sub(at); before > recent {
 		return before.Round(time.Minute)
 	}
 	return 0
+}
+
+// written returns when a line with the sign was last written, zero if unknown. The lines of the host's
+// logs have a date, those of the console the time since the boot. A machine that booted once did so at its
+// launch, or at its last start.
+func (l *look) written(f console.Found) time.Time {
+	log, launched := l.Instance().Console.Value, l.Config().Value.Launched
+	switch {
+	case f.From != "":
+		return f.At
+	case f.Latest == 0, log.Boots != 1, log.Truncated, launched.IsZero():
+		return time.Time{}
+	}
+	return launched.Add(f.Latest)
 }
 
 // trouble returns the time from which the console would show the trouble.

@@ -18,6 +18,12 @@ func (w *world) printed(ago time.Duration, d hostlog.Disk, found ...console.Foun
 	w.instance.HostLogs = evidence.Read(hostlog.Log{At: now.Add(-ago), Disks: []hostlog.Disk{d}, Console: console.Log{Lines: 40, Found: found}})
 }
 
+// dated sets when the host's logs last show a sign.
+func dated(f console.Found, at time.Time) console.Found {
+	f.At = at
+	return f
+}
+
 func TestWhatTheHostsLogsShow(t *testing.T) {
 	empty := hostlog.Disk{Mount: "/", Size: 20 << 30, Free: 9 << 30, Inodes: 1 << 20, FreeInodes: 1 << 19, Row: "/dev/x 20 11 9 55% /", InodeRow: "/dev/x 2 1 1 50% /"}
 	full, crowded := empty, empty
@@ -49,6 +55,15 @@ func TestWhatTheHostsLogsShow(t *testing.T) {
 			w.instance.Console = evidence.Failed[console.Log]("why")
 		}, cause.OutOfMemory, "decisive", "in the kernel log"},
 		{"memory that ran out, long before", roll.Unknown, func(w *world) { w.printed(6*time.Hour, empty, line(console.OutOfMemory, "kernel")) }, cause.OutOfMemory, "", "before this began"},
+		{"memory that ran out, which the node outlived", roll.Unknown, func(w *world) {
+			w.printed(time.Minute, empty, dated(line(console.OutOfMemory, "kernel"), silence.Add(-2*time.Hour-time.Minute)))
+		}, cause.OutOfMemory, "suggestive", "before this began"},
+		{"memory that ran out just before", roll.Unknown, func(w *world) {
+			w.printed(time.Minute, empty, dated(line(console.OutOfMemory, "kernel"), silence.Add(-20*time.Minute)))
+		}, cause.OutOfMemory, "decisive", "in the kernel log"},
+		{"memory that ran out, and then silence", roll.Unknown, func(w *world) {
+			w.printed(time.Minute, empty, dated(line(console.OutOfMemory, "kernel"), silence.Add(time.Minute)))
+		}, cause.OutOfMemory, "decisive", "in the kernel log"},
 		{"logs that are on their way", roll.Unknown, func(w *world) { w.instance.HostLogs = evidence.Skipped[hostlog.Log]("not read yet") }, cause.DiskFull, "", "proves nothing; the host's logs: not read yet"},
 		{"no agent", roll.Unknown, func(w *world) { w.instance.HostLogs = evidence.None[hostlog.Log]() }, cause.DiskFull, "", "there is no SSM agent"},
 		{"a console that could not be read, as without the logs", roll.Unknown, func(w *world) {

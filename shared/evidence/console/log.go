@@ -64,6 +64,9 @@ type Found struct {
 	// Latest is how long after the beginning of the boot a line with the sign was last written, with
 	// whatever detail; 0 if that line does not tell.
 	Latest time.Duration
+	// At is the date of that line, zero if it has none. A log has no years: it is of the year 0, unless
+	// package hostlog, which knows the year, read it.
+	At time.Time
 }
 
 // Where names the text that has the line, as in "the console of".

@@ -97,14 +97,14 @@ func (r *reader) add(i int, sign Sign, said, detail string) {
 	if sign == JobRuns {
 		r.log.Found = slices.DeleteFunc(r.log.Found, func(f Found) bool { return f.Sign == JobRuns && f.Boot == r.log.Boots })
 	}
-	n, again, latest := 0, false, uptime(said)
+	n, again, latest, at := 0, false, uptime(said), dated(said)
 	for i := range r.log.Found {
 		f := &r.log.Found[i]
 		if f.Sign != sign {
 			continue
 		}
 		if f.Boot == r.log.Boots {
-			f.Latest, again = latest, again || f.Detail == detail
+			f.Latest, f.At, again = latest, at, again || f.Detail == detail
 		}
 		n++
 	}
@@ -113,7 +113,7 @@ func (r *reader) add(i int, sign Sign, said, detail string) {
 	}
 	r.log.Found = append(r.log.Found, Found{
 		Sign: sign, Line: r.skipped + i + 1, Boot: r.log.Boots,
-		Excerpt: redact.Excerpt(head(said)), Detail: detail, Latest: latest,
+		Excerpt: redact.Excerpt(head(said)), Detail: detail, Latest: latest, At: at,
 	})
 }
 

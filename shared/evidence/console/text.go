@@ -39,6 +39,12 @@ func uptime(message string) time.Duration {
 	return d
 }
 
+// dated returns the date with which a line of a system log begins, in the year 0; zero if it has none.
+func dated(line string) time.Time {
+	at, _ := time.Parse(time.Stamp, line[:min(len(line), len(time.Stamp))])
+	return at
+}
+
 // segments splits a line into separately written messages: at carriage returns, and where the
 // kernel wrote into the middle of a line, which its timestamp shows.
 func segments(line string) []segment {

@@ -76,11 +76,29 @@ func Read(text string) (log Log, ok bool) {
 		from = append(from, section)
 	}
 	for i := range log.Console.Found {
-		if f := &log.Console.Found[i]; f.Line <= len(from) {
+		f := &log.Console.Found[i]
+		if f.Line <= len(from) {
 			f.From = from[f.Line-1]
 		}
+		f.At = log.year(f.At)
 	}
 	return log, next > 0
+}
+
+// year returns the date of a line in the year in which it was written. A line that seems younger than
+// the logs was not written in UTC: its time is unknown.
+func (l *Log) year(at time.Time) time.Time {
+	if at.IsZero() || l.At.IsZero() {
+		return time.Time{}
+	}
+	at = at.AddDate(l.At.Year(), 0, 0)
+	if at.After(l.At.AddDate(0, 0, 2)) {
+		at = at.AddDate(-1, 0, 0)
+	}
+	if at.After(l.At.Add(time.Minute)) {
+		return time.Time{}
+	}
+	return at
 }
 
 // marked returns the name in a line that begins a section.

@@ -39,6 +39,23 @@ func TestSignsNameTheirSection(t *testing.T) {
 	}
 }
 
+// The journal's lines have no year, and are in UTC.
+func TestSignsAreDated(t *testing.T) {
+	for _, tt := range []struct{ printed, line, want string }{
+		{"2026-03-10T11:58:02Z", "Mar 10 11:31:07", "2026-03-10T11:31:07Z"},
+		{"2026-01-01T00:20:00Z", "Dec 31 23:50:00", "2025-12-31T23:50:00Z"},
+		{"2028-02-29T11:58:02Z", "Feb 29 11:31:07", "2028-02-29T11:31:07Z"},
+		{"2026-03-10T11:58:02Z", "Mar  9 23:59:59", "2026-03-09T23:59:59Z"},
+		{"2026-03-10T11:58:02Z", "Mar 10 12:31:07", ""}, // of another time zone
+		{"", "Mar 10 11:31:07", ""},
+	} {
+		log, _ := hostlog.Read("==== rollcall: host logs of " + tt.printed + " ====\n==== rollcall: kernel ====\n" + tt.line + " ip-10-0-1-5 kernel: Out of memory: Killed process 4821 (java) total-vm:1kB\n")
+		want, _ := time.Parse(time.RFC3339, tt.want)
+		must.That(t, len(log.Console.Found) == 1, "%+v", log)
+		expect.That(t, log.Console.Found[0].At.Equal(want), "%s, printed at %s: %s", tt.line, tt.printed, log.Console.Found[0].At)
+	}
+}
+
 func TestDisks(t *testing.T) {
 	const gib = 1 << 30
 	for _, tt := range []struct {
@@ -147,7 +164,7 @@ func TestTheScriptFitsIntoWhatSSMReturns(t *testing.T) {
 		if name != "much" {
 			continue
 		}
-		for _, want := range []string{"line 3000 of -q -b --no-pager -o short -k --since=-3h\n", "line 3000 of -q -b --no-pager -o short --since=-3h -u kubelet -u snap.kubelet-eks.daemon\n"} {
+		for _, want := range []string{"line 3000 of -q -b --no-pager -o short --utc -k --since=-3h\n", "line 3000 of -q -b --no-pager -o short --utc -u cloud-init-main -u cloud-init-local -u cloud-init -u cloud-init-network -u cloud-config -u cloud-final\n", "line 3000 of -q -b --no-pager -o short --utc --since=-3h -u kubelet -u snap.kubelet-eks.daemon\n"} {
 			expect.That(t, strings.Contains(out, want), "the end %q is missing", want)
 		}
 		for line := range strings.Lines(out) {

@@ -16,13 +16,13 @@ const Comment = "Rollcall reads the logs of this host"
 const Script = `export LC_ALL=C
 mark() { printf '\n==== rollcall: %s ====\n' "$1"; }
 tail_of() { mark "$1"; bytes=$2; shift 2; timeout 8 "$@" 2>&1 | tail -c "$bytes" | sed 1d; }
-journal() { name=$1; bytes=$2; shift 2; tail_of "$name" "$bytes" journalctl -q -b --no-pager -o short "$@"; }
+journal() { name=$1; bytes=$2; shift 2; tail_of "$name" "$bytes" journalctl -q -b --no-pager -o short --utc "$@"; }
 mark "host logs of $(date -u +%Y-%m-%dT%H:%M:%SZ)"
 if [ ! -d /run/systemd/system ]; then mark "no systemd"; exit 0; fi
 mark df; timeout 8 df -P / /var/log /var/lib/kubelet /var/lib/containerd 2>/dev/null | head -c 800
 mark df-i; timeout 8 df -Pi / /var/log /var/lib/kubelet /var/lib/containerd 2>/dev/null | head -c 800
 journal kernel 4000 -k --since=-3h
-journal cloud-init 3500 -u cloud-init-local -u cloud-init -u cloud-config -u cloud-final
+journal cloud-init 3500 -u cloud-init-main -u cloud-init-local -u cloud-init -u cloud-init-network -u cloud-config -u cloud-final
 journal nodeadm 3000 -u nodeadm-config -u nodeadm-run -u nodeadm-boot-hook
 journal containerd 3000 --since=-3h -u containerd
 journal kubelet 8000 --since=-3h -u kubelet -u snap.kubelet-eks.daemon
