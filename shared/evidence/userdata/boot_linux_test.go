@@ -210,3 +210,22 @@ func TestTextsAboutDualStackEndpoints(t *testing.T) {
 		expect.Equal(t, Read([]byte(text)).DualStack, want, "%q", text)
 	}
 }
+
+// The kernel joins the words behind the interpreter into one.
+func TestBootOfInterpreters(t *testing.T) {
+	joined := func(line string) bootCase {
+		return bootCase{name: line, data: line + "\n/etc/eks/bootstrap.sh demo\n", want: `
+				fault: user data (shell) has several words behind the interpreter in its #! line, which reach it as one [cloud-init stops with an error]
+				user data by bootstrap.sh, cluster demo`}
+	}
+	runs := func(line string) bootCase {
+		return bootCase{name: line, data: line + "\n/etc/eks/bootstrap.sh demo\n", want: `user data by bootstrap.sh, cluster demo`}
+	}
+	checkBoots(t, []bootCase{
+		joined("#!/usr/bin/env bash -e"), joined("#!/bin/bash -e -x"), joined("#!/bin/bash -ex -o pipefail"), joined("#!/bin/sh -e # join"), joined("#!/usr/bin/env -i bash"),
+		runs("#!/usr/bin/env bash"), runs("#!/usr/bin/env -S bash -ex"), runs("#!/usr/bin/env -iS bash -e"), runs("#! /bin/bash  -xe "), runs("#!/bin/bash"),
+		{name: "in a part that runs beside another", data: inMIME("text/x-shellscript", "#!/usr/bin/env bash -e\ndate\n", "text/x-shellscript", "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"), want: `
+				fault: part 1 (shell) has several words behind the interpreter in its #! line, which reach it as one [cloud-init stops with an error]
+				part 2 by bootstrap.sh, cluster demo`},
+	})
+}

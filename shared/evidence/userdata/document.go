@@ -321,6 +321,9 @@ var (
 func (r *reader) shellScript(text, part string, early bool) {
 	if line, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(line, "#!") {
 		words := strings.Fields(line[2:])
+		if joinsWords(words) {
+			r.fault(Fault{Part: part, Format: Shell, Reason: JoinedWords, By: CloudInit, Effect: Fails})
+		}
 		if len(words) > 0 && path.Base(words[0]) == "env" {
 			words = slices.DeleteFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-") })
 		}
@@ -331,6 +334,27 @@ func (r *reader) shellScript(text, part string, early bool) {
 	}
 	r.scripts = append(r.scripts, script{text: text, part: part, own: true, early: early})
 }
+
+// joinsWords reports whether the interpreter of a #! line fails because the kernel joins the words
+// behind it into one argument: the shell knows no such option and env no such program. env splits them
+// itself after -S, from coreutils 8.30 on.
+//   - https://man7.org/linux/man-pages/man2/execve.2.html, Interpreter scripts
+//   - https://www.gnu.org/software/coreutils/manual/html_node/env-invocation.html
+func joinsWords(words []string) bool {
+	if len(words) < 3 {
+		return false
+	}
+	switch path.Base(words[0]) {
+	case "bash", "dash", "sh":
+		return true
+	case "env":
+		return !splitsWords(words[1])
+	}
+	return false
+}
+
+// splitsWords matches the options of env that end with -S or have its text behind it.
+var splitsWords = form(`-[0iv]*S.*|--split-string.*`)
 
 // spend spends n units of work and reports whether that many were left.
 func (r *reader) spend(n int) bool {

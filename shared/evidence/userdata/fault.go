@@ -96,6 +96,7 @@ const (
 	TooEarly        Reason = "is run before it is written"
 	NoCommands      Reason = "is not a list of strings and lists, so cloud-init runs none of it"
 	NoShebang       Reason = "is run as a script but does not begin with #!"
+	JoinedWords     Reason = "has several words behind the interpreter in its #! line, which reach it as one"
 	CarriageReturns Reason = "has lines that end in a carriage return"
 	NoMIMEVersion   Reason = "has no MIME-Version header in its first 4096 bytes"
 	BadContentType  Reason = "has a Content-Type header that nodeadm's parser refuses"
