@@ -47,6 +47,18 @@ func TestBootOfCloudConfigs(t *testing.T) {
 		{name: "the files of another part replace those of the first", data: inMIME(cc, "#cloud-config\n"+file("/join.sh", call)+"runcmd: [/join.sh]\n", cc, "#cloud-config\n"+file("/etc/motd", "hi")), want: `
 				fault: write_files in part 1 (cloud-config) is replaced by that of another part [cloud-init is passed over]`},
 		{name: "files and commands in two parts", data: inMIME(cc, runs("bash /join.sh"), cc, "#cloud-config\n"+file("/join.sh", call)), want: `runcmd in part 1 by bootstrap.sh, cluster demo`},
+		{name: "more than one document", data: "#cloud-config\nruncmd: [" + call + "]\n---\npackages: [jq]\n", want: `
+				fault: user data, line 4 (cloud-config) has more than one YAML document, of which cloud-init reads none [cloud-init stops with an error]
+				runcmd in user data by bootstrap.sh, cluster demo`},
+		{name: "the second one is empty, in a part that replaces nothing", data: inMIME(cc, join, cc, other+"---\n"), want: `
+				fault: part 2, line 4 (cloud-config) has more than one YAML document, of which cloud-init reads none [cloud-init stops with an error]
+				runcmd in part 1 by bootstrap.sh, cluster demo`},
+		{name: "the second one joins", data: "#cloud-config\n---\npackages: [jq]\n---\nruncmd: [" + call + "]\n", want: `
+				fault: user data, line 5 (cloud-config) has more than one YAML document, of which cloud-init reads none [cloud-init stops with an error]`},
+		{name: "one document with its marks", data: "#cloud-config\n---\nruncmd: [" + call + "]\n...\n# the end\n", want: `runcmd in user data by bootstrap.sh, cluster demo`},
+		{name: "an archive of more than one document", data: "#cloud-config-archive\n- \"#!/bin/sh\\n" + call + "\"\n---\n[]\n", want: `
+				fault: user data, line 4 (cloud-config-archive) has more than one YAML document, of which cloud-init reads none [cloud-init stops with an error]
+				part 1 in user data by bootstrap.sh, cluster demo`},
 		{name: "a patch, which is not followed", data: inMIME("text/cloud-config-jsonp", "#cloud-config-jsonp\n[{\"op\": \"add\", \"path\": \"/runcmd\", \"value\": [\""+call+"\"]}]\n"), want: `
 				fault: part 1 (cloud-config) has a form that is not read [this reader not followed]`},
 

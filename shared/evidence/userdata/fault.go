@@ -105,6 +105,7 @@ const (
 	WrongType       Reason = "has a value of the wrong type"
 	UnknownField    Reason = "has a field that does not exist"
 	ExtraDocument   Reason = "has more than one YAML document, of which nodeadm reads the first"
+	MoreDocuments   Reason = "has more than one YAML document, of which cloud-init reads none"
 	NoSettings      Reason = "has no settings table"
 	NoValue         Reason = "has an option without its value"
 	UnknownOption   Reason = "has an option that bootstrap.sh does not have"

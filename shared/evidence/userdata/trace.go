@@ -29,7 +29,7 @@ var toolWords = []toolWord{
 }
 
 // spoilt are the reasons why a text is not read completely, or not at all.
-var spoilt = slices.Concat([]Reason{Unparseable, UnclosedFlags, Truncated, WrongKind, NotHandled}, PassedOver)
+var spoilt = slices.Concat([]Reason{Unparseable, MoreDocuments, UnclosedFlags, Truncated, WrongKind, NotHandled}, PassedOver)
 
 // trace finds tools in the texts that are not read.
 func (r *reader) trace() {

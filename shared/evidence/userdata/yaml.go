@@ -23,6 +23,13 @@ func (r *reader) yaml(text, part string, f Format) (root *yaml.Node, read bool) 
 	if len(roots) == 0 {
 		return nil, err == nil
 	}
+	if len(roots) > 1 && err == nil && f != PowerShell {
+		// cloud-init rejects more than one document, even empty ones: "expected a single document"
+		// (cloudinit/util.py, load_yaml; PyYAML, composer.py, get_single_node).
+		r.boot.Unclear = true
+		r.fault(Fault{Part: part, Format: f, Reason: MoreDocuments, Line: roots[1].Line, By: CloudInit, Effect: Fails})
+		return roots[0], false
+	}
 	return roots[0], err == nil
 }
 
