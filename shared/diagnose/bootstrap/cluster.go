@@ -90,6 +90,11 @@ func (b *start) mismatches(j userdata.Join) []mismatch {
 		add(!j.Conditional && ofEKS(theirs) && ofEKS(mine) && id != ours,
 			"has the API server's endpoint "+j.Endpoint.Value+", which is not that of "+name, "API server endpoint", j.Endpoint.Value, own)
 	}
+	// bootstrap.sh ends with base64's error (set -o errexit, in the same source as uses). That proves no other
+	// cluster, so it is not sure.
+	if j.Tool == userdata.BootstrapScript && j.CA.State == userdata.Malformed {
+		add(false, "has a certificate authority that is not valid base64", "certificate authority", "not valid base64", "that of "+name)
+	}
 	// While a cluster is updated, its authority may be about to change
 	// (https://docs.aws.amazon.com/eks/latest/APIReference/API_Update.html, type
 	// CertificateAuthorityUpdate).

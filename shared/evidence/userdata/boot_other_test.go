@@ -38,6 +38,14 @@ func TestBootOfBottlerocket(t *testing.T) {
 				user data by bottlerocket
 				  cluster: (malformed)
 				  missing: settings.kubernetes.api-server settings.kubernetes.cluster-certificate`},
+		{name: "a certificate that is not base64", data: strings.ReplaceAll(cluster, exampleCA, "<cluster-ca>"), want: `
+				fault: user data (bottlerocket) has a value of the wrong type: settings.kubernetes.cluster-certificate [Bottlerocket stops with an error]
+				user data by bottlerocket, cluster demo
+				  endpoint: ` + apiServer + `
+				  ca: malformed`},
+		{name: "one with a line break, which Bottlerocket does not take", data: strings.ReplaceAll(cluster, "'"+exampleCA+"'", "\"\"\""+exampleCA[:64]+"\n"+exampleCA[64:]+"\"\"\""), want: `
+				fault: user data (bottlerocket) has a value of the wrong type: settings.kubernetes.cluster-certificate [Bottlerocket stops with an error]
+				user data by bottlerocket, cluster demo, its endpoint and CA`},
 		{name: "no settings", data: "# settings.kubernetes\n[kubernetes]\ncluster-name = 'demo'\n", want: `fault: user data (bottlerocket) has no settings table: settings [Bottlerocket stops with an error]`},
 		{name: "TOML that does not parse", data: cluster + "node-taints = { a = b }\n", want: `fault: user data, line 5 (bottlerocket) does not parse [Bottlerocket stops with an error]`},
 		{name: "in a MIME part", data: inMIME("text/plain", cluster), want: `

@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"encoding/base64"
 	"maps"
 	"slices"
 	"strings"
@@ -92,7 +93,12 @@ func (b bottlerocketReader) kubernetes(k map[string]any) Join {
 	j := Join{Tool: BottlerocketSettings, Part: b.part}
 	j.Cluster = b.text(k, "cluster-name", validName)
 	j.Endpoint = b.text(k, "api-server", validEndpoint)
-	j.CA = CertificateOf(typed[string](b, k, kubernetesPath, "cluster-certificate"))
+	certificate := typed[string](b, k, kubernetesPath, "cluster-certificate")
+	// Its type in the API is ValidBase64, which takes no line breaks (bottlerocket-modeled-types, shared.rs).
+	if _, err := base64.StdEncoding.Strict().DecodeString(certificate); err != nil || strings.ContainsAny(certificate, "\r\n") {
+		b.fault(WrongType, kubernetesPath+"cluster-certificate")
+	}
+	j.CA = CertificateOf(certificate)
 	for _, address := range oneOrMore(k["cluster-dns-ip"]) {
 		if _, ok := address.(string); !ok {
 			b.fault(WrongType, kubernetesPath+"cluster-dns-ip")
