@@ -96,6 +96,7 @@ func foreignUserData() []example {
 		{"a first line that env cannot run", healthyWith(amiUbuntu, "#!/usr/bin/env bash -e\n/etc/eks/bootstrap.sh "+name+"\n"), "UserDataUnparseable"},
 		{"a cloud-config of two documents", healthyWith(amiUbuntu, "#cloud-config\nruncmd:\n- /etc/eks/bootstrap.sh "+name+"\n---\npackages: [jq]\n"), "UserDataUnparseable"},
 		{"and beside a NodeConfig", nodeadm().data(multipart(part("text/cloud-config", "#cloud-config\npackages: [jq]\n---\n{}\n"), part(ofNodeadm, nodeConfig(name, endpoint, ca)))), ""},
+		{"a script whose file another one overwrites", healthyWith(amiUbuntu, multipart(part(ofShell+"; name=init.sh", script("/etc/eks/bootstrap.sh "+name)), part(ofShell+"; name=init.sh", script("date")))), "UserDataUnparseable"},
 		{"a NodeConfig on Ubuntu is a hint", healthyWith(amiUbuntu, nodeConfig(name, endpoint, ca)), "UserDataWrongFormat?"},
 		{"cloud-init passes it over", healthyWith(amiUbuntu, nodeConfig(name, endpoint, ca)).console(passedOver...), "UserDataWrongFormat CloudInitFailed AmiWithoutKubernetes?"},
 		{"and a program runs that nodeadm may be a part of", healthyWith(amiUbuntu, multipart(part(ofNodeadm, nodeConfig(name, endpoint, ca)), part(ofShell, script("curl -fsSLo /opt/join https://example.com/join", "/opt/join")))).console(passedOver...), "UserDataWrongFormat? AmiWithoutKubernetes? CloudInitFailed?"},

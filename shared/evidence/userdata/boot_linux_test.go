@@ -229,3 +229,28 @@ func TestBootOfInterpreters(t *testing.T) {
 				part 2 by bootstrap.sh, cluster demo`},
 	})
 }
+
+// cloud-init writes the scripts of all parts to one directory, by the names of their files.
+func TestBootOfFileNames(t *testing.T) {
+	const join, other = "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n", "#!/bin/bash\ndate\n"
+	named := func(kind, name string) string {
+		return kind + "\nContent-Disposition: attachment; filename=\"" + name + "\""
+	}
+	const sh, boot = "text/x-shellscript", "text/x-shellscript-per-boot"
+	const first = "fault: part 1 (shell) is replaced by that of another part [cloud-init is passed over]"
+	checkBoots(t, []bootCase{
+		{name: "the last of a name replaces the others", data: inMIME(named(sh, "init.sh"), join, named(sh, "init.sh"), other), want: first},
+		{name: "the last one joins", data: inMIME(named(sh, "init.sh"), other, named(sh, "init.sh"), join), want: first + "\n\t\t\t\tpart 2 by bootstrap.sh, cluster demo"},
+		{name: "the same text again", data: inMIME(named(sh, "init.sh"), join, named(sh, "init.sh"), join), want: `part 2 by bootstrap.sh, cluster demo`},
+		{name: "the name in the other header, with a blank that is left out", data: inMIME(sh+"; name=\"in it.sh\"", join, named(sh, "init.sh"), other), want: first},
+		{name: "other names", data: inMIME(named(sh, "a.sh"), join, named(sh, "b.sh"), other), want: `part 1 by bootstrap.sh, cluster demo`},
+		{name: "no names", data: inMIME(sh, join, sh, other), want: `part 1 by bootstrap.sh, cluster demo`},
+		{name: "cloud-configs of one name", data: inMIME(named("text/cloud-config", "a"), "#cloud-config\nruncmd: [/etc/eks/bootstrap.sh demo]\n", named("text/cloud-config", "a"), "#cloud-config\npackages: [jq]\n"), want: `runcmd in part 1 by bootstrap.sh, cluster demo`},
+		{name: "in an archive", data: "#cloud-config-archive\n- {filename: a, content: \"#!/bin/sh\\n/etc/eks/bootstrap.sh demo\"}\n- {filename: a, content: \"#!/bin/sh\\ndate\"}\n", want: `
+				fault: part 1 in user data (shell) is replaced by that of another part [cloud-init is passed over]`},
+		{name: "a directory of their own", data: inMIME(named(sh, "init.sh"), join, named(boot, "init.sh"), other), want: `
+				fault: part 2 (shell) has a Content-Type that cloud-init does not know [cloud-init depends on the version]
+				part 1 by bootstrap.sh, cluster demo`},
+		{name: "a boothook, which runs while the parts are read", data: inMIME(named("text/cloud-boothook", "init.sh"), join, named(sh, "init.sh"), other), want: `part 1 by bootstrap.sh, cluster demo`},
+	})
+}

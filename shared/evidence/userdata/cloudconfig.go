@@ -184,6 +184,7 @@ func (r *reader) archive(text, part string, depth int) {
 		}
 		name := fmt.Sprintf("part %d in %s", i+1, part)
 		r.mergeTypes[name] = cmp.Or(scalar(lookup(item, "Merge-Type")), scalar(lookup(item, "X-Merge-Type")))
+		r.fileNames[name] = cleanName(scalar(lookup(item, "filename")))
 		mediaType := strings.ToLower(scalar(lookup(item, "type")))
 		if start := strings.TrimSpace(content); mediaType == "" && !strings.HasPrefix(start, "## template: jinja") {
 			if _, ok := begins(start); !ok {

@@ -71,6 +71,8 @@ type reader struct {
 
 	configs    map[string][]entry // the lists of the merged cloud-configs, by their keys
 	mergeTypes map[string]string  // the headers Merge-Type, by parts
+	fileNames  map[string]string  // of attachments, by parts
+	attached   map[string]string  // parts with scripts, by their files
 	writings   []writing          // the files that write_files has still to write
 
 	handlers bool // a part handles other media types
@@ -91,7 +93,8 @@ type script struct {
 func newReader() *reader {
 	return &reader{
 		room: MaxText, work: maxWork, files: map[string]string{}, cut: map[string]int{}, texts: map[string]string{}, named: map[string]bool{},
-		configs: map[string][]entry{}, mergeTypes: map[string]string{}, copies: map[string]bool{},
+		configs: map[string][]entry{}, mergeTypes: map[string]string{},
+		fileNames: map[string]string{}, attached: map[string]string{}, copies: map[string]bool{},
 	}
 }
 
@@ -166,7 +169,11 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 	r.delivered(arrived)
 	switch format {
 	case Shell:
-		r.shellScript(text, part, mediaType == "text/cloud-boothook" || strings.HasPrefix(text, "#cloud-boothook"))
+		early := mediaType == "text/cloud-boothook" || strings.HasPrefix(text, "#cloud-boothook")
+		if !early {
+			r.overwrite(part, mediaType)
+		}
+		r.shellScript(text, part, early)
 	case CloudConfig:
 		r.cloudConfig(text, part)
 	case Archive:
@@ -333,6 +340,41 @@ func (r *reader) shellScript(text, part string, early bool) {
 		}
 	}
 	r.scripts = append(r.scripts, script{text: text, part: part, own: true, early: early})
+}
+
+// overwrite drops an earlier script whose file cloud-init overwrites with that of a part: it writes all
+// of them, by the names of the attachments, before it runs any. It names parts without one by their numbers
+// (cloudinit/handlers/shell_script.py; handlers/__init__.py, walk).
+func (r *reader) overwrite(part, mediaType string) {
+	name := r.fileNames[part]
+	if name == "" {
+		return
+	}
+	if strings.HasPrefix(mediaType, "text/x-shellscript-per-") {
+		name = mediaType + "/" + name // a directory of its own
+	}
+	old, given := r.attached[name]
+	r.attached[name] = part
+	if !given {
+		return
+	}
+	r.scripts = slices.DeleteFunc(r.scripts, func(s script) bool { return s.part == old })
+	if r.texts[old] != r.texts[part] {
+		r.fault(Fault{Part: old, Format: Shell, Reason: Replaced, By: CloudInit, Effect: Skipped})
+	}
+}
+
+// cleanName returns a file's name as cloud-init writes it (cloudinit/util.py, clean_filename).
+func cleanName(name string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '/':
+			return '_'
+		case c >= '0' && c <= '9', c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', strings.ContainsRune("-_.()", c):
+			return c
+		}
+		return -1
+	}, name)
 }
 
 // joinsWords reports whether the interpreter of a #! line fails because the kernel joins the words

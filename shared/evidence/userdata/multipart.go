@@ -123,6 +123,9 @@ func (r *reader) body(content []byte, header textproto.MIMEHeader, mediaType, pa
 		}
 		content = decoded
 	}
+	_, disposition, _ := mime.ParseMediaType(header.Get("Content-Disposition"))
+	_, params, _ := mime.ParseMediaType(header.Get("Content-Type"))
+	r.fileNames[part] = cleanName(cmp.Or(disposition["filename"], params["name"])) // as Python's get_filename
 	r.mergeTypes[part] = cmp.Or(header.Get("Merge-Type"), header.Get("X-Merge-Type"))
 	r.document(content, mediaType, part, depth+1)
 }
