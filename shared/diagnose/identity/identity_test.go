@@ -675,7 +675,7 @@ func TestARefusedCallOfARoleWithItsPoliciesNamesWhatDeniesIt(t *testing.T) {
 			i.Console = evidence.Read(console.Log{Lines: 9, Found: []console.Found{{Sign: console.NodeadmFailed}, {Sign: console.AccessDenied, Excerpt: "api error", Detail: detail}}})
 		})(e)
 		c := analyze(e, roll.Unregistered).Causes()[0]
-		expect.That(t, c.Code == string(cause.RolePoliciesMissing) && strings.Contains(c.Summary, words), "%s: %s", detail, c.Summary)
+		expect.That(t, c.Code == cause.RolePoliciesMissing && strings.Contains(c.Summary, words), "%s: %s", detail, c.Summary)
 		expect.That(t, strings.Contains(c.Fix, "aws cloudtrail lookup-events") && !strings.Contains(c.Fix, "attach-role-policy"), "%s: %s", detail, c.Fix)
 	}
 }
