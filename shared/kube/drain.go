@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -164,17 +165,17 @@ func (c *Client) evict(ctx context.Context, p *podObject, d *Drained) error {
 	}
 	// No retries: a budget's refusal may ask for a retry in ten seconds, and the next pass does
 	// that.
-	err = c.rest.Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("eviction").
-		MaxRetries(0).SetHeader("Content-Type", applicationJSON).Body(body).Do(ctx).Error()
-	switch denied := deniedByAdmission(err); {
+	err = met(c.rest.Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("eviction").
+		MaxRetries(0).SetHeader("Content-Type", applicationJSON).Body(body).Do(ctx).Error())
+	switch {
 	case err == nil:
 		d.Evicted = append(d.Evicted, p.because("asked to leave"))
-	case !denied && apierrors.IsNotFound(err):
-	case !denied && (apierrors.IsConflict(err) || apierrors.HasStatusCause(err, causeNamespaceTerminating)):
+	case errors.Is(err, ErrGone):
+	case errors.Is(err, ErrChanged), apierrors.HasStatusCause(err, causeNamespaceTerminating):
 		// Another pod has the name, the pod has just changed, or its whole namespace is being
 		// deleted. The next pass checks what is left of it.
 		d.Leaving = append(d.Leaving, p.because("changes right now"))
-	case !denied && meetsAll(err):
+	case meetsAll(err):
 		return op.failed(err)
 	default:
 		d.Blocked = append(d.Blocked, p.because("%s", refusal(err)))
@@ -188,9 +189,12 @@ const (
 	causeNamespaceTerminating metav1.CauseType = "NamespaceTerminating"
 )
 
-// meetsAll reports whether the answer to one eviction, which is not that of admission, concerns the
-// caller or the API server and not the pod.
+// meetsAll reports whether the answer to one eviction concerns the caller or the API server and not
+// the pod. Admission denies that pod alone, with any code.
 func meetsAll(err error) bool {
+	if deniedByAdmission(err) {
+		return false
+	}
 	switch statusCode(err) {
 	case 0, http.StatusUnauthorized, http.StatusServiceUnavailable:
 		return true
