@@ -120,14 +120,17 @@ func (o *Observer) readNodeGroups(ctx context.Context, s *roll.Snapshot, groups 
 		if out.Nodegroup != nil {
 			n := project.NodeGroup(out.Nodegroup)
 			setGroup(s, g.group, func(d *roll.GroupDetail) {
-				d.AutoRepair, d.Overrides, d.Status, d.Issues, d.ASGs = answer(n.Repairs), n.Overrides, n.Status, issueText(n.Issues), n.ASGs
+				d.AutoRepair, d.Overrides, d.Status, d.Issues, d.ASGs = answer(n.Repairs), n.Overrides, n.Status, harmlessIssues(n.Issues), n.ASGs
 			})
 		}
 	}
 }
 
-func issueText(issues []roll.HealthIssue) string {
-	return harmless(strings.Join(roll.Map(issues, func(i roll.HealthIssue) string { return i.Code + ": " + i.Message }), "; "))
+// harmlessIssues returns issues without secrets.
+func harmlessIssues(issues []roll.HealthIssue) []roll.HealthIssue {
+	return roll.Map(issues, func(i roll.HealthIssue) roll.HealthIssue {
+		return roll.HealthIssue{Code: i.Code, Message: harmless(i.Message)}
+	})
 }
 
 // readSuspensions reads the suspended processes of the groups and their desired capacity. A group

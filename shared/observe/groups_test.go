@@ -271,7 +271,7 @@ func TestMessagesAboutGroupsEnterTheSnapshotWithoutSecrets(t *testing.T) {
 	a.conditions = map[string][]map[string]any{"default-a": {{"type": "Launched", "status": "Unknown", "reason": "LaunchFailed", "message": told, "lastTransitionTime": at}}}
 	s := more(t, a, suspects(1, 2, roll.Question{Group: true, NodeClaim: true}))
 	plain, pool := s.Groups["nodegroup/plain"], s.Groups["nodepool/default"]
-	for what, got := range map[string]string{"issues": plain.Issues, "scaling activity": plain.LaunchMessage, "NodeClaim": pool.LaunchMessage} {
+	for what, got := range map[string]string{"issues": roll.HealthIssues(plain.Issues), "scaling activity": plain.LaunchMessage, "NodeClaim": pool.LaunchMessage} {
 		expect.That(t, strings.HasSuffix(got, "token=[redacted: token]"), "%s: %q", what, got)
 	}
 }

@@ -112,11 +112,11 @@ func addNodeGroup(s *roll.Snapshot, name string, g evidence.NodeGroup, full bool
 	}
 	failed := g.Status == string(ekstypes.NodegroupStatusCreateFailed)
 	var issues []roll.HealthIssue
-	for _, i := range g.Issues {
+	for _, i := range harmlessIssues(g.Issues) {
 		code := ekstypes.NodegroupIssueCode(i.Code)
 		launches := slices.Contains(otherIssues, code) || full && slices.Contains(fullIssues, code)
 		if failed || !launches {
-			issues = append(issues, roll.HealthIssue{Code: i.Code, Message: harmless(i.Message)})
+			issues = append(issues, i)
 		}
 	}
 	if !failed && len(issues) == 0 {
@@ -125,7 +125,7 @@ func addNodeGroup(s *roll.Snapshot, name string, g evidence.NodeGroup, full bool
 	group := roll.NodeGroupGroup(name)
 	l, known := s.Launches[group]
 	if !known {
-		l = roll.Launch{Owner: roll.OwnerManagedNodeGroup, Since: s.At, Failed: s.At, Source: "managed node group", Field: "health.issues", Message: issueText(issues)}
+		l = roll.Launch{Owner: roll.OwnerManagedNodeGroup, Since: s.At, Failed: s.At, Source: "managed node group", Field: "health.issues", Message: roll.HealthIssues(issues)}
 		if failed && !g.Created.IsZero() && g.Created.Before(s.At) {
 			l.Since = g.Created
 		}

@@ -333,7 +333,7 @@ func (p *planner) scalingObjects(f roll.Finding, act Action) *Refusal {
 			return no
 		}
 	}
-	if no := groupUnfit(p.Snapshot, f); no != nil {
+	if no := p.groupUnfit(f, act); no != nil {
 		return no
 	}
 	if until, what := p.scalingActs(f); what != "" {
@@ -404,11 +404,12 @@ func (p *planner) autoscalerActs(f roll.Finding) time.Time {
 	return f.Since.Add(autoscalerRegisters + autoscalerGrace)
 }
 
-// groupUnfit refuses every act on a group that is suspended, changing or unhealthy. Suspended
+// groupUnfit refuses acts on a group that is suspended, changing or unhealthy. Suspended
 // processes keep instances unchanged, and an unhealthy node group may replace nothing.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html
-func groupUnfit(s *roll.Snapshot, f roll.Finding) *Refusal {
-	g := s.Groups[f.Group]
+func (p *planner) groupUnfit(f roll.Finding, act Action) *Refusal {
+	s, g := p.Snapshot, p.Snapshot.Groups[f.Group]
+	ill := slices.DeleteFunc(slices.Clone(g.Issues), func(i roll.HealthIssue) bool { return p.tolerable(i, f, act) })
 	switch {
 	case g.ReplaceSuspended == roll.Yes:
 		return refuse(GroupSuspended, "somebody suspended %s of the Auto Scaling group of %s, to leave its instances as they are", g.Suspended, f.Group)
@@ -418,13 +419,33 @@ func groupUnfit(s *roll.Snapshot, f roll.Finding) *Refusal {
 		return unread(s, OwnerUnknown, roll.CallAutoScalingGroups, fmt.Sprintf("whether processes of the Auto Scaling group of %s are suspended could not be read (%s)", f.Group, roll.CallAutoScalingGroups))
 	case f.Owner == roll.OwnerManagedNodeGroup && !g.AutoRepair.Answered():
 		return unread(s, OwnerUnknown, roll.CallNodegroup, fmt.Sprintf("the state of %s, and whether EKS repairs its nodes, could not be read (%s)", f.Group, roll.CallNodegroup))
-	case g.Issues != "":
-		return refuse(NodeGroupUnhealthy, "EKS reports of %s: %s", f.Group, g.Issues)
+	case len(ill) > 0:
+		return refuse(NodeGroupUnhealthy, "EKS reports of %s: %s", f.Group, roll.HealthIssues(ill))
+	case len(g.Issues) > 0 && slices.Contains(nodeGroupUnhealthy, g.Status):
 	case g.Status != "" && g.Status != nodeGroupActive:
 		return refuse(NodeGroupUnhealthy, "%s is %s, not %s", f.Group, g.Status, nodeGroupActive)
 	}
 	return nil
 }
 
+// tolerable reports whether a health issue does not concern an act. EKS reports failed launches until another
+// one succeeds, even of a group that needs none any more: they concern what the group must replace. It
+// reports that instances did not become nodes until the node group is deleted, though they did later: that
+// concerns none that was a node.
+// https://github.com/aws/containers-roadmap/issues/2326
+// https://github.com/aws/containers-roadmap/issues/764
+func (p *planner) tolerable(i roll.HealthIssue, f roll.Finding, act Action) bool {
+	switch i.Code {
+	case "AsgInstanceLaunchFailures", "InstanceLimitExceeded", "InsufficientFreeAddresses":
+		return !p.takes(f, act) || p.lossAccepted(f)
+	case "NodeCreationFailure":
+		return p.nodes[f.Instance] != nil && f.Kind != roll.Uninitialized
+	}
+	return false
+}
+
 // nodeGroupActive is the status of a healthy managed node group.
 const nodeGroupActive = "ACTIVE"
+
+// nodeGroupUnhealthy are the statuses that only say that there are health issues.
+var nodeGroupUnhealthy = []string{"CREATE_FAILED", "DEGRADED"}

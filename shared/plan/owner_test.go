@@ -15,6 +15,13 @@ import (
 // Each case makes one finding of an owner's member, and checks the result.
 func TestOwners(t *testing.T) {
 	deleteClaims := "apiVersion: rollcall/v1\nowners: {karpenter: delete-nodeclaim}\n"
+	lossy := "apiVersion: rollcall/v1\nlimits: {withoutReplacement: proceed}\n"
+	ill := func(status string, codes ...string) roll.GroupDetail {
+		return roll.GroupDetail{
+			AutoRepair: roll.No, Status: status, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes,
+			Issues: roll.Map(codes, func(code string) roll.HealthIssue { return roll.HealthIssue{Code: code, Message: "no"} }),
+		}
+	}
 	optIn := "apiVersion: rollcall/v1\nowners: {none: terminate}\n"
 	claim := roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", UID: "u"}}
 	disrupted := func(ago time.Duration) roll.Detail {
@@ -49,7 +56,15 @@ func TestOwners(t *testing.T) {
 		{"node auto repair did nothing", roll.OwnerManagedNodeGroup, roll.Unknown, autoRepairs, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "OwnerDidNotAct"},
 		{"node auto repair did nothing, and that was said", roll.OwnerManagedNodeGroup, roll.Unknown, autoRepairs + ownerSilence, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.Yes, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "reboot"},
 		{"the node group is being updated", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.No, Status: "UPDATING", LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "NodeGroupUnhealthy"},
-		{"EKS reports an issue", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.No, Status: "ACTIVE", Issues: "AccessDenied: no", LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "NodeGroupUnhealthy"},
+		{"EKS reports an issue", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.No, Status: "ACTIVE", Issues: []roll.HealthIssue{{Code: "AccessDenied", Message: "no"}}, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "NodeGroupUnhealthy"},
+		{"a launch failed, and a reboot needs none", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, ill("DEGRADED", "AsgInstanceLaunchFailures"), "reboot"},
+		{"a launch failed, and the act would need one", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, ill("DEGRADED", "AsgInstanceLaunchFailures"), "NodeGroupUnhealthy"},
+		{"a launch failed, and a person accepts the loss", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, lossy, roll.Detail{}, ill("DEGRADED", "AsgInstanceLaunchFailures"), "cordon"},
+		{"it was created without nodes, which joined later", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, ill("CREATE_FAILED", "NodeCreationFailure"), "cordon"},
+		{"it was created without nodes, as this one", roll.OwnerManagedNodeGroup, roll.Unregistered, time.Hour, "", roll.Detail{}, ill("CREATE_FAILED", "NodeCreationFailure"), "NodeGroupUnhealthy"},
+		{"another issue stands beside", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, ill("DEGRADED", "NodeCreationFailure", "ClusterUnreachable"), "NodeGroupUnhealthy"},
+		{"degraded for no reason", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, ill("DEGRADED"), "NodeGroupUnhealthy"},
+		{"its deletion failed", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, ill("DELETE_FAILED", "NodeCreationFailure"), "NodeGroupUnhealthy"},
 		{"the node group is in order", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.No, Status: "ACTIVE", LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "cordon"},
 		{"somebody works on the group", roll.OwnerAutoScalingGroup, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "Terminate", LaunchesRead: roll.Yes}, "GroupSuspended"},
 		{"Karpenter has been at it for an hour", roll.OwnerKarpenter, roll.Unregistered, 3 * time.Hour, "", roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "x", DeletedAt: now.Add(-karpenterDrains)}}, roll.GroupDetail{}, "OwnerDidNotAct"},

@@ -191,7 +191,7 @@ func TestHolds(t *testing.T) {
 		NodeGroupUnhealthy: func(w *world) {
 			w.snapshot.Instances[0].Owner = roll.OwnerManagedNodeGroup
 			g := canLaunch
-			g.Status, g.Issues = "DEGRADED", "AsgInstanceLaunchFailures: no such image"
+			g.Status, g.Issues = "DEGRADED", []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "no such image"}}
 			w.snapshot.Groups["asg/w"] = g
 		},
 		OwnerDidNotAct: func(w *world) {

@@ -1,6 +1,9 @@
 package roll
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Launch describes a group whose launches fail or stay pending since its latest successful launch.
 type Launch struct {
@@ -25,4 +28,9 @@ type Launch struct {
 type HealthIssue struct {
 	Code    string // such as Ec2SubnetNotFound
 	Message string // without secrets in a snapshot
+}
+
+// HealthIssues returns issues as "code: message; ...".
+func HealthIssues(issues []HealthIssue) string {
+	return strings.Join(Map(issues, func(i HealthIssue) string { return i.Code + ": " + i.Message }), "; ")
 }

@@ -286,8 +286,8 @@ type GroupDetail struct {
 	// other groups.
 	// https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html
 	Status string
-	// Issues are the health issues of a managed node group, as "code: message; ...", without secrets.
-	Issues string
+	// Issues are the health issues of a managed node group.
+	Issues []HealthIssue
 	// ASGs are the names of the Auto Scaling groups of a managed node group.
 	ASGs []string
 	// LaunchSuspended: launches are suspended in its Auto Scaling group.

@@ -134,6 +134,7 @@ func (t *truths) remember(a *account) {
 		for _, g := range c.groups {
 			note("halted", g.groupName(), g.suspended || len(g.halted) > 0)
 			note("unwell", g.groupName(), g.unwell())
+			note("unfit", g.groupName(), g.unwell() && g.status != createFailed)
 			note("repairs", g.groupName(), g.repair)
 			note("broken", g.groupName(), g.template.breaks != well)
 			note("unmapped", g.groupName(), g.unmapped)
@@ -528,9 +529,12 @@ var ofMachine = map[string]func(excuse) bool{
 		// themselves.
 		return e.g.launchedWith != nil || e.terms().owner(e.g.owner) == "notify"
 	},
-	"GroupSuspended":     func(e excuse) bool { return e.lately("halted", e.g.groupName()) },
-	"OwnerUnknown":       func(e excuse) bool { return e.inv.missed || e.g.owner == karpenter && e.m.claim == nil },
-	"NodeGroupUnhealthy": func(e excuse) bool { return e.lately("unwell", e.g.groupName()) },
+	"GroupSuspended": func(e excuse) bool { return e.lately("halted", e.g.groupName()) },
+	"OwnerUnknown":   func(e excuse) bool { return e.inv.missed || e.g.owner == karpenter && e.m.claim == nil },
+	"NodeGroupUnhealthy": func(e excuse) bool {
+		noNode := e.m.node == nil || slices.Contains([]roll.Kind{roll.Unregistered, roll.Uninitialized}, roll.Kind(e.kind))
+		return e.lately("unfit", e.g.groupName()) || noNode && e.lately("unwell", e.g.groupName())
+	},
 	"OwnerWillAct": func(e excuse) bool {
 		if e.g.owner == nobody {
 			return false

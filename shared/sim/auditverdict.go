@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/shared/ledger"
@@ -312,9 +313,26 @@ func (u *auditor) replaceable(inv *invocation, what act, m *machine) {
 	switch {
 	case g.halts():
 		u.broken(RuleGroup, "%s: %s of %s while %s of %s are suspended, since %s", inv.name, what, m.id, strings.Join(g.halted, ", "), g.groupName(), g.troubled.Format(time.TimeOnly))
-	case g.unwell():
+	case g.unwell() && !u.apart(inv, what, m):
 		u.broken(RuleGroup, "%s: %s of %s while %s is %s %s, since %s", inv.name, what, m.id, g.groupName(), g.status, strings.Join(g.issues, " "), g.troubled.Format(time.TimeOnly))
 	}
+}
+
+// apart reports whether nothing that EKS shows of a node group concerns an act: not a failed launch, if the
+// act ends nothing or the policy accepts the loss; nor what its creation lacked, if the machine was a node.
+func (u *auditor) apart(inv *invocation, what act, m *machine) bool {
+	if len(m.g.issues) == 0 || m.g.status == "UPDATING" {
+		return false
+	}
+	return !slices.ContainsFunc(m.g.issues, func(code string) bool {
+		switch ekstypes.NodegroupIssueCode(code) {
+		case ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures, ekstypes.NodegroupIssueCodeInsufficientFreeAddresses:
+			return what == actTerminate && u.policyOf(inv, m).values["limits.withoutReplacement"] != "proceed"
+		case createdBare:
+			return m.ail == neverJoins || m.ail == neverReady
+		}
+		return true
+	})
 }
 
 // backlog checks that the trouble began after the first complete check. A machine that never joined or

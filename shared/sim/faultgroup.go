@@ -42,6 +42,14 @@ var issueCodes = []string{
 	string(ekstypes.NodegroupIssueCodeIamNodeRoleNotFound), string(ekstypes.NodegroupIssueCodeInsufficientFreeAddresses), string(ekstypes.NodegroupIssueCodeAccessDenied),
 }
 
+// EKS shows for good that the first instances of a node group did not become nodes in time, though they did
+// later.
+// https://github.com/aws/containers-roadmap/issues/764
+const (
+	createFailed = string(ekstypes.NodegroupStatusCreateFailed)
+	createdBare  = ekstypes.NodegroupIssueCodeNodeCreationFailure
+)
+
 // noReplacement: for hours a group replaces nothing or must not be disturbed, and its machines
 // fail one after the other.
 var noReplacement = faultType{
@@ -78,9 +86,12 @@ var noReplacement = faultType{
 			case failingLaunches:
 				g.fail(f, oneOf(d.of("message"), launchFailures...))
 			case unwellNodeGroup:
-				g.status = oneOf(d.of("status"), "DEGRADED", "UPDATING", "CREATE_FAILED", "")
+				g.status = oneOf(d.of("status"), "DEGRADED", "UPDATING", createFailed, "")
 				if g.status == "" || g.status == "DEGRADED" {
 					g.issues = []string{oneOf(d.of("issue"), issueCodes...)}
+				}
+				if g.status == createFailed {
+					g.issues = []string{string(createdBare)}
 				}
 				if g.lacking != nil {
 					g.lacking.mixed = true

@@ -230,7 +230,7 @@ func owned() []Mutation {
 		},
 		{
 			Name: "issues of a managed node group are ignored", File: owner,
-			Old: `case g.Issues != "":`, New: `case g.Issues == "-":`,
+			Old: `case len(ill) > 0:`, New: `case len(ill) > 9:`,
 			Harm: "a machine is ended, and nothing replaces it", Faults: faults(sim.FaultNoReplacement), Rules: rules(sim.RuleGroup),
 		},
 		{
