@@ -612,8 +612,9 @@ var ofMachine = map[string]func(excuse) bool{
 				return true // and since its launch, no Node was its own
 			}
 		}
-		if v := e.m.vanished; !v.IsZero() && v.Before(first.Add(lag)) {
-			return true // its Node was missing then, though it worked
+		gone := latest(e.m.vanished, e.m.unnamed) // its Node was missing since, though it worked
+		if !gone.IsZero() && gone.Before(first.Add(lag)) {
+			return true
 		}
 		if t := e.u.times.of[e.m.node]; !t.was.IsZero() && !e.u.recordedIn(e.c.name, t.back, t.left.Add(-lag)) && (t.was.Before(first.Add(lag)) || e.u.foundLowered(e.g, t.was)) {
 			return true // no check recorded that it was Ready since
@@ -623,7 +624,7 @@ var ofMachine = map[string]func(excuse) bool{
 			return true
 		case e.u.wasOpened(e.c.name, e.about, e.m):
 			return false
-		case e.u.foundLowered(e.g, found) || e.u.foundLowered(e.g, before):
+		case slices.ContainsFunc([]time.Time{found, before, gone}, func(at time.Time) bool { return !at.IsZero() && e.u.foundLowered(e.g, at) }):
 			return true
 		}
 		if ev := e.m.event; ev != nil && roll.Kind(e.kind) == roll.Scheduled {

@@ -64,24 +64,28 @@ func (l *look) labels() cause.Verdict {
 		return l.NoNode()
 	}
 	var found []contradiction
+	starting := l.Finding.Kind == roll.Uninitialized // no mark and no edited NodePool makes a node NotReady
 	claim, pool := evidence.None[evidence.NodeClaim](), evidence.None[evidence.NodePool]()
 	if l.karpenters() {
 		claim, pool = l.NodeClaim(), l.Group().NodePool
 	}
 	if claim.Known() {
-		found = append(l.marksLost(n, claim.Value), ofClaim(n, claim.Value)...)
+		if starting {
+			found = l.marksLost(n, claim.Value)
+		}
+		found = append(found, ofClaim(n, claim.Value)...)
 	}
 	found = append(found, untrue(n)...)
-	if pool.Known() {
+	if pool.Known() && starting {
 		found = append(found, ofPool(n, pool.Value)...)
 	}
 	found = distinct(found)
 	switch {
 	case len(found) > 0:
-		return l.mismatch(n, found).DecisiveIf(l.Finding.Kind == roll.Uninitialized && found[0].mark)
+		return l.mismatch(n, found).DecisiveIf(found[0].mark)
 	case !claim.Settled():
 		return cause.Missing(claim, "NodeClaim of "+string(l.Finding.Instance))
-	case !pool.Settled():
+	case starting && !pool.Settled():
 		return cause.Missing(pool, "NodePool "+l.pool())
 	}
 	return cause.RuledOut

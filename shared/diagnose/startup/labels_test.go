@@ -100,6 +100,8 @@ func TestLabelsThatContradictWhatTheNodeWasLaunchedFor(t *testing.T) {
 	})
 	check(t, roll.NotReady, []test{
 		{"a node that was ready", with(map[string]string{pool: "other"}), "NodeLabelsMismatch?", ""},
+		{"Karpenter's own mark was taken off a node that was ready", with(nil, initialized(10*time.Minute)), "", ""},
+		{"the NodePool of a node that was ready was edited since", with(nil, func(w *world) { w.pool.Value.Labels = map[string]string{"team": "db"} }), "", ""},
 	})
 
 	for name, spoil := range map[string]func(*world){
