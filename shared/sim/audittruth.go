@@ -533,7 +533,7 @@ var ofMachine = map[string]func(excuse) bool{
 	"OwnerUnknown":   func(e excuse) bool { return e.inv.missed || e.g.owner == karpenter && e.m.claim == nil },
 	"NodeGroupUnhealthy": func(e excuse) bool {
 		noNode := e.m.node == nil || slices.Contains([]roll.Kind{roll.Unregistered, roll.Uninitialized}, roll.Kind(e.kind))
-		return e.lately("unfit", e.g.groupName()) || noNode && e.lately("unwell", e.g.groupName())
+		return e.lately("unfit", e.g.groupName()) || noNode && e.lately("unwell", e.g.groupName()) || e.g.owner == nodeGroup && e.launchFails()
 	},
 	"OwnerWillAct": func(e excuse) bool {
 		if e.g.owner == nobody {
@@ -563,10 +563,7 @@ var ofMachine = map[string]func(excuse) bool{
 		}
 		return e.g.owner != nobody && e.u.a.Now().Sub(since) >= registrationTTL-lag
 	},
-	"ReplacementUnavailable": func(e excuse) bool {
-		return e.lately("fails", e.g.groupName()) || e.u.a.Now().Sub(e.g.refused) < turn || !e.g.refused.Before(e.g.launched) || // at any age: nothing shows that the next launch would work
-			e.u.a.Now().Sub(e.g.launched) <= lag // which the check may not have read
-	},
+	"ReplacementUnavailable": excuse.launchFails,
 	"NoNodeIntent": func(e excuse) bool {
 		return e.g.owner == nobody || e.m.elsewhere != "" || e.m.unread != "" || e.m.stays || e.inv.missed
 	},
@@ -952,4 +949,11 @@ func (s *sight) running() map[string]bool {
 func (s *sight) shown() func(id string) bool {
 	ids := s.running()
 	return func(id string) bool { return !s.instances.begun || ids[id] }
+}
+
+// launchFails reports whether the group's latest launch failed, or may have when the check read it. At any age
+// nothing shows that the next one would work.
+func (e excuse) launchFails() bool {
+	now := e.u.a.Now()
+	return e.lately("fails", e.g.groupName()) || now.Sub(e.g.refused) < turn || !e.g.refused.Before(e.g.launched) || now.Sub(e.g.launched) <= lag
 }

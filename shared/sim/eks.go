@@ -132,8 +132,11 @@ func (g *group) describe() *types.Nodegroup {
 		Resources:        &types.NodegroupResources{AutoScalingGroups: []types.AutoScalingGroup{{Name: aws.String(g.asgName())}}},
 		Health:           g.nodeGroupHealth(),
 	}
-	if g.status != "" {
+	switch _, fails := g.launchFailure(); {
+	case g.status != "":
 		out.Status = types.NodegroupStatus(g.status)
+	case fails:
+		out.Status = types.NodegroupStatusDegraded
 	}
 	if g.custom {
 		out.AmiType, out.ReleaseVersion = types.AMITypesCustom, aws.String(t.ami)

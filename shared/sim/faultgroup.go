@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	scaling "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
@@ -172,11 +173,24 @@ func (g *group) unwell() bool {
 	return g.status != "" || len(g.issues) > 0 || g.lacking != nil && g.lacking.value == nodeGroupIssue
 }
 
+// launchFailure returns why the latest launch of a managed node group failed, if it did. EKS shows that until
+// another launch succeeds, even if the group needs none any more.
+// https://github.com/aws/containers-roadmap/issues/2326
+func (g *group) launchFailure() (message string, failed bool) {
+	if g.owner != nodeGroup || len(g.activities) == 0 || g.activities[0].StatusCode != scaling.ScalingActivityStatusCodeFailed {
+		return "", false
+	}
+	return aws.ToString(g.activities[0].StatusMessage), true
+}
+
 // nodeGroupHealth returns the health of a managed node group as EKS shows it.
 func (g *group) nodeGroupHealth() *ekstypes.NodegroupHealth {
 	out := &ekstypes.NodegroupHealth{}
 	for _, code := range g.issues {
 		out.Issues = append(out.Issues, ekstypes.Issue{Code: ekstypes.NodegroupIssueCode(code), Message: aws.String("The node group " + g.name + " has the issue " + code + "."), ResourceIds: []string{g.asgName()}})
+	}
+	if message, fails := g.launchFailure(); fails {
+		out.Issues = append(out.Issues, ekstypes.Issue{Code: ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures, Message: aws.String(message), ResourceIds: []string{g.asgName()}})
 	}
 	if g.lacking != nil && g.lacking.value == nodeGroupIssue {
 		out.Issues = append(out.Issues, ekstypes.Issue{Code: ekstypes.NodegroupIssueCodeEc2SubnetNotFound, Message: aws.String("The subnet of the node group " + g.name + " does not exist."), ResourceIds: []string{g.asgName()}})
