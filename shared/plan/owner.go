@@ -134,7 +134,14 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	if no != nil || act == DeleteNode {
 		return no
 	}
-	if no := cmp.Or(intentObjects(p.Snapshot, p.Assessment.Inherited, f, d), Protection(p.Snapshot, *i), p.leaseObjects(f, d)); no != nil {
+	// No protection keeps EC2 from what it has scheduled, or the Auto Scaling group from replacing the instance then.
+	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_ChangingDisableAPITermination.html
+	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-instance-protection.html
+	protects := Protection
+	if evictsEarly(f, act) {
+		protects = notInService
+	}
+	if no := cmp.Or(intentObjects(p.Snapshot, p.Assessment.Inherited, f, d), protects(p.Snapshot, *i), p.leaseObjects(f, d)); no != nil {
 		return no
 	}
 	// EC2 gives the place of a terminated instance in a Capacity Block to a new one, but not once the block has ended. Its
