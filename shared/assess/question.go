@@ -70,7 +70,7 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 		AutoScaling: m.Instance.ASG != "" && (acting || absent),
 		NodeClaim:   acting && f.Owner == roll.OwnerKarpenter && !a.gone,
 		Group:       acting && (f.Owner == roll.OwnerManagedNodeGroup || f.Owner == roll.OwnerAutoScalingGroup),
-		Protection:  acting,
+		Protection:  acting && f.Kind != roll.Scheduled, // nothing protects from what EC2 has scheduled
 		Waiting:     acting && f.Owner == roll.OwnerKarpenter && !a.gone && a.lost(f.Group),
 		Lease:       acting && (f.Kind == roll.Unregistered || f.Kind == roll.Orphaned) && !a.gone,
 		Pods:        holding,

@@ -51,9 +51,10 @@ func (a *assessor) group(name roll.Group) *groupTally {
 //
 // A Node older than the launch of its instance existed before the instance was stopped and started,
 // and shows nothing, unless its group had stopped it in a warm pool: starting it is what such a group
-// does in place of a launch. The time is not recorded of an instance that was in a warm pool first, or
-// whose Node was deleted and came back.
+// does in place of a launch. One that ran there joins when its group puts it into service, however long ago its launch was.
+// The time is not recorded of an instance that was in a warm pool first, or whose Node was deleted and came back.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-warm-pools.html
+// https://docs.aws.amazon.com/eks/latest/userguide/warm-pools-managed-node-groups.html
 func (a *assessor) registered(m roll.Member, g *groupTally, works bool) {
 	n, i := m.Node, m.Instance
 	if !a.whole || i == nil || i.Launched.IsZero() || n.Created.After(a.Now) {
@@ -65,14 +66,18 @@ func (a *assessor) registered(m roll.Member, g *groupTally, works bool) {
 	if n.Created.Before(i.Launched) && !drawn {
 		return
 	}
-	if drawn && n.Ready.Status == roll.ConditionTrue && i.Launched.After(g.proven) {
+	launched := i.Launched.UTC()
+	if drawn {
+		launched = roll.Later(launched, roll.Earlier(rest.Left, n.Created).UTC()) // it was in service at the latest then
+	}
+	if drawn && n.Ready.Status == roll.ConditionTrue && launched.After(g.proven) {
 		a.out.Rests[i.ID] = ledger.Rest{Left: cmp.Or(rest.Left, a.Now), Warm: true} // until it proved that the group works
 	}
-	if works && i.Launched.After(g.good) {
-		g.good = i.Launched.UTC()
+	if works && launched.After(g.good) {
+		g.good = launched
 	}
-	if works && i.Launched.After(g.proven) && a.Now.Sub(n.Ready.Since) >= a.Policy(m.Selector()).Limits.ProvenAfter {
-		g.proven = i.Launched.UTC()
+	if works && launched.After(g.proven) && a.Now.Sub(n.Ready.Since) >= a.Policy(m.Selector()).Limits.ProvenAfter {
+		g.proven = launched
 	}
 	if !n.Created.After(g.memory.Counted) {
 		return

@@ -213,6 +213,35 @@ func TestAnInstanceOutOfAWarmPoolIsAReplacement(t *testing.T) {
 	}
 }
 
+// An instance that ran in the pool was launched long before. Its node joins when the group puts it into service.
+// https://docs.aws.amazon.com/eks/latest/userguide/warm-pools-managed-node-groups.html
+func TestAnInstanceThatRanInAWarmPoolReplacesSinceItWasPutIntoService(t *testing.T) {
+	tests := []struct {
+		name string
+		rest ledger.Rest
+		good time.Duration // zero: it shows nothing new
+	}{
+		{"a check saw it in service before its node", ledger.Rest{Warm: true, Left: ago(4 * time.Minute)}, 4 * time.Minute},
+		{"a check saw its node first", ledger.Rest{Warm: true, Left: ago(2 * time.Minute)}, 3 * time.Minute},
+		{"this check sees both first", ledger.Rest{Warm: true}, 3 * time.Minute},
+		{"it was in Standby", ledger.Rest{Left: ago(4 * time.Minute)}, 0},
+		{"it was in no pool", ledger.Rest{}, 0},
+	}
+	for _, tt := range tests {
+		i, n := registered(1, 0, time.Minute)
+		i.Launched, n.Created = ago(3*time.Hour), ago(3*time.Minute)
+		memory := ledger.GroupMemory{Counted: now, Good: ago(30 * time.Minute), Proven: ago(time.Hour), Seconds: []int{3}}
+		state := ledger.State{Groups: map[roll.Group]ledger.GroupMemory{"asg/w": memory}, Rests: map[roll.InstanceID]ledger.Rest{}}
+		if tt.rest != (ledger.Rest{}) {
+			state.Rests[i.ID] = tt.rest
+		}
+		a := judge(snapshot([]roll.Instance{i}, []roll.Node{n}), state)
+		got, changed := a.Groups["asg/w"]
+		expect.That(t, changed == (tt.good > 0) && (!changed || got.Good.Equal(ago(tt.good))), "%s: %+v", tt.name, got)
+		expect.Equal(t, a.Rests[i.ID].Warm, tt.good > 0, "%s: where it is from is remembered until it proved itself", tt.name)
+	}
+}
+
 func TestAGroupIsToldWithItsOwnerItsNodesAndTheirTimes(t *testing.T) {
 	var s roll.Snapshot
 	for n := range 3 {

@@ -237,6 +237,14 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 		w.snapshot.Instances[last].Launched = launched
 		w.snapshot.Nodes[last].Created, w.snapshot.Nodes[last].Ready = launched.Add(time.Minute), roll.Condition{Status: ready, Since: launched.Add(time.Minute)}
 	}
+	pooled := func(joined, left time.Duration) func(*world) { // from the act on
+		return func(w *world) {
+			replacement(w, acted.Add(-48*time.Hour), roll.ConditionTrue)
+			w.state.Rests = map[roll.InstanceID]ledger.Rest{instanceID(30): {Warm: true, Left: acted.Add(left)}}
+			n := &w.snapshot.Nodes[len(w.snapshot.Nodes)-1]
+			n.Created, n.Ready.Since = acted.Add(joined), acted.Add(joined)
+		}
+	}
 	drained := func(w *world) *ledger.Action {
 		w.silent(2, time.Hour)
 		w.snapshot.Instances[1].Hold = "true" // it is waiting itself
@@ -253,6 +261,9 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 		{"it is not ready yet", func(w *world) { replacement(w, acted.Add(time.Minute), roll.ConditionFalse) }, "none: [ReplacementPending]"},
 		{"a ready one is older than the act", func(w *world) { replacement(w, acted.Add(-time.Second), roll.ConditionTrue) }, "none: [ReplacementPending]"},
 		{"it is ready", func(w *world) { replacement(w, acted.Add(time.Minute), roll.ConditionTrue) }, "terminate"},
+		{"it ran in a warm pool, and joined since", pooled(3*time.Minute, 4*time.Minute), "terminate"},
+		{"one out of a warm pool joined before the act", pooled(-time.Second, 4*time.Minute), "none: [ReplacementPending]"},
+		{"one out of a warm pool was in service before the act", pooled(3*time.Minute, -time.Second), "none: [ReplacementPending]"},
 		{"one was ready earlier, and is gone by now", func(w *world) {
 			w.state.Groups = map[roll.Group]ledger.GroupMemory{"asg/w": {Good: acted.Add(time.Minute)}}
 		}, "terminate"},

@@ -188,12 +188,16 @@ func Protection(s *roll.Snapshot, i roll.Instance) *Refusal {
 	case roll.NotAsked, roll.Unreadable:
 		return unread(s, ProtectionUnknown, roll.CallInstanceAttribute, fmt.Sprintf("the termination protection of %s could not be read (%s)", i.ID, roll.CallInstanceAttribute))
 	}
-	if i.ASG == "" {
-		return nil
-	}
-	switch {
-	case d.ScaleInProtected == roll.Yes:
+	if i.ASG != "" && d.ScaleInProtected == roll.Yes {
 		return refuse(ScaleInProtected, "its Auto Scaling group protects %s from scale-in", i.ID)
+	}
+	return notInService(s, i)
+}
+
+// notInService refuses unless the Auto Scaling group of an instance has it in service.
+func notInService(s *roll.Snapshot, i roll.Instance) *Refusal {
+	switch d := s.Details[i.ID]; {
+	case i.ASG == "":
 	case !d.LifecycleRead.Answered():
 		return unread(s, ProtectionUnknown, roll.CallAutoScalingInstances, fmt.Sprintf("the state of %s in its Auto Scaling group could not be read (%s)", i.ID, roll.CallAutoScalingInstances))
 	case d.LifecycleRead == roll.No:

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 )
@@ -133,11 +134,22 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	if no != nil || act == DeleteNode {
 		return no
 	}
-	if no := cmp.Or(intentObjects(p.Snapshot, p.Assessment.Inherited, f, d), Protection(p.Snapshot, *i), p.leaseObjects(f, d)); no != nil {
+	// No protection keeps EC2 from what it has scheduled, or the Auto Scaling group from replacing the instance then.
+	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_ChangingDisableAPITermination.html
+	// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-instance-protection.html
+	protects := Protection
+	if evictsEarly(f, act) {
+		protects = notInService
+	}
+	if no := cmp.Or(intentObjects(p.Snapshot, p.Assessment.Inherited, f, d), protects(p.Snapshot, *i), p.leaseObjects(f, d)); no != nil {
 		return no
 	}
-	if i.CapacityBlock && p.takes(f, act) {
-		return refuse(ReplacementUnavailable, "%s runs in a Capacity Block, where a terminated instance may not be replaceable", i.ID)
+	// EC2 gives the place of a terminated instance in a Capacity Block to a new one, but not once the block has ended. Its
+	// end is not read.
+	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-launch.html
+	if i.CapacityBlock && p.needsReplacement(f, act) {
+		return refuse(ReplacementUnavailable, "%s runs in a Capacity Block: after a termination, a new instance can be launched in its place only until the block ends, and when that is, is unknown. To act on it anyway: %s", i.ID,
+			paste.Format("aws ec2 create-tags --resources %s --tags Key=%s,Value=true", string(i.ID), roll.TagReplace))
 	}
 	return nil
 }
@@ -226,7 +238,7 @@ func (p *planner) ownerTime(until time.Time, what string) *Refusal {
 // show it.
 // https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/nodeclaim/lifecycle/launch.go
 func (p *planner) launchesFail(f roll.Finding, act Action) *Refusal {
-	if !p.takes(f, act) || f.Kind == roll.Orphaned || p.lossAccepted(f) {
+	if !p.needsReplacement(f, act) {
 		return nil
 	}
 	g, l := p.Snapshot.Groups[f.Group], p.Snapshot.Launches[f.Group]
@@ -283,6 +295,11 @@ func (p *planner) takes(f roll.Finding, act Action) bool {
 		}
 	}
 	return true
+}
+
+// needsReplacement reports whether an act takes an instance that its owner must replace. Nothing replaces an orphan.
+func (p *planner) needsReplacement(f roll.Finding, act Action) bool {
+	return p.takes(f, act) && f.Kind != roll.Orphaned && !p.lossAccepted(f)
 }
 
 // lossAccepted reports whether a person accepts, by tag or by policy, that the instance may not be

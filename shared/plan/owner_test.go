@@ -193,6 +193,33 @@ func TestWhatSpeaksForTheInstanceItself(t *testing.T) {
 	}
 }
 
+// EC2 gives the place of a terminated instance in a Capacity Block to a new one, until the block ends. Nothing shows when
+// that is, so a person decides, as where the latest launch failed.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-launch.html
+func TestAPersonMayHaveAnInstanceInACapacityBlockReplaced(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		replace bool
+		doc     string
+		want    string
+	}{
+		{"nobody decided", false, "", "[ReplacementUnavailable]"},
+		{"the instance is tagged", true, "", "[cordon]"},
+		{"the policy accepts the loss", false, "limits: {withoutReplacement: proceed}\n", "[cordon]"},
+	} {
+		w := healthy(10)
+		w.doc = with(tt.doc)
+		w.notReady(1, 2*time.Hour)
+		w.snapshot.Instances[0].CapacityBlock, w.snapshot.Instances[0].Replace = true, tt.replace
+		_, p := w.make(now)
+		got := fmt.Sprint(reasons(p))
+		if len(p.Orders) == 1 {
+			got = "[" + string(p.Orders[0].Action) + "]"
+		}
+		expect.That(t, got == tt.want, "%s: %s, want %s: %+v", tt.name, got, tt.want, p.Held)
+	}
+}
+
 // known records that an earlier check saw a finding.
 func (w *world) known(n int, kind roll.Kind, began time.Time) {
 	w.trouble(n, kind, w.snapshot.Nodes[n-1].Ready.Status, now.Sub(began))

@@ -265,7 +265,7 @@ var ends = map[Reason]string{
 	NodeGroupUnhealthy:     "when the node group is ACTIVE and EKS reports no issue with it",
 	OwnerWillAct:           "when the owner has acted, or its time is over",
 	OwnerDidNotAct:         "when 15 minutes have passed since the owner's time was over; the ladder continues then, if it has a step left",
-	ReplacementUnavailable: "when a launch works, or you set rollcall:replace=true or limits.withoutReplacement: proceed; never in a Capacity Block",
+	ReplacementUnavailable: "when a launch works, or you set rollcall:replace=true or limits.withoutReplacement: proceed",
 	NoNodeIntent:           "when its own user data, or a node of its group, shows that it is one; else take the cluster's tag off, or terminate it",
 	TerminationProtected:   "when you turn the termination protection off",
 	ScaleInProtected:       "when you turn the scale-in protection of the instance off",

@@ -76,6 +76,12 @@ func TestANodeIsMovedBeforeWhatEC2HasScheduled(t *testing.T) {
 				}
 			}
 		}, "none: [ZoneOutage]"},
+		// No protection keeps EC2 from what it has scheduled, or the group from replacing the instance then.
+		{"it is protected from termination", time.Hour, func(w *world) { w.detail(func(d *roll.Detail) { d.TerminationProtected = roll.Yes }) }, string(Cordon)},
+		{"whether it is could not be read", time.Hour, func(w *world) { w.detail(func(d *roll.Detail) { d.TerminationProtected = roll.Unreadable }) }, string(Cordon)},
+		{"it is protected from scale-in", time.Hour, func(w *world) { w.detail(func(d *roll.Detail) { d.ScaleInProtected = roll.Yes }) }, string(Cordon)},
+		{"its group starts it up", time.Hour, func(w *world) { w.detail(func(d *roll.Detail) { d.Lifecycle = "Pending:Wait" }) }, "none: [NotInService]"},
+		{"its state in its group could not be read", time.Hour, func(w *world) { w.detail(func(d *roll.Detail) { d.LifecycleRead = roll.Unreadable }) }, "none: [ProtectionUnknown]"},
 		{"its group is suspended", time.Hour, func(w *world) {
 			w.snapshot.Groups["asg/w"] = roll.GroupDetail{LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, LaunchesRead: roll.Yes}
 		}, "none: [GroupSuspended]"},

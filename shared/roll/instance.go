@@ -115,8 +115,8 @@ type Instance struct {
 	// LaunchFailure is why EC2 terminated it during its launch, as "code: message"; "" if EC2 did
 	// not.
 	LaunchFailure string
-	// CapacityBlock: it runs in capacity bought for a fixed time; after its termination there is no
-	// replacement.
+	// CapacityBlock: it runs in capacity bought for a fixed time, which is not known; after that there is
+	// no replacement.
 	CapacityBlock bool
 	// Vouched: owner, group, zone and state come from its healthy node. EC2 was read only for the
 	// tags that people set on it, and it has none of them; no other field is set.

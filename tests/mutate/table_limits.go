@@ -8,7 +8,7 @@ func limited() []Mutation {
 	return []Mutation{
 		{
 			Name: "scale-in protection is not asked for", File: limits,
-			Old: "case d.ScaleInProtected == roll.Yes:", New: "case d.ScaleInProtected == roll.Unreadable:",
+			Old: "d.ScaleInProtected == roll.Yes {", New: "d.ScaleInProtected == roll.Unreadable {",
 			Harm: "an instance is ended that its application protects", Faults: faults(sim.FaultSetAside + "=scale-in-protects"),
 			Policy: remediating(), Rules: rules(sim.RuleAtRest),
 		},
