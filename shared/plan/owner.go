@@ -454,7 +454,7 @@ func (p *planner) groupUnfit(f roll.Finding, act Action) *Refusal {
 func (p *planner) tolerable(i roll.HealthIssue, f roll.Finding, act Action) bool {
 	switch i.Code {
 	case "AsgInstanceLaunchFailures", "InstanceLimitExceeded", "InsufficientFreeAddresses":
-		return !p.takes(f, act) || p.lossAccepted(f)
+		return !p.needsReplacement(f, act)
 	case "NodeCreationFailure":
 		return p.nodes[f.Instance] != nil && f.Kind != roll.Uninitialized
 	}
