@@ -149,11 +149,11 @@ func (u *auditor) brought(g *group, since time.Time) bool {
 	return u.sense.brought[g].After(since)
 }
 
-// failed returns how many acts within a day took a machine of the group, and nothing launched since has
+// failed returns how many acts within a time took a machine of the group, and nothing launched since has
 // stayed Ready.
-func (u *auditor) failed(g *group) int {
+func (u *auditor) failed(g *group, within time.Duration) int {
 	counts := func(at time.Time) bool {
-		return u.a.Now().Sub(at) < 24*time.Hour+slack && !u.sense.proven[g].After(at.Add(5*skewed)) // certainly since
+		return u.a.Now().Sub(at) < within+slack && !u.sense.proven[g].After(at.Add(5*skewed)) // certainly since
 	}
 	n, replaced := 0, u.sense.replaced[g]
 	for _, r := range replaced {

@@ -736,7 +736,7 @@ func (u *auditor) hindered(m *machine) string {
 		return "its owner"
 	case g.suspended || g.halts() || g.unwell() || g.failing != "" || now.Before(g.dry) || len(g.members) < g.desired || g.template.breaks != well || g.unlucky > 0:
 		return "the group"
-	case u.failed(g) >= u.policyNow(c, g).count("limits.replacements"):
+	case u.failed(g, 24*time.Hour) >= u.policyNow(c, g).count("limits.replacements"):
 		return "its replacements fail"
 	case u.foundLowered(g, m.since) && !slices.ContainsFunc(m.found(), func(kind string) bool { return u.wasOpened(c.name, about{m.id, kind}, m) }):
 		return "it was found while the mode was lower"

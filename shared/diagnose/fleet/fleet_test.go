@@ -554,6 +554,19 @@ func TestTheIssueThatExplainsIsNamed(t *testing.T) {
 	expect.That(t, len(found) == 1 && strings.Contains(found[0].Summary, "NodeCreationFailure (not joined)") && len(found[0].Evidence) == 2, "%+v", found)
 }
 
+// What failed before a launch that worked is not counted among the failures since.
+func TestOnlyFailuresSinceTheLastLaunchThatWorkedCount(t *testing.T) {
+	c := world(roll.Unregistered, roll.OwnerKarpenter, "nodepool/default")
+	group(func(g *evidence.Group) {
+		g.Proven = now.Add(-90 * time.Minute)
+		g.Acts = evidence.Read(roll.Map([]time.Duration{40 * time.Minute, 80 * time.Minute, 50 * time.Hour}, func(ago time.Duration) evidence.Act {
+			return evidence.Act{Instance: "i-00000009", Do: "terminate", Kind: roll.Unregistered, At: now.Add(-ago), Done: true}
+		}))
+	})(&wrapped{c})
+	found := analyze(c).Causes()
+	expect.That(t, len(found) == 1 && strings.HasPrefix(found[0].Summary, "2 instances of nodepool/default failed"), "%+v", found)
+}
+
 // A zone may have a NAT gateway or a node role of its own: what is proven about them is nearer to the root.
 func TestAZonesOutageYieldsToItsProvenCause(t *testing.T) {
 	for code, want := range map[cause.Code]string{

@@ -78,7 +78,11 @@ func (l *look) repeats() cause.Verdict {
 		source, field string
 		ends          []ending
 	}{{"ledger", "actions", l.acted()}, {"Auto Scaling group", "Activities", l.ended()}} {
-		if ends := told.ends; len(ends) >= failures && l.failedSince(ends[failures-1].at) {
+		ends := told.ends
+		for len(ends) > failures && !l.failedSince(ends[len(ends)-1].at) {
+			ends = ends[:len(ends)-1] // a launch worked since
+		}
+		if len(ends) >= failures && l.failedSince(ends[failures-1].at) {
 			return l.repeated(told.source, told.field, ends)
 		}
 	}
