@@ -99,7 +99,7 @@ type Pod struct {
 	// nothing else.
 	AssumesRole bool
 	// Events are warnings about the pod, newest last; nil if none were read. EventsUnread is why
-	// they could not be read, "" if they were read or not requested.
+	// they were not read although the pod is not ready, "" otherwise.
 	Events       []Event
 	EventsUnread string
 }
@@ -202,6 +202,25 @@ func IsNetworkPlugin(daemonSet string) bool {
 func (p Pod) OfNetworkPlugin() bool {
 	name, owned := strings.CutPrefix(p.Owner, "DaemonSet/")
 	return owned && IsNetworkPlugin(name)
+}
+
+// AwaitsAgent reports whether the pod is of a DaemonSet whose startup taint the node has, as far as
+// their names show.
+func (n NodeObject) AwaitsAgent(p Pod) bool {
+	name, owned := strings.CutPrefix(p.Owner, "DaemonSet/")
+	agent, _, _ := strings.Cut(name, "-")
+	return owned && slices.ContainsFunc(n.Taints, func(t Taint) bool {
+		return roll.StartupTaint(t.Key, nil) && slices.Contains(taintOwners(t.Key), agent)
+	})
+}
+
+// taintOwners returns the words of a taint's domain that name its agent, such as ebs in
+// ebs.csi.aws.com/agent-not-ready.
+func taintOwners(key string) []string {
+	domain, _, _ := strings.Cut(key, "/")
+	return slices.DeleteFunc(strings.Split(domain, "."), func(word string) bool {
+		return slices.Contains([]string{"node", "csi", "aws", "com", "io"}, word)
+	})
 }
 
 // Starved reports whether the node waits for its network plugin and is known to have no pod of one.

@@ -598,6 +598,15 @@ func TestMissingPolicies(t *testing.T) {
 			}}
 		}
 	}
+	calls := func(refused, message string) func(*evidence.Evidence) {
+		return do(pod("DaemonSet/aws-node", "", message), func(e *evidence.Evidence) {
+			for _, n := range e.Nodes {
+				n.Pods.Value[0].Events = roll.Map(strings.Fields(refused), func(call string) evidence.Event {
+					return evidence.Event{Type: "Warning", Reason: "MissingIAMPermissions", Message: "Unauthorized operation: failed to call ec2:" + call + " due to missing permissions. Please refer https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/iam-policy.md to attach relevant policy to IAM role"}
+				})
+			}
+		})
+	}
 	boot := func(attached string, signs ...console.Found) func(*evidence.Evidence) {
 		return func(e *evidence.Evidence) {
 			ofInstance(func(i *evidence.Instance) { i.Console = evidence.Read(console.Log{Lines: 9, Found: signs}) })(e)
@@ -626,6 +635,12 @@ func TestMissingPolicies(t *testing.T) {
 		{"the CNI's call is refused", roll.NotReady, pod("DaemonSet/aws-node", "MissingIAMPermissions", waits), "RolePoliciesMissing"},
 		{"the CNI's call is refused, and the node is new", roll.Uninitialized, pod("DaemonSet/aws-node", "MissingIAMPermissions", waits), "RolePoliciesMissing"},
 		{"the node waits for something else", roll.NotReady, pod("DaemonSet/aws-node", "MissingIAMPermissions", "PLEG is not healthy"), "RolePoliciesMissing?"},
+		{"the CNI looks for other subnets, and may not", roll.Uninitialized, calls("DescribeSubnets", waits), ""},
+		{"the CNI looks for other subnets, and may not, nor take an address", roll.Uninitialized, calls("DescribeSubnets AssignPrivateIpAddresses", waits), "RolePoliciesMissing"},
+		{"the CNI looks for other subnets, and the node waits for something else", roll.NotReady, calls("DescribeSubnets", "PLEG is not healthy"), "RolePoliciesMissing?"},
+		{"the CNI looks for other subnets, with IPv6", roll.Uninitialized, do(calls("DescribeSubnets", waits), func(e *evidence.Evidence) { e.Cluster.Config.Value.IPFamily = "ipv6" }), "RolePoliciesMissing"},
+		{"the CNI may not free what it does not need", roll.Uninitialized, calls("DeleteNetworkInterface DetachNetworkInterface UnassignPrivateIpAddresses", waits), ""},
+		{"the CNI may not attach an interface, which it must with custom networking", roll.Uninitialized, calls("AttachNetworkInterface", waits), "RolePoliciesMissing"},
 		{"another pod's call is refused", roll.NotReady, pod("DaemonSet/ebs-csi-node", "MissingIAMPermissions", waits), ""},
 		{"the CNI reports something else", roll.NotReady, pod("DaemonSet/aws-node", "BackOff", waits), ""},
 		{"nodeadm's call is refused", roll.Unregistered, boot("AmazonEC2ContainerRegistryPullOnly", failed, refused), "RolePoliciesMissing"},

@@ -47,16 +47,30 @@ func own(p evidence.Policies) bool {
 	return slices.ContainsFunc(p.Attached, func(arn string) bool { return !strings.Contains(arn, ":iam::aws:policy/") })
 }
 
-// refused checks whether the CNI's pod on the node reports a refused call: proof for a node
-// that waits for its CNI. The event does not show whether the role is the nodes' or the service
-// account's.
+// spared matches the calls without which the Amazon VPC CNI starts: it looks for other subnets, or
+// frees what it does not need. Without ec2:DescribeSubnets it takes the node's own subnet, and in a
+// cluster of IPv6 it does not start.
+// https://github.com/aws/amazon-vpc-cni-k8s/blob/master/pkg/ipamd/ipamd.go (nodeInit)
+// https://github.com/aws/amazon-vpc-cni-k8s/blob/master/README.md (ENABLE_SUBNET_DISCOVERY)
+var spared = regexp.MustCompile(`ec2:(DescribeSubnets|DetachNetworkInterface|DeleteNetworkInterface|UnassignPrivateIpAddresses|UnassignIpv6Addresses)\b`)
+
+// startsWithout reports whether the CNI starts without the call that its event names, so that the
+// refusal is not why a node waits for it.
+func (d *door) startsWithout(e evidence.Event) bool {
+	call := spared.FindStringSubmatch(e.Message)
+	return call != nil && (call[1] != "DescribeSubnets" || d.Cluster.Config.Value.IPFamily != "ipv6")
+}
+
+// refused checks whether the CNI's pod on the node reports a refused call without which it does not
+// start: proof for a node that waits for its CNI. The event does not show whether the role is the
+// nodes' or the service account's.
 func (d *door) refused() (v cause.Verdict, ok bool) {
 	for _, p := range d.Node().Pods.Value {
 		if _, set, _ := strings.Cut(p.Owner, "/"); set != "aws-node" {
 			continue
 		}
 		for _, e := range p.Events {
-			if e.Reason == refusedEvent {
+			if e.Reason == refusedEvent && !(d.waitsForCNI() && d.startsWithout(e)) {
 				return cause.DecisiveIf(d.waitsForCNI()).In("cni/"+d.ClusterID.Name).
 					Says("the CNI on node %s lacks a permission: %s", d.Finding.Node, strings.TrimSuffix(e.Message, ".")).
 					Saw("pod "+p.Namespace+"/"+p.Name, "event "+e.Reason, e.Message, "EC2 answers the call").

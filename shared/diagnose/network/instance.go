@@ -173,9 +173,11 @@ const fewAddresses = 5
 
 // addresses checks the free addresses in the instance's subnet (SubnetIpsExhausted). The
 // instance has its own address, so a full subnet is decisive only for a node whose CNI
-// certainly found none for pods. Launches of its group that failed for lack of addresses prove
-// it for a node that waits for its CNI. They say nothing about an instance that does not
-// register. In a cluster of IPv6 the CNI takes no IPv4 addresses for pods, so neither do they there.
+// certainly found none for pods. Launches of its group that failed for lack of addresses are shown,
+// and prove nothing: the Amazon VPC CNI starts without an address for pods, so a node that waits for
+// it lacks something else, or, with custom networking, the address of another subnet. In a cluster of
+// IPv6 the CNI takes no IPv4 addresses for pods, so neither do they there.
+// https://github.com/aws/amazon-vpc-cni-k8s/blob/master/pkg/ipamd/ipamd.go (increaseDatastorePool)
 // https://docs.aws.amazon.com/eks/latest/userguide/cni-ipv6.html
 func (l *look) addresses() cause.Verdict {
 	f := l.Subnet()
@@ -205,14 +207,13 @@ func (l *look) addresses() cause.Verdict {
 	}
 	pod, refused := l.podSays("failed to assign an IP address to container", "InsufficientFreeAddressesInSubnet", "IPAMDNoIPs")
 	failed, launch := l.launchError()
-	family, waits := l.Cluster.Config, l.noCNI()
-	if family.Value.IPFamily == "ipv6" && waits && !refused {
+	if l.Cluster.Config.Value.IPFamily == "ipv6" && l.noCNI() && !refused {
 		if gap != "" {
 			return cause.NotChecked(gap)
 		}
 		return cause.RuledOut // pods take IPv6 addresses, whatever launches lack
 	}
-	c := cause.DecisiveIf(refused && explains || launch && waits && family.Known()).In("subnet/"+l.i.Subnet).
+	c := cause.DecisiveIf(refused && explains).In("subnet/"+l.i.Subnet).
 		Says("the subnet %s (%s) has %d free addresses, too few for the CNI to give some to pods", l.i.Subnet, f.Value.CIDR, n).
 		Saw("subnet "+l.i.Subnet, "AvailableIpAddressCount", fmt.Sprint(n), fmt.Sprintf("%d or more", fewAddresses)).
 		Fix("# where there is room:",
@@ -224,9 +225,6 @@ func (l *look) addresses() cause.Verdict {
 	}
 	if launch {
 		c.Shows(failed)
-	}
-	if launch && waits && c.Confidence() == roll.Suggestive {
-		c.Unsettled(family.Gap())
 	}
 	return c
 }

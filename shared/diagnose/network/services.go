@@ -532,23 +532,7 @@ func lackedBy(words string) (services []string) {
 // awaited reports whether the node does not become ready without the pod: the pod is of a
 // DaemonSet, and there is no CNI yet or a startup taint of the pod's agent remains.
 func (l *look) awaited(p evidence.Pod) bool {
-	name, ok := strings.CutPrefix(p.Owner, "DaemonSet/")
-	if !ok {
-		return false
-	}
-	agent, _, _ := strings.Cut(name, "-")
-	return l.noCNI() || slices.ContainsFunc(l.Node().Object.Value.Taints, func(t evidence.Taint) bool {
-		return roll.StartupTaint(t.Key, nil) && slices.Contains(owners(t.Key), agent)
-	})
-}
-
-// owners returns the words of a taint's domain that name its agent, such as ebs in
-// ebs.csi.aws.com/agent-not-ready.
-func owners(key string) []string {
-	domain, _, _ := strings.Cut(key, "/")
-	return slices.DeleteFunc(strings.Split(domain, "."), func(word string) bool {
-		return slices.Contains([]string{"node", "csi", "aws", "com", "io"}, word)
-	})
+	return strings.HasPrefix(p.Owner, "DaemonSet/") && l.noCNI() || l.Node().Object.Value.AwaitsAgent(p)
 }
 
 // noCNI reports whether the node waits for a network plugin.

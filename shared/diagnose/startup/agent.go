@@ -18,6 +18,8 @@ type agent struct {
 	// The agent's pod on the node: its default namespace, its DaemonSet and its label. Empty if
 	// it has no pod there.
 	namespace, daemonSet, label string
+	// more: further DaemonSets of the agent have names that begin with its DaemonSet's.
+	more bool
 	// logs are the arguments of a kubectl command for the logs of what removes the taint, if
 	// that is not the pod itself.
 	logs []string
@@ -67,12 +69,14 @@ var agents = []agent{
 	},
 }
 
-// csiDriver returns the agent of a CSI driver of AWS for a service.
+// csiDriver returns the agent of a CSI driver of AWS for a service. There may be several DaemonSets, for
+// Windows and for nodes with other settings.
+// https://github.com/kubernetes-sigs/aws-ebs-csi-driver/tree/master/charts/aws-ebs-csi-driver (additionalDaemonSets)
 func csiDriver(service, name string) agent {
 	set := service + "-csi-node"
 	return agent{
 		key: service + ".csi.aws.com/agent-not-ready", name: name, how: "the node's " + set + " pod takes it off when it starts",
-		namespace: "kube-system", daemonSet: set, label: "app=" + set,
+		namespace: "kube-system", daemonSet: set, label: "app=" + set, more: true,
 	}
 }
 
@@ -98,17 +102,36 @@ func (a *agent) order() int {
 	return len(agents)
 }
 
-// podOf returns a DaemonSet's pod among those of a node. Of several it returns one that is not
-// ready.
-func podOf(pods []evidence.Pod, daemonSet, label string) (evidence.Pod, bool) {
+// like reports whether a DaemonSet is one that is looked for, by its name and its pods' labels.
+type like func(name string, labels map[string]string) bool
+
+// called returns what is like the DaemonSet of that name, or with that label.
+func called(daemonSet, label string) like {
+	key, value, _ := strings.Cut(label, "=")
+	return func(name string, labels map[string]string) bool {
+		return name == daemonSet || key != "" && labels[key] == value
+	}
+}
+
+// set returns what is like the agent's DaemonSet.
+func (a *agent) set() like {
+	own := called(a.daemonSet, a.label)
+	return func(name string, labels map[string]string) bool {
+		return own(name, labels) || a.more && strings.HasPrefix(name, a.daemonSet+"-")
+	}
+}
+
+// podOf returns a pod of such a DaemonSet among those of a node. Of several it returns one that is
+// not ready.
+func podOf(pods []evidence.Pod, such like) (evidence.Pod, bool) {
 	var found evidence.Pod
 	ok := false
-	key, value, _ := strings.Cut(label, "=")
 	for _, p := range pods {
-		if p.Owner != "DaemonSet/"+daemonSet && (key == "" || p.Labels[key] != value) {
-			continue
+		set, owned := strings.CutPrefix(p.Owner, "DaemonSet/")
+		if !owned {
+			set = ""
 		}
-		if !ok || !p.Ready {
+		if such(set, p.Labels) && (!ok || !p.Ready) {
 			found, ok = p, true
 		}
 	}

@@ -48,12 +48,13 @@ func tolerate(d evidence.DaemonSet, taints []evidence.Taint) string {
 	return paste.Kubectl("-n", d.Namespace, "patch", "daemonset", d.Name, "--type", "json", "-p", paste.JSON(steps)) + "   # and in the chart or the add-on that it comes from"
 }
 
-// setOf returns a DaemonSet by its name or the label of its pods.
-func (l *look) setOf(name, label string) (evidence.DaemonSet, bool) {
-	key, value, _ := strings.Cut(label, "=")
-	return roll.Find(l.Cluster.DaemonSets.Value, func(d evidence.DaemonSet) bool {
-		return d.Name == name || key != "" && d.Labels[key] == value
-	})
+// setOf returns such a DaemonSet. Of several it returns one that selects the node.
+func (l *look) setOf(n evidence.NodeObject, such like) (evidence.DaemonSet, bool) {
+	all := slices.DeleteFunc(slices.Clone(l.Cluster.DaemonSets.Value), func(d evidence.DaemonSet) bool { return !such(d.Name, d.Labels) })
+	if d, ok := roll.Find(all, func(d evidence.DaemonSet) bool { return d.Selects(n) }); ok {
+		return d, true
+	}
+	return roll.Find(all, func(evidence.DaemonSet) bool { return true })
 }
 
 // unknownAgent checks for what may remove a startup taint that no known agent removes: a DaemonSet

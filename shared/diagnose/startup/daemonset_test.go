@@ -42,6 +42,10 @@ func TestADaemonSetThatGetsNoPodOnTheNode(t *testing.T) {
 		words string // of the summary or the fix
 		not   string
 	}{
+		"of the DaemonSets of a driver, the one for such nodes counts": {do(ebs, pod("ebs-csi-node-io", waiting("ImagePullBackOff"))), []evidence.DaemonSet{daemonSet("ebs-csi-node", selects("storage", "usual"))},
+			"that pod waits in ImagePullBackOff", "gets no pod there"},
+		"of the DaemonSets of a driver, one selects the node": {ebs, []evidence.DaemonSet{daemonSet("ebs-csi-node", selects("storage", "usual")), daemonSet("ebs-csi-node-io")},
+			"the DaemonSet infra/ebs-csi-node-io gets no pod there, since it does not tolerate ebs.csi.aws.com/agent-not-ready:NoExecute", "selects other nodes"},
 		"none tolerates it": {stays, []evidence.DaemonSet{daemonSet("warmer")}, "It keeps pods of infra/warmer off the node, which do not tolerate it", "by its key"},
 		"the fix adds the list": {stays, []evidence.DaemonSet{daemonSet("warmer")},
 			`kubectl -n infra patch daemonset warmer --type json -p '[{"op":"add","path":"/spec/template/spec/tolerations","value":[]},{"op":"add","path":"/spec/template/spec/tolerations/-","value":{"key":"example.com/warming-up","operator":"Exists","effect":"NoSchedule"}}]'`, ""},

@@ -56,16 +56,17 @@ func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence,
 	var found []evidence.Pod
 	var sets []evidence.DaemonSet
 	for _, c := range plugins {
-		if p, ok := podOf(pods.Value, c.daemonSet, c.label); ok {
+		such := called(c.daemonSet, c.label)
+		if p, ok := podOf(pods.Value, such); ok {
 			found = append(found, p)
 		}
-		if d, ok := l.setOf(c.daemonSet, c.label); ok {
+		if d, ok := l.setOf(n, such); ok {
 			sets = append(sets, d)
 		}
 	}
 	if len(found) > 0 { // of a plugin that is chained to another one, either may fail
 		p := found[max(0, slices.IndexFunc(found, func(p evidence.Pod) bool { return !p.Ready }))]
-		if k, ok := podOf(pods.Value, proxy.daemonSet, proxy.label); ok && !p.Ready && k.Waiting == "CrashLoopBackOff" {
+		if k, ok := podOf(pods.Value, called(proxy.daemonSet, proxy.label)); ok && !p.Ready && k.Waiting == "CrashLoopBackOff" {
 			return ": the pod " + k.Name + " " + condition(k) + ", by which the plugin reaches the API server, and the pod " + p.Name + " " + condition(p), []roll.Evidence{shown(k), shown(p)}, paste.Lines(inspect(k), inspect(p))
 		}
 		return ": the pod " + p.Name + " " + condition(p), []roll.Evidence{shown(p)}, inspect(p)

@@ -20,15 +20,20 @@ const (
 	driverMissing   = "DRADriverPoolsNotPublished"
 )
 
-// devicePlugin is the plugin that registers a resource, by the DaemonSet that its guide
-// installs.
-type devicePlugin struct{ resource, daemonSet, guide string }
+// devicePlugin is the plugin that registers a resource. named is a part of its DaemonSet's name: Helm
+// puts the name of the release before it, and manifests end it in -daemonset.
+// https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/templates/_helpers.tpl
+// https://github.com/aws/eks-charts/tree/master/stable/aws-efa-k8s-device-plugin
+type devicePlugin struct{ resource, named, guide string }
+
+const neuronGuide = "https://awsdocs-neuron.readthedocs-hosted.com/en/latest/containers/kubernetes-getting-started.html"
 
 var devicePlugins = []devicePlugin{
-	{"nvidia.com/gpu", "nvidia-device-plugin-daemonset", "https://github.com/NVIDIA/k8s-device-plugin"},
-	{"amd.com/gpu", "amdgpu-device-plugin-daemonset", "https://github.com/ROCm/k8s-device-plugin"},
-	{"aws.amazon.com/neuron", "neuron-device-plugin", "https://awsdocs-neuron.readthedocs-hosted.com/en/latest/containers/kubernetes-getting-started.html"},
-	{"vpc.amazonaws.com/efa", "aws-efa-k8s-device-plugin-daemonset", "https://docs.aws.amazon.com/eks/latest/userguide/node-efa.html"},
+	{"nvidia.com/gpu", "nvidia-device-plugin", "https://github.com/NVIDIA/k8s-device-plugin"},
+	{"amd.com/gpu", "amdgpu-device-plugin", "https://github.com/ROCm/k8s-device-plugin"},
+	{"aws.amazon.com/neuron", "neuron-device-plugin", neuronGuide},
+	{"aws.amazon.com/neuroncore", "neuron-device-plugin", neuronGuide},
+	{"vpc.amazonaws.com/efa", "efa-k8s-device-plugin", "https://docs.aws.amazon.com/eks/latest/userguide/node-efa.html"},
 }
 
 // networkResources are the resources that no device plugin registers, but the VPC resource controller, which EKS runs, by what it
@@ -91,11 +96,17 @@ func (l *look) device(reason, name string) (text, subject string, seen []roll.Ev
 		if d.resource != name {
 			continue
 		}
-		if p, ok := podOf(node.Pods.Value, d.daemonSet, ""); ok {
+		such := func(name string, _ map[string]string) bool { return strings.Contains(name, d.named) }
+		if p, ok := podOf(node.Pods.Value, such); ok {
 			text += ": the pod " + p.Name + " " + condition(p)
 			seen = append(seen, shown(p))
 		} else if node.Pods.Known() {
-			seen = append(seen, l.absent(d.daemonSet, "a pod that is ready, unless the AMI brings the plugin"))
+			seen = append(seen, l.absent(d.named, "a pod that is ready, unless the AMI brings the plugin"))
+			if set, ok := l.setOf(node.Object.Value, such); ok && node.Object.Known() {
+				if why, more, change := refusal(set, node.Object.Value); why != "" {
+					text, seen, fix = text+": "+why, append(seen, more...), paste.Lines(change, fix)
+				}
+			}
 		}
 		fix = paste.Lines(fix, "# the plugin's guide: "+d.guide)
 	}

@@ -611,6 +611,20 @@ func TestResourcesThatNobodyRegisters(t *testing.T) {
 		{"a GPU", waits("ResourceNotRegistered", gpu), "ResourceNotRegistered", "the resource nvidia.com/gpu, which no device plugin has registered"},
 		{"a GPU, whose plugin crashes", do(waits("ResourceNotRegistered", gpu), pod("nvidia-device-plugin-daemonset", waiting("CrashLoopBackOff"))),
 			"ResourceNotRegistered", "waits in CrashLoopBackOff"},
+		{"a GPU, whose plugin was installed by Helm and crashes", do(waits("ResourceNotRegistered", gpu), pod("nvdp-nvidia-device-plugin", waiting("CrashLoopBackOff"))),
+			"ResourceNotRegistered", "nvdp-nvidia-device-plugin-x7k2p waits in CrashLoopBackOff"},
+		{"a GPU, whose plugin selects nodes with a label of node feature discovery", do(waits("ResourceNotRegistered", gpu), pod("kube-proxy", func(*evidence.Pod) {}), func(w *world) {
+			w.sets = evidence.Read([]evidence.DaemonSet{{Namespace: "nvidia", Name: "nvdp-nvidia-device-plugin", Affinity: [][]evidence.Requirement{
+				{{Key: "feature.node.kubernetes.io/pci-10de.present", Operator: "In", Values: []string{"true"}}}, {{Key: "nvidia.com/gpu.present", Operator: "In", Values: []string{"true"}}},
+			}}})
+		}), "ResourceNotRegistered", "the DaemonSet nvidia/nvdp-nvidia-device-plugin gets no pod there, since it selects other nodes (feature.node.kubernetes.io/pci-10de.present In [true], or nvidia.com/gpu.present In [true])"},
+		{"a GPU, and there is no plugin", do(waits("ResourceNotRegistered", gpu), pod("kube-proxy", func(*evidence.Pod) {}), func(w *world) {
+			w.sets = evidence.Read([]evidence.DaemonSet{{Namespace: "kube-system", Name: "kube-proxy"}})
+		}), "ResourceNotRegistered", "which no device plugin has registered"},
+		{"an EFA, whose plugin was installed by the chart of EKS and crashes", do(waits("ResourceNotRegistered", `Resource "vpc.amazonaws.com/efa" was requested but not registered`), pod("aws-efa-k8s-device-plugin", waiting("CrashLoopBackOff"))),
+			"ResourceNotRegistered", "aws-efa-k8s-device-plugin-x7k2p waits in CrashLoopBackOff"},
+		{"cores of a Neuron device", do(waits("ResourceNotRegistered", `Resource "aws.amazon.com/neuroncore" was requested but not registered`), pod("neuron-device-plugin", waiting("ImagePullBackOff"))),
+			"ResourceNotRegistered", "neuron-device-plugin-x7k2p waits in ImagePullBackOff"},
 		{"a GPU, within the tolerance", do(aged(5*time.Minute), waits("ResourceNotRegistered", gpu)), "ResourceNotRegistered?", ""},
 		{"another resource", waits("ResourceNotRegistered", `Resource "example.com/fpga" was requested but not registered`), "ResourceNotRegistered", "example.com/fpga"},
 		{"a trunk interface", do(waits("ResourceNotRegistered", podENI), pod("aws-node", func(*evidence.Pod) {})), "ResourceNotRegistered",

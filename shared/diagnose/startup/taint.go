@@ -175,11 +175,11 @@ func (l *look) agentsPod(n evidence.NodeObject, t left) (who string, seen []roll
 	if !pods.Known() {
 		return a.how + "; the node's pods were not read", nil, paste.Lines(list, a.showLogs())
 	}
-	p, ok := podOf(pods.Value, a.daemonSet, a.label)
+	p, ok := podOf(pods.Value, a.set())
 	switch {
 	case !ok:
 		seen = []roll.Evidence{l.absent(a.daemonSet, "a pod that is ready")}
-		if d, ok := l.setOf(a.daemonSet, a.label); ok {
+		if d, ok := l.setOf(n, a.set()); ok {
 			if why, more, change := refusal(d, n); why != "" {
 				return a.how + ": " + why, append(seen, more...), paste.Lines(change, list)
 			}

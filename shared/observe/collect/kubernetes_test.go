@@ -2,6 +2,7 @@ package collect
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -65,9 +66,44 @@ func TestThePodsTroubleIsTheMostTelling(t *testing.T) {
 }
 
 func TestPodsOfDaemonSetsAreAskedAboutFirst(t *testing.T) {
-	pods := []evidence.Pod{{Name: "web"}, {Name: "cni", Owner: "DaemonSet/cilium"}, {Name: "fine", Owner: "DaemonSet/x", Ready: true}, {Name: "job", Phase: "Succeeded"}}
-	got := unready(pods)
-	expect.That(t, reflect.DeepEqual(got, []int{1, 0}), "%v", got)
+	pods := []evidence.Pod{
+		{Name: "web"}, {Name: "logs", Owner: "DaemonSet/fluent-bit"}, {Name: "ebs", Owner: "DaemonSet/ebs-csi-node"}, {Name: "cni", Owner: "DaemonSet/cilium"},
+		{Name: "fine", Owner: "DaemonSet/x", Ready: true}, {Name: "job", Phase: "Succeeded"},
+	}
+	n := evidence.Node{Pods: evidence.Read(pods)}
+	expect.Equal(t, fmt.Sprint(unready(n)), "[3 1 2 0]", "without a startup taint")
+	n.Object = evidence.Read(evidence.NodeObject{Taints: []evidence.Taint{{Key: "ebs.csi.aws.com/agent-not-ready", Effect: "NoExecute"}}})
+	expect.Equal(t, fmt.Sprint(unready(n)), "[3 2 1 0]", "with an agent's startup taint")
+}
+
+// A node without its network has no pod that is ready, except those of the host's network. Those of other
+// namespaces come before kube-system in the list.
+func TestWhatTheNetworkPluginSaysIsReadOfEachNodeFirst(t *testing.T) {
+	a := healthy()
+	var nodes []int
+	for n := range 3 {
+		a.launch(n, workers)
+		a.join(n)
+		nodes = append(nodes, n)
+		for _, name := range []string{"cloudwatch-agent", "fluent-bit"} {
+			a.api.put("/api/v1/namespaces/amazon-cloudwatch/pods/"+name+"-"+nodeName(n), thing{
+				"metadata": thing{"namespace": "amazon-cloudwatch", "ownerReferences": []any{thing{"kind": "DaemonSet", "name": name, "controller": true}}},
+				"spec":     thing{"nodeName": nodeName(n)}, "status": thing{"phase": "Pending"},
+			})
+		}
+	}
+	for _, of := range [][]int{nodes[:1], nodes} {
+		e := checked(t, a, roll.Uninitialized, workers, of...)
+		for _, n := range of {
+			for _, p := range e.Nodes[nodeName(n)].Pods.Value {
+				if p.OfNetworkPlugin() {
+					expect.That(t, len(p.Events) == 1 && p.EventsUnread == "", "%s, of %d nodes: %+v", p.Name, len(of), p)
+				} else if n == 2 {
+					expect.That(t, strings.HasPrefix(p.EventsUnread, "sampled: "), "%s was not asked about, and counts as read", p.Name)
+				}
+			}
+		}
+	}
 }
 
 func TestKarpentersObjects(t *testing.T) {

@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -14,27 +15,41 @@ import (
 
 const podEventsEach = 2
 
-// readPodEvents reads the events of pods that are not ready, those of DaemonSets first: these are
-// the agents that make a node ready for work.
+// readPodEvents reads the events of pods that are not ready, in the order of unready: one pod of each
+// node first, so that the pods of one node do not take all that a check reads.
 func (l *look) readPodEvents() {
 	t := l.topic()
-	asked := 0
-	for _, name := range distinct(roll.Map(l.needing(needPods), func(f *roll.Finding) string { return f.Node })) {
-		pods := l.nodeOf(name).Pods.Value
-		troubled, _ := first(unready(pods), min(l.most(podEventsEach), l.most(podEventsTotal)-asked))
-		for _, i := range troubled {
+	names := distinct(roll.Map(l.needing(needPods), func(f *roll.Finding) string { return f.Node }))
+	orders := roll.Map(names, func(name string) []int { return unready(l.nodeOf(name)) })
+	most, asked := 0, 0
+	for _, order := range orders {
+		most = max(most, len(order))
+	}
+	for turn := range most {
+		for i, name := range names {
+			if turn >= len(orders[i]) {
+				continue
+			}
+			p := &l.nodeOf(name).Pods.Value[orders[i][turn]] // only this task of the step uses the list
+			if turn >= l.most(podEventsEach) || asked >= l.most(podEventsTotal) {
+				p.EventsUnread = fmt.Sprintf("sampled: the events of %d pods that are not ready are read per check, those of a network plugin first", podEventsTotal)
+				continue
+			}
 			asked++
-			p := &pods[i] // only this task of the step uses the list
-			events := inOrder(items(t, kube.EventsOfPod(p.Namespace, p.Name), event))
-			if events.State == evidence.Unreadable {
-				p.EventsUnread = events.Gap()
-			}
-			p.Events = slices.DeleteFunc(events.Value, func(e evidence.Event) bool { return e.Type != "Warning" })
-			for _, e := range p.Events {
-				if e.Reason == "Evicted" {
-					p.MemoryUsed = max(p.MemoryUsed, evictedUsing(e.Message))
-				}
-			}
+			readEventsOf(t, p)
+		}
+	}
+}
+
+func readEventsOf(t *topic, p *evidence.Pod) {
+	events := inOrder(items(t, kube.EventsOfPod(p.Namespace, p.Name), event))
+	if events.State == evidence.Unreadable {
+		p.EventsUnread = events.Gap()
+	}
+	p.Events = slices.DeleteFunc(events.Value, func(e evidence.Event) bool { return e.Type != "Warning" })
+	for _, e := range p.Events {
+		if e.Reason == "Evicted" {
+			p.MemoryUsed = max(p.MemoryUsed, evictedUsing(e.Message))
 		}
 	}
 }
@@ -77,20 +92,29 @@ func budgetsOf(all []*kube.Item, pods []kube.Covered, why string) evidence.Fact[
 	return evidence.Read(budgets)
 }
 
-// unready returns the indexes of the pods that should be ready and are not, those of DaemonSets
-// first.
-func unready(pods []evidence.Pod) []int {
-	var daemons, others []int
-	for i, p := range pods {
+// unready returns the indexes of a node's pods that should be ready and are not: first those of
+// network plugins, without which no other pod of a new node starts, then those of agents whose startup
+// taint the node has, then those of other DaemonSets. The API lists pods by namespace and name.
+func unready(n evidence.Node) (out []int) {
+	place := func(p evidence.Pod) int {
 		switch {
-		case p.Ready || p.Phase == "Succeeded":
+		case p.OfNetworkPlugin():
+			return 0
+		case n.Object.Value.AwaitsAgent(p):
+			return 1
 		case strings.HasPrefix(p.Owner, "DaemonSet/"):
-			daemons = append(daemons, i)
-		default:
-			others = append(others, i)
+			return 2
+		}
+		return 3
+	}
+	pods := n.Pods.Value
+	for i, p := range pods {
+		if !p.Ready && p.Phase != "Succeeded" {
+			out = append(out, i)
 		}
 	}
-	return append(daemons, others...)
+	slices.SortStableFunc(out, func(a, b int) int { return place(pods[a]) - place(pods[b]) })
+	return out
 }
 
 // podJSON has the fields of a Pod that are read.
