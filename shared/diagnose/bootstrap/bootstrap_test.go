@@ -51,6 +51,9 @@ func soundUserData() []example {
 		{"bootstrap.sh on Ubuntu", healthyWith(amiUbuntu, bootstrapSh("")), ""},
 		{"TOML", rocket(), ""},
 		{"PowerShell", healthyWith(amiWindows, "<powershell>\n[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n& $EKSBootstrapScriptFile -EKSClusterName \""+name+"\"\n</powershell>\n"), ""},
+		{"PowerShell with a list of addresses, with blanks behind its commas", healthyWith(amiWindows, start("-EKSClusterName "+name+" -ExcludedSnatCIDRs 10.40.0.0/16, 10.41.0.0/16")), ""},
+		{"PowerShell that puts the name together", healthyWith(amiWindows, strings.Replace(start("-EKSClusterName $c"), "\n", "\n$c = 'pay'\n$c += 'ments'\n", 1)), ""},
+		{"PowerShell with a table of arguments", healthyWith(amiWindows, strings.Replace(start("@join"), "\n", "\n$join = @{ EKSClusterName = '"+name+"'; APIServerEndpoint = '"+endpoint+"'; Base64ClusterCA = '"+ca+"' }\n", 1)).private(), ""},
 		{"a NodeConfig that sed makes of a template", nodeadm().data(fromTemplate("sed \"s/NAME/$C/\" /tmp/t > /etc/eks/nodeadm.d/x.yaml")), ""},
 		{"and tee writes", nodeadm().data(fromTemplate("sed \"s/NAME/$C/\" /tmp/t | tee /etc/eks/nodeadm.d/x.yaml")), ""},
 		{"that is edited where it is", nodeadm().data(fromTemplate("mv /tmp/t /etc/eks/nodeadm.d/x.yaml", "sed -i \"s/NAME/$C/\" /etc/eks/nodeadm.d/*.yaml")), ""},
@@ -654,6 +657,11 @@ func fetching(text ...string) *scene {
 		part("text/x-include-url", "file:///etc/secret-userdata.txt\n"))).console(lines(bootAL2, text)...)
 	s.f.Owner, s.f.Group = roll.OwnerClusterAPI, ""
 	return s
+}
+
+// start returns PowerShell that calls the joining script with these arguments.
+func start(arguments string) string {
+	return "<powershell>\n& \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\" " + arguments + "\n</powershell>\n"
 }
 
 const (
