@@ -534,6 +534,14 @@ func TestAnotherClusterIsProvenByOneInstanceAlone(t *testing.T) {
 	}
 }
 
+// ubuntuRan is what the bootstrap.sh of Ubuntu's images for EKS prints.
+var ubuntuRan = []string{
+	"[   15.811204] cloud-init[990]: Using containerd as the container runtime",
+	"[   15.811520] cloud-init[990]: Aliasing EKS k8s snap commands",
+	"[   17.391114] cloud-init[990]: Configuring kubelet snap",
+	"[   17.602219] cloud-init[990]: Starting k8s kubelet daemon",
+}
+
 func bareImages() []example {
 	plain := func(data string, text ...[]string) *scene {
 		return healthyWith(amiOwn, data).console(lines(text...)...)
@@ -551,6 +559,10 @@ func bareImages() []example {
 		{"bootstrap.sh is not there, which set -x shows as a call", plain(bootstrapSh(""), bootAL2, []string{"[   12.000000] cloud-init[1893]: + /etc/eks/bootstrap.sh prod"}, missing, finished), "AmiWithoutKubernetes AmiFamilyUnsupported?"},
 		{"bootstrap.sh is called, and nothing is missing", plain(bootstrapSh(""), bootAL2, []string{"[   12.000000] cloud-init[1893]: + /etc/eks/bootstrap.sh prod"}, finished), "AmiFamilyUnsupported?"},
 		{"AL2023 without the tools of EKS", plain(bootstrapSh(""), bootAL2023, missing, finished), "AmiWithoutKubernetes UserDataWrongFormat?"},
+		{"Windows, whose console shows no trace of what it ran", ownWindows().console("2026/03/10 11:20:05Z: OS: Microsoft Windows NT 10.0.20348", "2026/03/10 11:20:26Z: Message: Windows is Ready to use"), ""},
+		{"bootstrap.sh of Ubuntu ran", healthyWith(amiUbuntu, bootstrapSh("")).console(lines(passedOver[:1], ubuntuRan, passedOver[2:])...), ""},
+		{"its console shows only the end", healthyWith(amiUbuntu, bootstrapSh("")).console(lines(ubuntuRan[2:], passedOver[2:])...), ""},
+		{"Ubuntu without a trace of it", healthyWith(amiUbuntu, bootstrapSh("")).console(lines(passedOver[:1], passedOver[2:])...), "AmiWithoutKubernetes?"},
 		{"a copy of an AMI of EKS", healthyWith(evidence.Image{Name: amiAL2023.Name, Family: "al2023", Kubernetes: "1.35"}, config).console(lines(bootAL2023, finished)...), "AmiWithoutKubernetes?"},
 		{"an AMI that joins by itself, without user data", plain("", bootAL2023, finished).without(), "UserDataEmpty? AmiWithoutKubernetes?"},
 	}
@@ -657,6 +669,12 @@ func fetching(text ...string) *scene {
 		part("text/x-include-url", "file:///etc/secret-userdata.txt\n"))).console(lines(bootAL2, text)...)
 	s.f.Owner, s.f.Group = roll.OwnerClusterAPI, ""
 	return s
+}
+
+// ownWindows is an instance of an AMI of one's own with Windows.
+func ownWindows() *scene {
+	own := func(i *evidence.Image) { *i = evidence.Image{Name: "payments-windows", Owner: "111122223333", Architecture: "x86_64"} }
+	return healthyWith(amiOwn, start("-EKSClusterName "+name)).image(own).config(func(c *evidence.InstanceConfig) { c.Platform = "windows" })
 }
 
 // start returns PowerShell that calls the joining script with these arguments.
