@@ -173,6 +173,10 @@ func brokenUserData() []example {
 		{"a NodeConfig of a version that a later AMI refuses", healthyWith(laterAMI, nextVersion).console(lines(bootAL2023, []string{
 			`[   12.330441] nodeadm[1502]: {"level":"fatal","ts":1770000000.1,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no kind \"NodeConfig\" is registered for version \"node.eks.aws/v1beta1\" in scheme"}`})...), "UserDataUnparseable NodeadmFailed"},
 		{"a NodeConfig with an authority that is no base64", nodeadm().data(nodeConfig(name, endpoint, "'***'")), "UserDataUnparseable"},
+		{"settings that lack the endpoint", rocket().data("[settings.kubernetes]\ncluster-name = '" + name + "'\n"), "UserDataUnparseable"},
+		{"and a bootstrap container may make them", rocket().data("[settings.kubernetes]\ncluster-name = '" + name + "'\n[settings.bootstrap-containers.join]\nsource = 'example.com/join:1'\nmode = 'always'\n"), "UserDataUnparseable?"},
+		{"and one that is off", rocket().data("[settings.kubernetes]\ncluster-name = '" + name + "'\n[settings.bootstrap-containers.join]\nsource = 'example.com/join:1'\nmode = 'off'\n"), "UserDataUnparseable"},
+		{"and one that no mode turns on", rocket().data("[settings.kubernetes]\ncluster-name = '" + name + "'\n[settings.bootstrap-containers.join]\nsource = 'example.com/join:1'\n"), "UserDataUnparseable"},
 		{"a NodeConfig that lacks the endpoint", nodeadm().data("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: " + name + "\n"), "UserDataUnparseable"},
 		{"a NodeConfig that an AMI of one's own may complete", healthyWith(amiOwn, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: "+name+"\n").console(bootAL2023...), "UserDataUnparseable?"},
 		{"a NodeConfig that an AMI of one's own was to complete, and did not", halfConfigured(`{"level":"fatal","ts":1770000000.1,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"Apiserver endpoint is missing in cluster configuration"}`), "UserDataUnparseable NodeadmFailed"},
@@ -673,7 +677,9 @@ func fetching(text ...string) *scene {
 
 // ownWindows is an instance of an AMI of one's own with Windows.
 func ownWindows() *scene {
-	own := func(i *evidence.Image) { *i = evidence.Image{Name: "payments-windows", Owner: "111122223333", Architecture: "x86_64"} }
+	own := func(i *evidence.Image) {
+		*i = evidence.Image{Name: "payments-windows", Owner: "111122223333", Architecture: "x86_64"}
+	}
 	return healthyWith(amiOwn, start("-EKSClusterName "+name)).image(own).config(func(c *evidence.InstanceConfig) { c.Platform = "windows" })
 }
 
