@@ -51,6 +51,9 @@ func soundUserData() []example {
 		{"bootstrap.sh on Ubuntu", healthyWith(amiUbuntu, bootstrapSh("")), ""},
 		{"TOML", rocket(), ""},
 		{"PowerShell", healthyWith(amiWindows, "<powershell>\n[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n& $EKSBootstrapScriptFile -EKSClusterName \""+name+"\"\n</powershell>\n"), ""},
+		{"PowerShell with a list of addresses, with blanks behind its commas", healthyWith(amiWindows, start("-EKSClusterName "+name+" -ExcludedSnatCIDRs 10.40.0.0/16, 10.41.0.0/16")), ""},
+		{"PowerShell that puts the name together", healthyWith(amiWindows, strings.Replace(start("-EKSClusterName $c"), "\n", "\n$c = 'pay'\n$c += 'ments'\n", 1)), ""},
+		{"PowerShell with a table of arguments", healthyWith(amiWindows, strings.Replace(start("@join"), "\n", "\n$join = @{ EKSClusterName = '"+name+"'; APIServerEndpoint = '"+endpoint+"'; Base64ClusterCA = '"+ca+"' }\n", 1)).private(), ""},
 		{"a NodeConfig that sed makes of a template", nodeadm().data(fromTemplate("sed \"s/NAME/$C/\" /tmp/t > /etc/eks/nodeadm.d/x.yaml")), ""},
 		{"and tee writes", nodeadm().data(fromTemplate("sed \"s/NAME/$C/\" /tmp/t | tee /etc/eks/nodeadm.d/x.yaml")), ""},
 		{"that is edited where it is", nodeadm().data(fromTemplate("mv /tmp/t /etc/eks/nodeadm.d/x.yaml", "sed -i \"s/NAME/$C/\" /etc/eks/nodeadm.d/*.yaml")), ""},
@@ -170,6 +173,10 @@ func brokenUserData() []example {
 		{"a NodeConfig of a version that a later AMI refuses", healthyWith(laterAMI, nextVersion).console(lines(bootAL2023, []string{
 			`[   12.330441] nodeadm[1502]: {"level":"fatal","ts":1770000000.1,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no kind \"NodeConfig\" is registered for version \"node.eks.aws/v1beta1\" in scheme"}`})...), "UserDataUnparseable NodeadmFailed"},
 		{"a NodeConfig with an authority that is no base64", nodeadm().data(nodeConfig(name, endpoint, "'***'")), "UserDataUnparseable"},
+		{"settings that lack the endpoint", rocket().data("[settings.kubernetes]\ncluster-name = '" + name + "'\n"), "UserDataUnparseable"},
+		{"and a bootstrap container may make them", rocket().data("[settings.kubernetes]\ncluster-name = '" + name + "'\n[settings.bootstrap-containers.join]\nsource = 'example.com/join:1'\nmode = 'always'\n"), "UserDataUnparseable?"},
+		{"and one that is off", rocket().data("[settings.kubernetes]\ncluster-name = '" + name + "'\n[settings.bootstrap-containers.join]\nsource = 'example.com/join:1'\nmode = 'off'\n"), "UserDataUnparseable"},
+		{"and one that no mode turns on", rocket().data("[settings.kubernetes]\ncluster-name = '" + name + "'\n[settings.bootstrap-containers.join]\nsource = 'example.com/join:1'\n"), "UserDataUnparseable"},
 		{"a NodeConfig that lacks the endpoint", nodeadm().data("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: " + name + "\n"), "UserDataUnparseable"},
 		{"a NodeConfig that an AMI of one's own may complete", healthyWith(amiOwn, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: "+name+"\n").console(bootAL2023...), "UserDataUnparseable?"},
 		{"a NodeConfig that an AMI of one's own was to complete, and did not", halfConfigured(`{"level":"fatal","ts":1770000000.1,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"Apiserver endpoint is missing in cluster configuration"}`), "UserDataUnparseable NodeadmFailed"},
@@ -531,6 +538,14 @@ func TestAnotherClusterIsProvenByOneInstanceAlone(t *testing.T) {
 	}
 }
 
+// ubuntuRan is what the bootstrap.sh of Ubuntu's images for EKS prints.
+var ubuntuRan = []string{
+	"[   15.811204] cloud-init[990]: Using containerd as the container runtime",
+	"[   15.811520] cloud-init[990]: Aliasing EKS k8s snap commands",
+	"[   17.391114] cloud-init[990]: Configuring kubelet snap",
+	"[   17.602219] cloud-init[990]: Starting k8s kubelet daemon",
+}
+
 func bareImages() []example {
 	plain := func(data string, text ...[]string) *scene {
 		return healthyWith(amiOwn, data).console(lines(text...)...)
@@ -548,6 +563,10 @@ func bareImages() []example {
 		{"bootstrap.sh is not there, which set -x shows as a call", plain(bootstrapSh(""), bootAL2, []string{"[   12.000000] cloud-init[1893]: + /etc/eks/bootstrap.sh prod"}, missing, finished), "AmiWithoutKubernetes AmiFamilyUnsupported?"},
 		{"bootstrap.sh is called, and nothing is missing", plain(bootstrapSh(""), bootAL2, []string{"[   12.000000] cloud-init[1893]: + /etc/eks/bootstrap.sh prod"}, finished), "AmiFamilyUnsupported?"},
 		{"AL2023 without the tools of EKS", plain(bootstrapSh(""), bootAL2023, missing, finished), "AmiWithoutKubernetes UserDataWrongFormat?"},
+		{"Windows, whose console shows no trace of what it ran", ownWindows().console("2026/03/10 11:20:05Z: OS: Microsoft Windows NT 10.0.20348", "2026/03/10 11:20:26Z: Message: Windows is Ready to use"), ""},
+		{"bootstrap.sh of Ubuntu ran", healthyWith(amiUbuntu, bootstrapSh("")).console(lines(passedOver[:1], ubuntuRan, passedOver[2:])...), ""},
+		{"its console shows only the end", healthyWith(amiUbuntu, bootstrapSh("")).console(lines(ubuntuRan[2:], passedOver[2:])...), ""},
+		{"Ubuntu without a trace of it", healthyWith(amiUbuntu, bootstrapSh("")).console(lines(passedOver[:1], passedOver[2:])...), "AmiWithoutKubernetes?"},
 		{"a copy of an AMI of EKS", healthyWith(evidence.Image{Name: amiAL2023.Name, Family: "al2023", Kubernetes: "1.35"}, config).console(lines(bootAL2023, finished)...), "AmiWithoutKubernetes?"},
 		{"an AMI that joins by itself, without user data", plain("", bootAL2023, finished).without(), "UserDataEmpty? AmiWithoutKubernetes?"},
 	}
@@ -654,6 +673,19 @@ func fetching(text ...string) *scene {
 		part("text/x-include-url", "file:///etc/secret-userdata.txt\n"))).console(lines(bootAL2, text)...)
 	s.f.Owner, s.f.Group = roll.OwnerClusterAPI, ""
 	return s
+}
+
+// ownWindows is an instance of an AMI of one's own with Windows.
+func ownWindows() *scene {
+	own := func(i *evidence.Image) {
+		*i = evidence.Image{Name: "payments-windows", Owner: "111122223333", Architecture: "x86_64"}
+	}
+	return healthyWith(amiOwn, start("-EKSClusterName "+name)).image(own).config(func(c *evidence.InstanceConfig) { c.Platform = "windows" })
+}
+
+// start returns PowerShell that calls the joining script with these arguments.
+func start(arguments string) string {
+	return "<powershell>\n& \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\" " + arguments + "\n</powershell>\n"
 }
 
 const (

@@ -20,7 +20,9 @@ var traces = []console.Sign{
 }
 
 // withoutKubernetes checks whether the AMI has anything that makes an instance a node. EKS's
-// AMIs do. For another AMI, the console must show what the user data relies on.
+// AMIs do. For another AMI, the console must show what the user data relies on. The console of Windows has
+// only what EC2Launch writes about itself and errors of the system's event log
+// (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html).
 func (b *start) withoutKubernetes() cause.Verdict {
 	image := b.Image()
 	if image.Value.EKS {
@@ -28,6 +30,9 @@ func (b *start) withoutKubernetes() cause.Verdict {
 	}
 	if !image.Settled() {
 		return cause.NotChecked(image.Gap())
+	}
+	if b.os.family == windows {
+		return cause.NotChecked("the console of Windows shows nothing of what makes an instance a node")
 	}
 	if gap := b.noConsole(); gap != "" {
 		return cause.NotChecked(gap)

@@ -29,8 +29,11 @@ func (b *start) unparseable() (v cause.Verdict, certain bool) {
 		incomplete = true
 		v.Shows(cause.Line(f, "a whole NodeConfig"))
 	}
-	// A file on a custom AMI may complete a NodeConfig, unless nodeadm says that it is not complete.
-	sure := len(faults) > 0 && b.certain(faults) || lacks != nil && (incomplete || b.os.eks && !b.data.Value.Unread())
+	// A file on a custom AMI may complete a NodeConfig, unless nodeadm says that it is not complete. A bootstrap
+	// container may make Bottlerocket's settings
+	// (https://github.com/bottlerocket-os/bottlerocket/issues/1647).
+	made := b.os.family == bottlerocket && b.data.Value.Opaque
+	sure := len(faults) > 0 && b.certain(faults) || lacks != nil && (incomplete || b.os.eks && !b.data.Value.Unread() && !made)
 	return b.given(sure, v), sure && b.mate() == ""
 }
 

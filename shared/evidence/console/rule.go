@@ -153,6 +153,9 @@ var rules = []rule{
 	{needle: " is missing in cluster configuration", by: fatal, read: func(s segment) (Sign, string) { return NodeConfigInvalid, errorField(s.text) }},
 
 	{needle: bootstrapPath, sign: BootstrapRan, traced: true, says: pattern.New(`^[+ ]*(?:(?:sudo|bash|sh|/bin/bash|-x) )*` + bootstrapPath)},
+	// What Canonical's bootstrap.sh of Ubuntu's images prints first and last.
+	{needle: "Aliasing EKS k8s snap commands", sign: BootstrapRan},
+	{needle: "Starting k8s kubelet daemon", sign: BootstrapRan},
 	{needle: "[eks-bootstrap] ", sign: BootstrapRan, not: pattern.New(`\[eks-bootstrap\] ERROR: `)},
 	{needle: "[eks-bootstrap] ", sign: BootstrapFailed, detail: "$1", says: pattern.New(`\[eks-bootstrap\] ERROR: (.*)`)},
 	// Cluster API's script that fetches the bootstrap data of a machine.

@@ -186,6 +186,9 @@ var said = []struct {
 	{"cloud-init[7]: !!! [2026-03-10T11:20:34+00:00] aws.cluster.x-k8s.io encrypted cloud-init script /var/lib/cloud/instance/boothooks/part-001 exiting with status 0", ""},
 	{"cloud-init[7]: 2024-03-20T15:00:46+0000 [eks-bootstrap] ERROR: Exhausted retries while describing cluster!", "BootstrapFailed: Exhausted retries while describing cluster!"},
 	{"cloud-init[7]: ++ bash -x /etc/eks/bootstrap.sh x", "BootstrapRan"},
+	{"cloud-init[990]: Aliasing EKS k8s snap commands", "BootstrapRan"},
+	{"cloud-init[990]: Starting k8s kubelet daemon", "BootstrapRan"},
+	{"cloud-init[990]: + echo 'Starting k8s kubelet daemon'", ""},
 	{"cloud-init[7]: Exited with error on line x", ""},
 
 	// Bottlerocket.

@@ -136,7 +136,7 @@ const (
 	NodeadmRan Sign = "NodeadmRan"
 	// NodeadmDone: nodeadm started the kubelet and exited without error.
 	NodeadmDone Sign = "NodeadmDone"
-	// BootstrapRan: /etc/eks/bootstrap.sh was started.
+	// BootstrapRan: /etc/eks/bootstrap.sh was started, that of AL2 or of Ubuntu's images for EKS.
 	BootstrapRan Sign = "BootstrapRan"
 	// BottlerocketBooted: Bottlerocket's systemd was started.
 	BottlerocketBooted Sign = "BottlerocketBooted"

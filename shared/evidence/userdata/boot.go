@@ -38,7 +38,8 @@ type Boot struct {
 	// Traces are joining tools named in text that does not parse, or that its reader passes over.
 	Traces []Trace
 	// Opaque reports whether a script runs or fetches something that is not in the user data and is
-	// not a usual command. It may do anything, including joining a cluster.
+	// not a usual command, or Bottlerocket runs a bootstrap container. It may do anything, including joining
+	// a cluster and making settings.
 	Opaque bool
 
 	Proxy bool // it sets a proxy, whose URL is not kept: it may contain a password

@@ -88,6 +88,29 @@ func TestBootOfWindows(t *testing.T) {
 		{name: "no name", data: "<powershell>\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' -DNSClusterIP 10.100.0.10\n</powershell>\n", want: `
 				user data by Start-EKSBootstrap.ps1
 				  missing: -EKSClusterName`},
+		{name: "a list of addresses with blanks behind its commas, which is one argument",
+			data: "<powershell>\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' -EKSClusterName demo -ExcludedSnatCIDRs 10.40.0.0/16, \"10.41.0.0/16\" , 10.42.0.0/16 -KubeletExtraArgs '--max-pods=20'\n</powershell>\n", want: `
+				user data by Start-EKSBootstrap.ps1, cluster demo
+				  flag max-pods=20`},
+		{name: "a list of texts, which the script gets in no known form",
+			data: "<powershell>\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' demo -KubeletExtraArgs '--max-pods=20', '--v=2'\n</powershell>\n", want: `
+				user data by Start-EKSBootstrap.ps1, cluster demo
+				  more flags, computed`},
+		{name: "texts that are put together",
+			data: "<powershell>\n$name = 'de'\n$name += \"mo\"\n$flags = '--max-pods=20'\n$flags += \" --v=2\"\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' $name -KubeletExtraArgs $flags\n</powershell>\n", want: `
+				user data by Start-EKSBootstrap.ps1, cluster demo
+				  flag max-pods=20
+				  flag v=2`},
+		{name: "what is appended is computed, or the variable is not set, or another operator",
+			data: "<powershell>\n$name = 'demo'\n$name += $suffix\n$flags += '--v=2'\n$flags2 = '--v=2'\n$flags2 *= 2\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' $name -KubeletExtraArgs $flags -APIServerEndpoint $flags2\n</powershell>\n", want: `
+				user data by Start-EKSBootstrap.ps1
+				  cluster: (dynamic)
+				  endpoint: (dynamic)
+				  more flags, computed`},
+		{name: "a table of arguments beside one of its own",
+			data: "<powershell>\n$arguments = @{\n  APIServerEndpoint = '" + apiServer + "'\n}\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' -EKSClusterName demo @arguments\n</powershell>\n", want: `
+				user data by Start-EKSBootstrap.ps1, cluster demo
+				  endpoint: (dynamic)` + "\n  ca: dynamic \n  more flags, computed"},
 		{name: "no closing tag", data: "<powershell>\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' demo\n", want: `
 				fault: user data (powershell) ends before its closing boundary [this reader not followed]
 				user data by Start-EKSBootstrap.ps1, cluster demo`},

@@ -42,6 +42,11 @@ func (r *reader) bottlerocket(text, part string) {
 		if c["essential"] == true {
 			add(&r.boot.Essential, name, maxList)
 		}
+		// It gets the API's socket and client, runs before the kubelet, and is off by default.
+		// https://github.com/bottlerocket-os/bottlerocket-core-kit, sources/host-ctr/cmd/host-ctr/main.go
+		if mode, _ := c["mode"].(string); mode != "" && mode != "off" {
+			r.boot.Opaque = true
+		}
 	}
 	kubernetes := typed[map[string]any](b, settings, "settings.", "kubernetes")
 	if _, given := settings["kubernetes"]; given && kubernetes == nil {

@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,9 +46,10 @@ var (
 	psToken = pattern.New("(?s)<#.*?(?:#>|\\z)|#[^\n]*|[\n;|{}]|(?:" + psQuoted + "|" + psGroup + "|`.|\\$\\{[^}\n]{0,99}\\}|[^\\s;|{}\"'()])+")
 	// psReference matches an escaped character, a command within a text, or a variable.
 	psReference = pattern.New("(?s)`(.)|\\$(?:\\(.*\\)|\\{([^}]{0,99})\\}|((?:\\w+:)?\\w+))")
-	psAssign    = pattern.New(`(?s)^(?:\[[^\]]*\] ?)?\$([\w:]+) ?= ?(.*)$`)
+	psAssign    = pattern.New(`(?s)^(?:\[[^\]]*\] ?)?\$([\w:]+) ?([-+*/%]?)= ?(.*)$`)
 	psProxy     = pattern.New(`(?i)^netsh winhttp \S+ proxy`)
 	psParameter = pattern.New(`^-[A-Za-z_?]`) // a negative number is not a parameter
+	psSplat     = pattern.New(`^@\w`)
 )
 
 // windows reads what EC2Launch reads: scripts in <powershell> tags and, only for the name of the
@@ -189,8 +191,8 @@ func (p *powershell) statement(words []string) {
 		p.boot.Proxy = true
 	}
 	if m := psAssign.FindStringSubmatch(line); m != nil {
-		words = psToken.FindAllString(m[2], -1)
-		p.assign(strings.ToLower(m[1]), words)
+		words = psToken.FindAllString(m[3], -1)
+		p.assign(strings.ToLower(m[1]), m[2], words)
 	}
 	for _, word := range words {
 		if i := strings.IndexByte(word, '('); i >= 0 && strings.HasSuffix(word, ")") && !strings.ContainsAny(word[:i], `"'`) {
@@ -255,14 +257,24 @@ func (p *powershell) hint(command string, words []string) {
 	p.hinted = namesTool(line) || psRuns(command) && strings.Contains(line, unknown) && p.namesAny()
 }
 
-// assign sets a variable. In a block the assignment may or may not run.
-func (p *powershell) assign(name string, words []string) {
+// assign sets a variable, or appends a text in quotes to it; what other operators compute is unknown. In a
+// block the assignment may or may not run.
+// https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_assignment_operators
+func (p *powershell) assign(name, operator string, words []string) {
 	value := unknown
 	if len(words) == 1 {
 		value = p.text(words[0])
 	}
 	p.proxy(strings.TrimPrefix(name, "env:"))
-	if had, ok := p.vars[name]; ok && had != value && p.braces > 0 {
+	had, ok := p.vars[name]
+	switch {
+	case operator == "":
+	case operator == "+" && ok && len(words) == 1 && strings.IndexByte(`"'`, words[0][0]) >= 0 && len(had)+len(value) <= maxValue:
+		value = had + value
+	default:
+		value = unknown
+	}
+	if ok && had != value && p.braces > 0 {
 		value = unknown
 	}
 	p.vars[name] = value
@@ -276,7 +288,7 @@ func (p *powershell) command(word string) string {
 
 // bootstrap adds a call of windowsScript.
 func (p *powershell) bootstrap(args []string) {
-	values := p.arguments(args)
+	values := p.arguments(arrays(args))
 	j := Join{Tool: WindowsScript, Part: p.part, Conditional: p.braces > 0}
 	j.Cluster = setting(values["-eksclustername"], validName)
 	j.Endpoint = setting(values["-apiserverendpoint"], validEndpoint)
@@ -291,9 +303,11 @@ func (p *powershell) bootstrap(args []string) {
 
 // arguments returns the values by the parameters' full names. PowerShell accepts a name in any case
 // and in any unambiguous short form, with its value after a colon or in the next word. A word
-// without a name is the first parameter that has no value yet.
+// without a name is the first parameter that has no value yet. A variable after @ is a table of parameters
+// and their values, any of which it may give
+// (https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_splatting).
 func (p *powershell) arguments(args []string) map[string]string {
-	values := map[string]string{}
+	values, more := map[string]string{}, ""
 	for i := 0; i < len(args); i++ {
 		name, value, joined := strings.Cut(args[i], ":")
 		if !joined && i+1 < len(args) {
@@ -305,6 +319,8 @@ func (p *powershell) arguments(args []string) map[string]string {
 		}
 		lower := strings.ToLower(name)
 		switch full := parameter(lower, windowsParameters, 2); {
+		case psSplat.MatchString(name):
+			more = unknown
 		case full != "":
 			values[full] = p.text(value)
 			i += skip
@@ -322,7 +338,28 @@ func (p *powershell) arguments(args []string) map[string]string {
 			}
 		}
 	}
+	for _, full := range windowsParameters {
+		values[full] = cmp.Or(values[full], more)
+	}
 	return values
+}
+
+// arrays joins the words that a comma makes one argument, with blanks around it or none, into an array,
+// which is not read.
+// https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_arrays
+func arrays(words []string) []string {
+	var out []string
+	open := false
+	for _, word := range words {
+		continues := len(out) > 0 && (open || word[0] == ',')
+		open = strings.HasSuffix(word, ",")
+		if continues {
+			out[len(out)-1] = "@()"
+			continue
+		}
+		out = append(out, word)
+	}
+	return out
 }
 
 // parameter returns the first of the names that equals name or begins with it; "" if there is none.
