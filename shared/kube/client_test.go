@@ -194,6 +194,12 @@ func TestCutsNodesDown(t *testing.T) {
 			},
 			nil,
 		},
+		"of the control plane of a local cluster": {
+			func(n *corev1.Node) {
+				n.Spec.Taints = []corev1.Taint{{Key: "node-role.eks-local.amazonaws.com/control-plane", Effect: corev1.TaintEffectNoSchedule}}
+			},
+			func(n *roll.Node) { n.ControlPlane = true },
+		},
 		"of a virtual kubelet": {
 			func(n *corev1.Node) { n.Spec.ProviderID, n.Labels = "", map[string]string{"type": "virtual-kubelet"} },
 			func(n *roll.Node) { n.Compute, n.Instance = roll.ComputeOther, "" },

@@ -88,6 +88,10 @@ const (
 	tagTemplateVersion   = "aws:ec2launchtemplate:version"
 	tagName              = "Name"
 	operatorEKSPrincipal = "eks.amazonaws.com"
+	// tagLocalControlPlane is on the instances with the control plane of a local cluster on AWS Outposts. They run in
+	// the account of the cluster and carry its tag. EKS may launch and terminate none without this one.
+	// https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEKSLocalOutpostServiceRolePolicy.html
+	tagLocalControlPlane = "eks-local:controlplane-name"
 )
 
 // Marks are the values of the five tags that Rollcall writes; "" means no tag.
@@ -149,6 +153,7 @@ type TagSet struct {
 	// ClusterAPIRole is the role for which Cluster API created the machine, such as node or
 	// bastion, "" if it did not.
 	ClusterAPIRole string
+	ControlPlane   bool // it is of the control plane of a local cluster
 
 	proven string   // cluster named by the tag that only AWS can write
 	named  []string // clusters named by the other tags of EKS and eksctl, sorted
@@ -196,6 +201,8 @@ func (t *TagSet) Add(key, value string) {
 		t.TemplateVersion = value
 	case tagClusterByAWS:
 		t.proven = value
+	case tagLocalControlPlane:
+		t.ControlPlane = true
 	case TagFinding, TagSince, TagCause, TagNext, TagOrder:
 		if t.Marks == nil {
 			t.Marks = new(Marks)
