@@ -106,7 +106,7 @@ func TestCutsNodesDown(t *testing.T) {
 			func(n *corev1.Node) {
 				n.Labels = map[string]string{"karpenter.sh/registered": "true", "karpenter.sh/initialized": "true"}
 			},
-			func(n *roll.Node) { n.Registered, n.Initialized = true, true },
+			func(n *roll.Node) { n.Owner, n.Registered, n.Initialized = roll.OwnerKarpenter, true, true },
 		},
 		"cordoned by Rollcall": {
 			func(n *corev1.Node) {
@@ -159,6 +159,16 @@ func TestCutsNodesDown(t *testing.T) {
 		"of Karpenter": {
 			func(n *corev1.Node) { n.Labels = map[string]string{"karpenter.sh/nodepool": "default"} },
 			func(n *roll.Node) { n.Owner, n.Group = roll.OwnerKarpenter, "nodepool/default" },
+		},
+		"of Karpenter, without a node pool": {
+			func(n *corev1.Node) { n.Labels = map[string]string{"karpenter.sh/registered": "true"} },
+			func(n *roll.Node) { n.Owner, n.Group, n.Registered = roll.OwnerKarpenter, roll.GroupNone, true },
+		},
+		"of Auto Mode, without a node pool": {
+			func(n *corev1.Node) {
+				n.Labels = map[string]string{"karpenter.sh/registered": "true", "eks.amazonaws.com/compute-type": "auto"}
+			},
+			func(n *roll.Node) { n.Owner, n.Group, n.Registered = roll.OwnerAutoMode, roll.GroupNone, true },
 		},
 		"of Auto Mode": {
 			func(n *corev1.Node) {

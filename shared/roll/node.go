@@ -273,6 +273,10 @@ func (n *Node) ReadLabels(labels, annotations map[string]string) {
 		n.Owner, n.Group = OwnerKarpenter, NodePoolGroup(pool)
 	case nodeGroup != "":
 		n.Owner, n.Group = OwnerManagedNodeGroup, NodeGroupGroup(nodeGroup)
+	case compute == computeTypeAuto: // this and the next: of a NodeClaim without a node pool
+		n.Owner = OwnerAutoMode
+	case n.Registered:
+		n.Owner = OwnerKarpenter
 	case annotations[annotationMachine] != "":
 		n.Owner = OwnerClusterAPI
 	}

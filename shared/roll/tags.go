@@ -160,7 +160,7 @@ type TagSet struct {
 	scaled []string // clusters whose autoscaler scales its group, sorted
 
 	autoModePool, karpenterPool, karpenterOldPool string
-	clusterAPI                                    bool
+	poolless, clusterAPI                          bool // Karpenter's tag has no value; Cluster API launched it
 }
 
 // Add reads one tag.
@@ -184,7 +184,7 @@ func (t *TagSet) Add(key, value string) {
 	case tagAutoModePool:
 		t.autoModePool = value
 	case tagKarpenterPool:
-		t.karpenterPool = value
+		t.karpenterPool, t.poolless = value, value == ""
 	case tagKarpenterOldPool:
 		t.karpenterOldPool = value
 	case tagNodeClass:
@@ -254,6 +254,10 @@ func (t *TagSet) Owner(operator string) (Owner, Group) {
 		return OwnerKarpenter, NodePoolGroup(t.karpenterPool)
 	case t.karpenterOldPool != "":
 		return OwnerKarpenter, NodePoolGroup(t.karpenterOldPool)
+	case t.poolless && t.NodeClass != "" && t.ASG == "":
+		// Karpenter launched it for a NodeClaim that somebody created without a NodePool. It always writes both tags.
+		// https://github.com/aws/karpenter-provider-aws/blob/main/pkg/utils/utils.go (GetTags)
+		return OwnerKarpenter, GroupNone
 	case t.NodeGroup != "" && t.ASG != "":
 		// People copy tags from one instance to another, but only Auto Scaling can write the tag
 		// with its prefix. Without that tag nothing would replace the instance.
