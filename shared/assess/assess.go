@@ -258,7 +258,7 @@ func (a *assessor) learnGroups(members []roll.Member) {
 	groups := map[string]bool{}
 	for _, m := range members {
 		i := m.Instance
-		if i == nil || i.Unclaimed || i.Ambiguous || i.OtherCluster != "" {
+		if i == nil || m.ControlPlane() || i.Unclaimed || i.Ambiguous || i.OtherCluster != "" {
 			continue
 		}
 		if m.Node == nil {
@@ -281,6 +281,12 @@ func (a *assessor) learnGroups(members []roll.Member) {
 
 func (a *assessor) member(m roll.Member) {
 	a.joined, a.late = false, false
+	if m.ControlPlane() {
+		if m.Instance != nil && m.Instance.State == roll.StateRunning {
+			a.notNode(m.Instance, whyControlPlane)
+		}
+		return
+	}
 	if m.Node != nil && m.Node.Compute != roll.ComputeEC2 {
 		if m.Node.Compute == roll.ComputeUnknown {
 			a.out.NoProviderID++

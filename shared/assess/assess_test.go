@@ -357,12 +357,22 @@ func TestWhatIsNoCandidateIsNeverAFinding(t *testing.T) {
 		"control plane of Cluster API": {instance: change(func(i *roll.Instance) {
 			i.Owner, i.Group, i.ASG, i.ClusterAPIRole = roll.OwnerClusterAPI, roll.GroupNone, "", "control-plane"
 		})},
-		"entering standby":                     {instance: change(func(*roll.Instance) {}), detail: roll.Detail{Lifecycle: "EnteringStandby", LifecycleRead: roll.Yes}},
-		"detaching":                            {instance: change(func(*roll.Instance) {}), detail: roll.Detail{Lifecycle: "Detaching", LifecycleRead: roll.Yes}},
-		"pending for long, for two clusters":   {instance: change(func(i *roll.Instance) { i.State, i.Ambiguous = roll.StatePending, true })},
-		"pending for long, of another cluster": {instance: change(func(i *roll.Instance) { i.State, i.OtherCluster = roll.StatePending, "other" })},
-		"pending for long, claimed by nothing": {instance: change(func(i *roll.Instance) { i.State, i.Unclaimed = roll.StatePending, true })},
-		"nothing asked yet":                    {instance: change(func(i *roll.Instance) { i.Owner, i.Group, i.ASG = roll.OwnerNone, roll.GroupNone, "" })},
+		"control plane of a local cluster, without a node": {instance: change(func(i *roll.Instance) {
+			i.Owner, i.Group, i.ASG, i.ControlPlane = roll.OwnerNone, roll.GroupNone, "", true
+		}), detail: roll.Detail{Bootstraps: roll.Yes}},
+		"control plane of a local cluster, by its tag": {instance: change(func(i *roll.Instance) { i.ControlPlane = true }), nodes: []roll.Node{node(id, roll.ConditionUnknown, time.Hour)}},
+		"control plane of a local cluster, by its taint": {instance: change(func(*roll.Instance) {}), nodes: []roll.Node{func() roll.Node {
+			n := node(id, roll.ConditionUnknown, time.Hour)
+			n.ControlPlane = true
+			return n
+		}()}},
+		"control plane of a local cluster, replaced": {instance: change(func(i *roll.Instance) { i.State, i.ControlPlane = roll.StateTerminated, true }), nodes: []roll.Node{node(id, roll.ConditionUnknown, time.Hour)}},
+		"entering standby":                           {instance: change(func(*roll.Instance) {}), detail: roll.Detail{Lifecycle: "EnteringStandby", LifecycleRead: roll.Yes}},
+		"detaching":                                  {instance: change(func(*roll.Instance) {}), detail: roll.Detail{Lifecycle: "Detaching", LifecycleRead: roll.Yes}},
+		"pending for long, for two clusters":         {instance: change(func(i *roll.Instance) { i.State, i.Ambiguous = roll.StatePending, true })},
+		"pending for long, of another cluster":       {instance: change(func(i *roll.Instance) { i.State, i.OtherCluster = roll.StatePending, "other" })},
+		"pending for long, claimed by nothing":       {instance: change(func(i *roll.Instance) { i.State, i.Unclaimed = roll.StatePending, true })},
+		"nothing asked yet":                          {instance: change(func(i *roll.Instance) { i.Owner, i.Group, i.ASG = roll.OwnerNone, roll.GroupNone, "" })},
 	}
 	for name, tt := range tests {
 		s := snapshot([]roll.Instance{tt.instance}, tt.nodes)
@@ -372,6 +382,19 @@ func TestWhatIsNoCandidateIsNeverAFinding(t *testing.T) {
 		a := judge(s, ledger.State{})
 		expect.That(t, len(a.Findings) == 0, "%s: got %+v", name, a.Findings)
 	}
+}
+
+// Two of the three nodes of a local cluster's control plane that are down are no share of its workers.
+func TestAControlPlaneIsNeitherCountedNorLearnedFrom(t *testing.T) {
+	i := worker(id, time.Hour)
+	i.LaunchTemplate = "lt-1:3"
+	n := node(id, roll.ConditionUnknown, time.Hour)
+	n.ControlPlane = true
+	unnamed := node(sibling, roll.ConditionTrue, time.Hour)
+	unnamed.Instance, unnamed.Compute, unnamed.ControlPlane = "", roll.ComputeUnknown, true
+	a := judge(snapshot([]roll.Instance{i}, []roll.Node{n, unnamed}), ledger.State{})
+	expect.That(t, a.Nodes == 2 && a.Ready == 1 && a.Count[""].Nodes == 0 && len(a.GroupsWithNodes) == 0 && len(a.Silent) == 0 && a.NoProviderID == 0, "%+v", a)
+	expect.That(t, len(a.NotNodes) == 1 && a.NotNodes[0].Instance == id, "listed as %+v", a.NotNodes)
 }
 
 func TestOtherComputeIsNeverJudged(t *testing.T) {

@@ -41,6 +41,8 @@ func (a *assessor) orphans() {
 		i := &a.Snapshot.Instances[n]
 		switch {
 		case i.State != roll.StateRunning, i.OtherCluster != "", a.Snapshot.Target != "" && i.ID != a.Snapshot.Target:
+		case i.ControlPlane:
+			a.notNode(i, whyControlPlane)
 		case i.Ambiguous:
 			a.notNode(i, whyAmbiguous)
 		case !i.Named:

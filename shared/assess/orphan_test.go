@@ -98,6 +98,7 @@ func TestInstancesOfAClusterThatIsGone(t *testing.T) {
 		{"EKS named it", change(func(*roll.Instance) {}), true, false},
 		{"only kubernetes.io/cluster/ names it: kops does that too", change(func(i *roll.Instance) { i.Named = false }), false, true},
 		{"claimed for two clusters", change(func(i *roll.Instance) { i.Ambiguous = true }), false, true},
+		{"of the control plane of a local cluster", change(func(i *roll.Instance) { i.ControlPlane = true }), false, true},
 		{"of another cluster", change(func(i *roll.Instance) { i.OtherCluster = "other" }), false, false},
 		{"stopped", change(func(i *roll.Instance) { i.State = roll.StateStopped }), false, false},
 		{"shutting down", change(func(i *roll.Instance) { i.State = roll.StateShuttingDown }), false, false},

@@ -69,7 +69,7 @@ func (a *assessor) stuck(members []roll.Member) {
 // removal judges a deleted Node, a deleted NodeClaim, or both.
 func (a *assessor) removal(m roll.Member, c *roll.NodeClaim) {
 	n := m.Node
-	if i := m.Instance; i != nil && (i.OtherCluster != "" || i.Ignore) {
+	if i := m.Instance; m.ControlPlane() || i != nil && (i.OtherCluster != "" || i.Ignore) {
 		return
 	}
 	r := roll.Removal{Machine: m.ID()}

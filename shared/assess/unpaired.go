@@ -141,7 +141,10 @@ func (a *assessor) candidate(m roll.Member, start, doubt time.Time) bool {
 	return shows != noIntent
 }
 
-const whyAmbiguous = "its tags name several clusters, and nothing decides which one it is for"
+const (
+	whyAmbiguous    = "its tags name several clusters, and nothing decides which one it is for"
+	whyControlPlane = "it is of the control plane of a local cluster on AWS Outposts, which EKS repairs"
+)
 
 // intent is the evidence that an instance should be a node.
 type intent uint8

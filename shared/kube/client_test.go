@@ -106,7 +106,7 @@ func TestCutsNodesDown(t *testing.T) {
 			func(n *corev1.Node) {
 				n.Labels = map[string]string{"karpenter.sh/registered": "true", "karpenter.sh/initialized": "true"}
 			},
-			func(n *roll.Node) { n.Registered, n.Initialized = true, true },
+			func(n *roll.Node) { n.Owner, n.Registered, n.Initialized = roll.OwnerKarpenter, true, true },
 		},
 		"cordoned by Rollcall": {
 			func(n *corev1.Node) {
@@ -160,6 +160,16 @@ func TestCutsNodesDown(t *testing.T) {
 			func(n *corev1.Node) { n.Labels = map[string]string{"karpenter.sh/nodepool": "default"} },
 			func(n *roll.Node) { n.Owner, n.Group = roll.OwnerKarpenter, "nodepool/default" },
 		},
+		"of Karpenter, without a node pool": {
+			func(n *corev1.Node) { n.Labels = map[string]string{"karpenter.sh/registered": "true"} },
+			func(n *roll.Node) { n.Owner, n.Group, n.Registered = roll.OwnerKarpenter, roll.GroupNone, true },
+		},
+		"of Auto Mode, without a node pool": {
+			func(n *corev1.Node) {
+				n.Labels = map[string]string{"karpenter.sh/registered": "true", "eks.amazonaws.com/compute-type": "auto"}
+			},
+			func(n *roll.Node) { n.Owner, n.Group, n.Registered = roll.OwnerAutoMode, roll.GroupNone, true },
+		},
 		"of Auto Mode": {
 			func(n *corev1.Node) {
 				n.Labels = map[string]string{"karpenter.sh/nodepool": "system", "eks.amazonaws.com/compute-type": "auto"}
@@ -193,6 +203,12 @@ func TestCutsNodesDown(t *testing.T) {
 				n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Value: "-1", Effect: corev1.TaintEffectNoSchedule}, {Key: "x", Value: "1"}}
 			},
 			nil,
+		},
+		"of the control plane of a local cluster": {
+			func(n *corev1.Node) {
+				n.Spec.Taints = []corev1.Taint{{Key: "node-role.eks-local.amazonaws.com/control-plane", Effect: corev1.TaintEffectNoSchedule}}
+			},
+			func(n *roll.Node) { n.ControlPlane = true },
 		},
 		"of a virtual kubelet": {
 			func(n *corev1.Node) { n.Spec.ProviderID, n.Labels = "", map[string]string{"type": "virtual-kubelet"} },

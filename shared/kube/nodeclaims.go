@@ -108,11 +108,12 @@ func (n NodeClaims) settle(waiting []*nodeClaim) {
 	}
 }
 
-// NodeClaims lists the NodeClaims of the node pools, or of the cluster if none are named. For a
-// cluster without Karpenter the error is ErrNoNodeClaims. After any other error nothing is known.
+// NodeClaims lists the NodeClaims of the node pools, or of the cluster if none are named. "" stands for the NodeClaims
+// without a node pool; with it those of the cluster are listed. For a cluster without Karpenter the error is
+// ErrNoNodeClaims. After any other error nothing is known.
 func (c *Client) NodeClaims(ctx context.Context, pools []string) (NodeClaims, error) {
 	selector := ""
-	if len(pools) > 0 {
+	if len(pools) > 0 && !slices.Contains(pools, "") {
 		pool, err := labels.NewRequirement(labelNodePool, selection.In, slices.Sorted(slices.Values(pools)))
 		if err != nil {
 			return NodeClaims{}, listNodeClaims.failed(err)

@@ -30,7 +30,8 @@ func (p *projector) node(n *NodeObject) roll.Node {
 		Ready:         roll.Condition{Status: roll.ConditionUnknown, Since: n.CreationTimestamp.UTC()},
 		StartupTaint:  p.startupTaint(n.Spec.Taints),
 		Unschedulable: n.Spec.Unschedulable,
-		Shutdown:      slices.ContainsFunc(n.Spec.Taints, func(t NodeTaint) bool { return t.Key == taintShutdown }),
+		Shutdown:      tainted(n.Spec.Taints, taintShutdown),
+		ControlPlane:  tainted(n.Spec.Taints, roll.TaintControlPlane),
 		ScaledDown:    scaledDown(n.Spec.Taints),
 		CordonedBy:    n.Annotations[roll.AnnotationCordoned],
 		DoNotRepair:   n.Annotations[roll.AnnotationDoNotRepair] == "true",
@@ -61,6 +62,10 @@ func (p *projector) node(n *NodeObject) roll.Node {
 		}
 	}
 	return out
+}
+
+func tainted(taints []NodeTaint, key string) bool {
+	return slices.ContainsFunc(taints, func(t NodeTaint) bool { return t.Key == key })
 }
 
 // taintShutdown marks the node of an instance that is stopped.

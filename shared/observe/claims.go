@@ -20,7 +20,7 @@ func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questio
 	unclear := 0
 	for id, pool := range pools {
 		setNodeClaim(s, id, roll.Unreadable, nil)
-		if !kube.ValidPool(pool) {
+		if pool != "" && !kube.ValidPool(pool) {
 			delete(pools, id)
 			unclear++
 		}
@@ -47,6 +47,9 @@ func (o *Observer) readNodeClaims(ctx context.Context, s *roll.Snapshot, questio
 		s.Groups = map[roll.Group]roll.GroupDetail{}
 	}
 	for _, pool := range pools {
+		if pool == "" {
+			continue // NodeClaims without a node pool have nothing in common
+		}
 		l := claims.Latest[pool]
 		setGroup(s, roll.NodePoolGroup(pool), func(d *roll.GroupDetail) {
 			d.Removed, d.LaunchesRead, d.LaunchFailed, d.LaunchMessage = err != nil, roll.Yes, l.Failed, harmless(l.Message)
@@ -101,22 +104,29 @@ func setNodeClaim(s *roll.Snapshot, id roll.InstanceID, has roll.Answer, claim *
 	setDetail(s, id, func(d *roll.Detail) { d.HasNodeClaim, d.NodeClaim = has, claim })
 }
 
-// poolsOf returns the node pool of each instance whose NodeClaim is needed, "" if neither its tags
-// nor its node show one.
+// unknownPool is no name of a node pool.
+const unknownPool = "?"
+
+// poolsOf returns the node pool of each instance whose NodeClaim is needed: "" if Karpenter launched it for a NodeClaim
+// without one, unknownPool if neither its tags nor its node show whose it is.
 func poolsOf(s *roll.Snapshot, questions []roll.Question) map[roll.InstanceID]string {
 	pools := map[roll.InstanceID]string{}
 	for _, q := range questions {
 		if q.NodeClaim {
-			pools[q.Instance] = ""
+			pools[q.Instance] = unknownPool
 		}
 	}
 	if len(pools) == 0 {
 		return nil
 	}
 	note := func(m roll.Member) {
-		known, asked := pools[m.ID()]
-		if pool, ok := m.Group().NodePool(); asked && known == "" && ok {
+		if pools[m.ID()] != unknownPool {
+			return
+		}
+		if pool, ok := m.Group().NodePool(); ok {
 			pools[m.ID()] = pool
+		} else if m.Owner() == roll.OwnerKarpenter {
+			pools[m.ID()] = ""
 		}
 	}
 	for i := range s.Instances {

@@ -301,6 +301,21 @@ func TestReadsWhichSuspectsHaveANodeClaim(t *testing.T) {
 	expect.List(t, a.asked, []string{"karpenter.sh/nodepool in (default,gpu,spot)"}, "asked for")
 }
 
+// Somebody may create a NodeClaim without a node pool: no selector of pools finds it.
+func TestReadsNodeClaimsWithoutANodePool(t *testing.T) {
+	poolless := []string{owned, "karpenter.sh/nodepool=", "karpenter.k8s.aws/ec2nodeclass=default"}
+	a := newAccount(t)
+	a.launch(1, poolless...)
+	a.launch(2, poolless...)
+	a.launch(3, owned, "karpenter.sh/nodepool=default")
+	a.claims = []nodeClaim{{"mine", "", 1}, {"default-a", "default", 3}}
+	s := more(t, a, suspects(1, 3, roll.Question{NodeClaim: true}))
+	got := roll.Map([]int{1, 2, 3}, func(n int) roll.Answer { return s.Details[roll.InstanceID(instanceID(n))].HasNodeClaim })
+	_, none := s.Groups[roll.GroupNone]
+	expect.That(t, slices.Equal(got, []roll.Answer{roll.Yes, roll.No, roll.Yes}) && len(s.Gaps) == 0 && !none, "%v, gaps %+v, groups %+v", got, s.Gaps, s.Groups)
+	expect.That(t, len(a.asked) == 0, "asked for %q", a.asked)
+}
+
 func TestNodeClaimsOfAClusterWithoutKarpenter(t *testing.T) {
 	a := newAccount(t)
 	a.noKarpenter = true

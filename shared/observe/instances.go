@@ -293,6 +293,7 @@ func (p *projector) instance(i *types.Instance, cluster string) roll.Instance {
 		OtherCluster:   p.texts.One(tags.OtherCluster(cluster)),
 		Hold:           p.texts.One(tags.Hold),
 		ClusterAPIRole: tags.ClusterAPIRole,
+		ControlPlane:   tags.ControlPlane,
 		Ignore:         tags.Ignore,
 		Replace:        tags.Replace,
 		Approve:        tags.Approve,

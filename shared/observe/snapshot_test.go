@@ -468,6 +468,15 @@ func TestLabelsConditionsAndDeletionReachTheSnapshot(t *testing.T) {
 	expect.That(t, got.Instance == roll.InstanceID(instanceID(1)) && got.Group == "nodepool/default" && got.Zone == "eu-west-1b" && !got.DeletedAt.IsZero() && got.Ready.Status == roll.ConditionTrue, "got %+v", got)
 }
 
+func TestTheControlPlaneOfALocalClusterIsKnownByItsTag(t *testing.T) {
+	a := newAccount(t)
+	a.launch(1, owned, "eks-local:controlplane-name=demo")
+	a.launch(2, owned)
+	for _, i := range a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{}).Instances {
+		expect.Equal(t, i.ControlPlane, i.ID == roll.InstanceID(instanceID(1)), "%s", i.ID)
+	}
+}
+
 // A repeated lookup must not lose the ids it requests.
 func TestALookUpBeginsAgainWithoutTheTokenOfAnEarlierTry(t *testing.T) {
 	a := newAccount(t)

@@ -31,6 +31,38 @@ func TestWhatKarpenterIsGivenIsAnnounced(t *testing.T) {
 	expect.That(t, strings.HasSuffix(next, now.Add(14*time.Minute).Format(time.RFC3339)), "the tag says %q, want the minute at which Karpenter's time is over", next)
 }
 
+// Nothing replaces an instance that Karpenter launched for a NodeClaim without a node pool. Karpenter still has its time,
+// and if it forgot the instance, nothing has to be replaced.
+func TestWhatHasNoNodePoolIsNotReplaced(t *testing.T) {
+	claim := &roll.NodeClaim{Name: "x"}
+	for name, tt := range map[string]struct {
+		launched time.Duration
+		claim    *roll.NodeClaim
+		replace  bool
+		want     Reason // "" is an order
+	}{
+		"Karpenter has time":             {19 * time.Minute, claim, false, OwnerWillAct},
+		"its time is over":               {2 * time.Hour, claim, false, ReplacementUnavailable},
+		"a person accepts the loss":      {2 * time.Hour, claim, true, ""},
+		"Karpenter is to remove it soon": {2 * time.Hour, &roll.NodeClaim{Name: "x", DeletedAt: now.Add(-time.Minute)}, true, OwnerWillAct},
+	} {
+		w := healthy(10)
+		i := &w.snapshot.Instances[0]
+		i.Owner, i.Group, i.ASG, i.Launched, i.Replace = roll.OwnerKarpenter, roll.GroupNone, "", now.Add(-tt.launched), tt.replace
+		w.snapshot.ClaimsRead = roll.Yes
+		w.snapshot.Details[i.ID] = roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: tt.claim, TerminationProtected: roll.No, LeaseRead: roll.No, Bootstraps: roll.Yes}
+		w.snapshot.Nodes = w.snapshot.Nodes[1:]
+		f := ledger.Finding{Instance: i.ID, Kind: roll.Unregistered, Group: roll.GroupNone, Stage: roll.Overdue, FirstSeen: now.Add(-10 * time.Minute), Opened: now.Add(-10 * time.Minute), Since: i.Launched, Began: i.Launched}
+		w.state.Apply(ledger.Changes{Put: ledger.State{Findings: map[roll.FindingKey]ledger.Finding{f.Key(): f}, RemediateSince: map[roll.Group]time.Time{roll.GroupNone: now.Add(-24 * time.Hour)}}})
+		_, p := w.make(now)
+		var got Reason
+		for _, h := range p.Held {
+			got = h.Reason
+		}
+		expect.That(t, got == tt.want && (tt.want == "") == (len(p.Orders) == 1), "%s: held %+v, orders %+v, want %q", name, p.Held, p.Orders, tt.want)
+	}
+}
+
 // Of a node that is not Ready, Kubernetes deletes the pods after five minutes, and Karpenter launches for them.
 func TestAReplacementMayComeBeforeAnyAct(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -241,6 +241,9 @@ func (p *planner) launchesFail(f roll.Finding, act Action) *Refusal {
 	if !p.needsReplacement(f, act) {
 		return nil
 	}
+	if f.Owner == roll.OwnerKarpenter && f.Group == roll.GroupNone {
+		return refuse(ReplacementUnavailable, "%s was launched for a NodeClaim without a node pool: Karpenter launches nothing in its place", f.Instance)
+	}
 	g, l := p.Snapshot.Groups[f.Group], p.Snapshot.Launches[f.Group]
 	if f.Owner == roll.OwnerKarpenter && p.Snapshot.ClaimsRead != roll.Yes {
 		return p.launchesUnread(f)

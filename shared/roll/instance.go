@@ -95,6 +95,7 @@ type Instance struct {
 	Scaled         bool   // the autoscaler of this cluster, and of no other, scales its Auto Scaling group
 	OtherCluster   string // the cluster that its tags name, if it is another one
 	ClusterAPIRole string // what Cluster API made it for, such as node or bastion, "" if it did not
+	ControlPlane   bool   // it is of the control plane of a local cluster, which EKS repairs
 	Hold           string // value of rollcall:hold, "true" if the tag has none
 	Ignore         bool   // rollcall:ignore is true
 	Replace        bool   // rollcall:replace is true

@@ -35,6 +35,11 @@ func (m Member) ownerAndGroup() (Owner, Group) {
 	return owner, group
 }
 
+// ControlPlane reports whether the member is of the control plane of a local cluster, by its tag or its taint.
+func (m Member) ControlPlane() bool {
+	return m.Instance != nil && m.Instance.ControlPlane || m.Node != nil && m.Node.ControlPlane
+}
+
 // Zone returns the member's availability zone.
 func (m Member) Zone() string {
 	if m.Instance != nil && m.Instance.Zone != "" {

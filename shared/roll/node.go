@@ -131,6 +131,8 @@ type Node struct {
 	// as ready for work.
 	Registered, Initialized bool
 	Unschedulable           bool
+	// ControlPlane: it has TaintControlPlane.
+	ControlPlane bool
 	// Shutdown: it has the taint that the cloud's node lifecycle controller sets when a node is not
 	// Ready and its instance is stopped.
 	// https://kubernetes.io/docs/reference/labels-annotations-taints/#node-cloudprovider-kubernetes-io-shutdown
@@ -205,6 +207,11 @@ func StartupTaint(key string, extra []string) bool {
 	return strings.HasPrefix(key, "readiness.k8s.io/") || strings.HasPrefix(key, "startup-taint.cluster-autoscaler.kubernetes.io/") || slices.Contains(extra, key)
 }
 
+// TaintControlPlane is the key of the taint of the nodes with the control plane of a local cluster on AWS Outposts.
+// EKS repairs and replaces them. It cannot if two of the three are down.
+// https://docs.aws.amazon.com/eks/latest/userguide/eks-outposts-local-cluster-create.html
+const TaintControlPlane = "node-role.eks-local.amazonaws.com/control-plane"
+
 // AnnotationCordoned holds the id of the order with which Rollcall cordoned the node. Rollcall
 // lifts no other cordon.
 const AnnotationCordoned = "rollcall/cordoned"
@@ -266,6 +273,10 @@ func (n *Node) ReadLabels(labels, annotations map[string]string) {
 		n.Owner, n.Group = OwnerKarpenter, NodePoolGroup(pool)
 	case nodeGroup != "":
 		n.Owner, n.Group = OwnerManagedNodeGroup, NodeGroupGroup(nodeGroup)
+	case compute == computeTypeAuto: // this and the next: of a NodeClaim without a node pool
+		n.Owner = OwnerAutoMode
+	case n.Registered:
+		n.Owner = OwnerKarpenter
 	case annotations[annotationMachine] != "":
 		n.Owner = OwnerClusterAPI
 	}

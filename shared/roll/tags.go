@@ -88,6 +88,10 @@ const (
 	tagTemplateVersion   = "aws:ec2launchtemplate:version"
 	tagName              = "Name"
 	operatorEKSPrincipal = "eks.amazonaws.com"
+	// tagLocalControlPlane is on the instances with the control plane of a local cluster on AWS Outposts. They run in
+	// the account of the cluster and carry its tag. EKS may launch and terminate none without this one.
+	// https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEKSLocalOutpostServiceRolePolicy.html
+	tagLocalControlPlane = "eks-local:controlplane-name"
 )
 
 // Marks are the values of the five tags that Rollcall writes; "" means no tag.
@@ -149,13 +153,14 @@ type TagSet struct {
 	// ClusterAPIRole is the role for which Cluster API created the machine, such as node or
 	// bastion, "" if it did not.
 	ClusterAPIRole string
+	ControlPlane   bool // it is of the control plane of a local cluster
 
 	proven string   // cluster named by the tag that only AWS can write
 	named  []string // clusters named by the other tags of EKS and eksctl, sorted
 	scaled []string // clusters whose autoscaler scales its group, sorted
 
 	autoModePool, karpenterPool, karpenterOldPool string
-	clusterAPI                                    bool
+	poolless, clusterAPI                          bool // Karpenter's tag has no value; Cluster API launched it
 }
 
 // Add reads one tag.
@@ -179,7 +184,7 @@ func (t *TagSet) Add(key, value string) {
 	case tagAutoModePool:
 		t.autoModePool = value
 	case tagKarpenterPool:
-		t.karpenterPool = value
+		t.karpenterPool, t.poolless = value, value == ""
 	case tagKarpenterOldPool:
 		t.karpenterOldPool = value
 	case tagNodeClass:
@@ -196,6 +201,8 @@ func (t *TagSet) Add(key, value string) {
 		t.TemplateVersion = value
 	case tagClusterByAWS:
 		t.proven = value
+	case tagLocalControlPlane:
+		t.ControlPlane = true
 	case TagFinding, TagSince, TagCause, TagNext, TagOrder:
 		if t.Marks == nil {
 			t.Marks = new(Marks)
@@ -247,6 +254,10 @@ func (t *TagSet) Owner(operator string) (Owner, Group) {
 		return OwnerKarpenter, NodePoolGroup(t.karpenterPool)
 	case t.karpenterOldPool != "":
 		return OwnerKarpenter, NodePoolGroup(t.karpenterOldPool)
+	case t.poolless && t.NodeClass != "" && t.ASG == "":
+		// Karpenter launched it for a NodeClaim that somebody created without a NodePool. It always writes both tags.
+		// https://github.com/aws/karpenter-provider-aws/blob/main/pkg/utils/utils.go (GetTags)
+		return OwnerKarpenter, GroupNone
 	case t.NodeGroup != "" && t.ASG != "":
 		// People copy tags from one instance to another, but only Auto Scaling can write the tag
 		// with its prefix. Without that tag nothing would replace the instance.

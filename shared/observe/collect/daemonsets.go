@@ -64,7 +64,7 @@ func daemonSetOf(d *daemonSet) evidence.DaemonSet {
 // https://docs.aws.amazon.com/eks/latest/userguide/auto-networking.html
 func networked(s *roll.Snapshot) (name, why string) {
 	for _, m := range roll.Pair(s) {
-		if n := m.Node; n != nil && n.Ready.Status == roll.ConditionTrue && n.Compute.Hosted() && m.Owner() != roll.OwnerAutoMode {
+		if n := m.Node; n != nil && n.Ready.Status == roll.ConditionTrue && n.Compute.Hosted() && !m.ControlPlane() && m.Owner() != roll.OwnerAutoMode {
 			return n.Name, ""
 		}
 	}

@@ -66,7 +66,7 @@ func zones(s *roll.Snapshot) []evidence.Zone {
 	by := map[string]*evidence.Zone{}
 	var names []string
 	for _, m := range roll.Pair(s) {
-		if m.Node == nil || m.Zone() == "" || !m.Node.Compute.Hosted() ||
+		if m.Node == nil || m.Zone() == "" || !m.Node.Compute.Hosted() || m.ControlPlane() ||
 			m.Node.Ready.Status != roll.ConditionTrue && (m.Off() || s.NotFound[m.Node.Instance]) {
 			continue
 		}
