@@ -70,7 +70,8 @@ func AllBudgets() Question { return Question{ask: askBudgets} }
 // source of its data.
 func AllVolumes() Question { return Question{ask: askVolumes} }
 
-// NodeClaimsOf requests the NodeClaims of one node pool of Karpenter, in full.
+// NodeClaimsOf requests the NodeClaims of one node pool of Karpenter, without long lists of what they
+// may be: see [Client.Read].
 func NodeClaimsOf(pool string) Question { return Question{ask: askNodeClaims, name: pool} }
 
 // ANodePool requests the NodePool of that name.
