@@ -115,6 +115,10 @@ func (q Question) Kinds() []string {
 	return roll.Map(q.ask.of, func(r resource) string { return r.kind })
 }
 
+// Custom reports whether the objects are custom resources, which a conversion webhook may have to
+// convert.
+func (q Question) Custom() bool { return unserved[q.ask.of[0].group] != nil }
+
 // ByName reports whether the question requests one object by name, not a list.
 func (q Question) ByName() bool { return q.ask.byName }
 
