@@ -18,8 +18,9 @@ import (
 const (
 	maxAnswer  = 8 << 20
 	maxCapture = 256 << 20
-	// maxVolumes is for the volumes, or the budgets, of a whole cluster: some 20,000.
-	maxVolumes = 64 << 20
+	// maxListed is for what a cluster has as many of as nodes, or more: some 20,000 volumes or budgets, or at least
+	// 4,000 NodeClaims of one node pool, which have up to 16 KB before [trimRequirements].
+	maxListed = 64 << 20
 )
 
 // resource is a kind of object as the Kubernetes API serves it.
@@ -91,9 +92,9 @@ var (
 	askPods            = &asking{of: []resource{resourcePod}, fields: "spec.nodeName=%s", thing: "pods of node %s", nameable: rest.IsValidPathSegmentName}
 	askPodsPending     = &asking{of: []resource{resourcePod}, fields: "spec.nodeName=,status.phase=Pending", thing: "pods without a node"}
 	askPodsLike        = &asking{of: []resource{resourcePod}, namespaced: true, labels: "%s", thing: "pods like %s", nameable: selector}
-	askBudgets         = &asking{of: []resource{resourceBudget}, thing: "disruption budgets", largest: maxVolumes}
-	askVolumes         = &asking{of: []resource{resourceVolume}, thing: "persistent volumes", largest: maxVolumes}
-	askNodeClaims      = &asking{of: []resource{resourceNodeClaim}, labels: labelNodePool + "=%s", thing: "NodeClaims of node pool %s", nameable: validation.IsValidLabelValue}
+	askBudgets         = &asking{of: []resource{resourceBudget}, thing: "disruption budgets", largest: maxListed}
+	askVolumes         = &asking{of: []resource{resourceVolume}, thing: "persistent volumes", largest: maxListed}
+	askNodeClaims      = &asking{of: []resource{resourceNodeClaim}, labels: labelNodePool + "=%s", thing: "NodeClaims of node pool %s", largest: maxListed, nameable: validation.IsValidLabelValue}
 	askNodePool        = &asking{of: []resource{resourceNodePool}, byName: true, thing: "node pool %s", nameable: rest.IsValidPathSegmentName}
 	askNodePools       = &asking{of: []resource{resourceNodePool}, thing: "node pools"}
 	askEC2NodeClass    = &asking{of: []resource{resourceNodeClass}, byName: true, thing: "EC2NodeClass %s", nameable: rest.IsValidPathSegmentName}

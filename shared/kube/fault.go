@@ -41,7 +41,9 @@ func Fault(c roll.Cluster, err error, principal string) (roll.GapKind, string) {
 	case errors.Is(err, ErrToken):
 		return roll.GapFailed, fmt.Sprintf("no token for the Kubernetes API of %s could be signed with the credentials of %s: %s", c.ID.Name, who, message(err))
 	case apierrors.IsUnauthorized(err):
-		return roll.GapUnauthorized, fmt.Sprintf("the Kubernetes API of %s refused the token of %s (401 Unauthorized): the cluster has no access entry or aws-auth mapping for it; see infra/README.md", c.ID.Name, who)
+		// The authenticator of EKS has the token checked by STS before it looks for a mapping, and refuses it either way.
+		// https://github.com/kubernetes-sigs/aws-iam-authenticator/blob/master/pkg/server/server.go (authenticateEndpoint)
+		return roll.GapUnauthorized, fmt.Sprintf("the Kubernetes API of %s refused the token of %s (401 Unauthorized): the cluster has no access entry or aws-auth mapping for it (see infra/README.md), or STS did not confirm the token: its credentials have expired, STS is throttled or fails, or is off in the region", c.ID.Name, who)
 	case apierrors.IsForbidden(err) && (!op.writes || notPermitted(err)):
 		return roll.GapDenied, fmt.Sprintf("the Kubernetes API of %s knows %s but does not let it %s %s: apply infra/rbac.yaml and give it the group %s (%s)", c.ID.Name, who, op.verb, op.target, op.group(), message(err))
 	case utilnet.IsTimeout(err), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

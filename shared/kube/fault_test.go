@@ -27,7 +27,7 @@ func TestFaultSaysWhatHappenedAndWhatToDo(t *testing.T) {
 	}{
 		"401": {
 			refuses(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"), roll.GapUnauthorized,
-			"the Kubernetes API of demo refused the token of " + principal + " (401 Unauthorized): the cluster has no access entry or aws-auth mapping for it; see infra/README.md",
+			"the Kubernetes API of demo refused the token of " + principal + " (401 Unauthorized): the cluster has no access entry or aws-auth mapping for it (see infra/README.md), or STS did not confirm the token: its credentials have expired, STS is throttled or fails, or is off in the region",
 		},
 		"403": {
 			refuses(http.StatusForbidden, metav1.StatusReasonForbidden, user), roll.GapDenied,

@@ -88,3 +88,7 @@ func statusCode(err error) int32 {
 	}
 	return 0
 }
+
+// IsInternalError reports whether the API server answered that it could not carry out the request:
+// it works, but cannot read or convert an object, for instance.
+func IsInternalError(err error) bool { return statusCode(err) == http.StatusInternalServerError }

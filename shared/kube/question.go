@@ -70,7 +70,8 @@ func AllBudgets() Question { return Question{ask: askBudgets} }
 // source of its data.
 func AllVolumes() Question { return Question{ask: askVolumes} }
 
-// NodeClaimsOf requests the NodeClaims of one node pool of Karpenter, in full.
+// NodeClaimsOf requests the NodeClaims of one node pool of Karpenter, without long lists of what they
+// may be: see [Client.Read].
 func NodeClaimsOf(pool string) Question { return Question{ask: askNodeClaims, name: pool} }
 
 // ANodePool requests the NodePool of that name.
@@ -113,6 +114,10 @@ func (q Question) String() string {
 func (q Question) Kinds() []string {
 	return roll.Map(q.ask.of, func(r resource) string { return r.kind })
 }
+
+// Custom reports whether the objects are custom resources, which a conversion webhook may have to
+// convert.
+func (q Question) Custom() bool { return unserved[q.ask.of[0].group] != nil }
 
 // ByName reports whether the question requests one object by name, not a list.
 func (q Question) ByName() bool { return q.ask.byName }

@@ -19,12 +19,13 @@ import (
 // configuration. Of pods: most annotations, volumes except their claims, what a container wrote
 // when it terminated, and everything about a container except its name, image and resources. Of
 // volumes: the source of their data, except the name under which one is attached. Environment
-// variables, arguments and probes often hold secrets.
+// variables, arguments and probes often hold secrets. Of NodeClaims, the requirements that allow more
+// than 50 values are removed, which are most of their size.
 //
 // The errors are [ErrGone] if the object does not exist, [ErrNoNodeClaims] and
 // [ErrNoEC2NodeClasses] if the cluster does not serve the API group, and all that [Fault]
-// describes. An answer of more than 8 MB, 64 MB for [AllBudgets] and [AllVolumes], or 256 MB for
-// [AllNodes] and [AllLeases], is an error; so is an unexpected answer.
+// describes. An answer of more than 8 MB, 64 MB for [AllBudgets], [AllVolumes] and [NodeClaimsOf], or
+// 256 MB for [AllNodes] and [AllLeases], is an error; so is an unexpected answer.
 func (c *Client) Read(ctx context.Context, q Question) ([]*Item, error) {
 	objects, err := c.read(ctx, q)
 	if c.note != nil {

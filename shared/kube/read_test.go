@@ -199,6 +199,7 @@ func TestAnAnswerThatIsTooLargeIsGivenUp(t *testing.T) {
 		"two pages fit":                    {PodsOf("n"), "Pod", 2, 2, true},
 		"the third page is too much":       {PodsOf("n"), "Pod", 9, 3, false},
 		"all nodes of a cluster are large": {AllNodes(), "Node", 9, 9, true},
+		"as are a node pool's NodeClaims":  {NodeClaimsOf("default"), "NodeClaim", 9, 9, true},
 	}
 	for name, tt := range tests {
 		c, m := over(t, func(r *http.Request) (int, string, error) { return http.StatusOK, page(r, tt.kind, tt.pages), nil })

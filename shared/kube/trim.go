@@ -85,6 +85,7 @@ const AnnotationRoleARN = "eks.amazonaws.com/role-arn"
 // trimmings are what is removed from objects of a kind.
 var trimmings = map[string]trimming{
 	resourcePod.kind: trimPod, resourceDaemonSet.kind: trimDaemonSet, resourceBudget.kind: trimBudget, resourceVolume.kind: trimVolume, resourceAccount.kind: trimAccount,
+	resourceNodeClaim.kind: {in: map[string]trimming{"spec": {also: trimRequirements}}},
 }
 
 var (
@@ -154,6 +155,27 @@ func withoutEmptyAnnotations(metadata object) error {
 		delete(metadata, "annotations")
 	}
 	return nil
+}
+
+// requiredValues is how many values a requirement of a NodeClaim may list and be kept.
+const requiredValues = 50
+
+// trimRequirements removes the requirements that allow many values. Karpenter lists up to 600 instance types in each
+// NodeClaim that it creates; its labels have the one that was launched.
+// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
+func trimRequirements(spec object) error {
+	kept := []any{}
+	err := eachObject(spec["requirements"], func(r object) error {
+		values, err := as[[]any](r["values"])
+		if len(values) <= requiredValues {
+			kept = append(kept, r)
+		}
+		return err
+	})
+	if _, there := spec["requirements"]; there {
+		spec["requirements"] = kept
+	}
+	return err
 }
 
 // RoleToken is the name of the volume that EKS adds to the pods of a service account with an IAM role:

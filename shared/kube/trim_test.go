@@ -170,3 +170,33 @@ func FuzzWhateverAPodHolds(f *testing.F) {
 		}
 	})
 }
+
+func TestANodeClaimsListOfInstanceTypesIsNotKept(t *testing.T) {
+	claim := func(requirements ...string) string {
+		return `{"apiVersion":"karpenter.sh/v1","kind":"NodeClaim","metadata":{"name":"default-abc12"},"spec":{"expireAfter":"720h","requirements":[` + strings.Join(requirements, ",") + `]}}`
+	}
+	of := func(key string, n int) string {
+		return `{"key":"` + key + `","operator":"In","values":["v"` + strings.Repeat(`,"v"`, n-1) + `]}`
+	}
+	exists := `{"key":"team","operator":"Exists"}`
+	for name, tt := range map[string]struct{ from, want string }{
+		"as Karpenter creates it": {claim(of("node.kubernetes.io/instance-type", 600), of("kubernetes.io/arch", 1), exists), claim(of("kubernetes.io/arch", 1), exists)},
+		"as many as are kept":     {claim(of("node.kubernetes.io/instance-type", requiredValues)), claim(of("node.kubernetes.io/instance-type", requiredValues))},
+		"one more":                {claim(of("node.kubernetes.io/instance-type", requiredValues+1)), claim()},
+		"none":                    {`{"kind":"NodeClaim","spec":{"expireAfter":"720h"}}`, `{"kind":"NodeClaim","spec":{"expireAfter":"720h"}}`},
+		"no spec":                 {`{"kind":"NodeClaim"}`, `{"kind":"NodeClaim"}`},
+	} {
+		got, err := Trim(json.RawMessage(tt.from))
+		must.Succeed(t, err)
+		data, err := json.Marshal(got)
+		must.Succeed(t, err)
+		var want any
+		must.Succeed(t, json.Unmarshal([]byte(tt.want), &want))
+		wanted, err := json.Marshal(want)
+		expect.That(t, err == nil && string(data) == string(wanted), "%s: got %s\nwant %s", name, data, wanted)
+	}
+	for _, text := range []string{`{"kind":"NodeClaim","spec":{"requirements":"all"}}`, `{"kind":"NodeClaim","spec":{"requirements":[{"values":"all"}]}}`} {
+		_, err := Trim(json.RawMessage(text))
+		expect.That(t, err != nil, "%s: no error", text)
+	}
+}

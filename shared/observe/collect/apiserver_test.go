@@ -2,6 +2,7 @@ package collect
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,6 +22,8 @@ type apiServer struct {
 	objects  map[string]thing // by path
 	denied   map[string]bool  // resources that may not be read
 	down     error            // what every request meets
+	broken   map[string]bool  // resources of which every request is answered with 500
+	slow     map[string]bool  // resources of which no request is answered in time
 	groups   []string         // API groups that are served beside the core's
 	heard    func(string)     // called for every request; may be nil
 }
@@ -62,6 +65,12 @@ func (s *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		return answer(r, 200, thing{"kind": "APIGroupList", "apiVersion": "v1", "groups": list})
 	}
 	resource := resourceOf(r.URL.Path)
+	switch {
+	case s.slow[resource]:
+		return nil, context.DeadlineExceeded
+	case s.broken[resource]:
+		return answer(r, 500, status(500, "", "conversion webhook for karpenter.sh/v1beta1, Kind=NodeClaim failed: no endpoints available for service \"karpenter\""))
+	}
 	if s.denied[resource] {
 		return answer(r, 403, status(403, "Forbidden", fmt.Sprintf(`%s is forbidden: User "demo" cannot get resource %q in API group ""`, resource, resource)))
 	}

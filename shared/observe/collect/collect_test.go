@@ -483,6 +483,40 @@ func TestAnAPIServerThatDoesNotAnswerIsAskedOnce(t *testing.T) {
 	expect.That(t, strings.Contains(gap, "no route to host"), "aws-auth: %q", gap)
 }
 
+// A listing may take too long, and custom resources may need a conversion webhook that fails: that says
+// nothing about other kinds.
+func TestAKindThatIsNotAnsweredLeavesTheOthers(t *testing.T) {
+	set := func(names ...string) map[string]bool {
+		out := map[string]bool{}
+		for _, n := range names {
+			out[n] = true
+		}
+		return out
+	}
+	karpenters := set("nodeclaims", "nodepools", "ec2nodeclasses")
+	for name, tt := range map[string]struct {
+		broken, slow map[string]bool
+		others       bool // are read
+	}{
+		"all is well": {nil, nil, true},
+		"the conversion webhook of Karpenter's objects fails": {karpenters, nil, true},
+		"or does not answer":                         {nil, karpenters, true},
+		"there are too many events":                  {nil, set("events"), true},
+		"two kinds cannot be read from etcd":         {set("leases", "pods"), nil, true},
+		"one of Karpenter's and one other are slow":  {nil, set("nodeclaims", "leases"), true},
+		"after the nodes were listed it went silent": {nil, set("leases", "events", "pods", "nodes"), false},
+	} {
+		a, in := oneOfEach()
+		a.api.broken, a.api.slow = tt.broken, tt.slow
+		e := a.collector().Collect(t.Context(), in)
+		expect.That(t, e.Cluster.AwsAuth.Known() == tt.others, "%s: aws-auth: %q", name, e.Cluster.AwsAuth.Gap())
+		for resource := range tt.slow {
+			n := len(slices.DeleteFunc(slices.Clone(a.api.requests), func(path string) bool { return resourceOf(path) != resource }))
+			expect.That(t, n <= 1, "%s: %s were asked for %d times", name, resource, n)
+		}
+	}
+}
+
 func TestMembersOfAGroup(t *testing.T) {
 	a, in := manyUnregistered(4, [2]roll.Group{pool, pool})
 	a.instances[len(a.instances)-1].ImageId = aws.String(id("ami", 2)) // 64, launched last

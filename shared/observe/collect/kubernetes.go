@@ -35,7 +35,7 @@ func downSince(s *roll.Snapshot) string {
 	return ""
 }
 
-// unreachable reports whether the gap would affect every question. Waiting for each would take as
+// unreachable reports whether the gap may affect every question. Waiting for each would take as
 // long as a request may take.
 func unreachable(kind roll.GapKind) bool {
 	return slices.Contains([]roll.GapKind{roll.GapClusterUnreachable, roll.GapUnauthorized, roll.GapTimeout, roll.GapClusterGone}, kind)
@@ -52,7 +52,7 @@ func (l *look) topic() *topic { return &topic{l: l} }
 // read asks one question and returns the objects of the answer. gone reports whether the object
 // does not exist, or the cluster does not serve its kind.
 func (t *topic) read(q kube.Question) (objects []*kube.Item, gone bool, why string) {
-	if why := t.why(); why != "" {
+	if why := t.why(q); why != "" {
 		return nil, false, why
 	}
 	objects, err := t.ask(q)
@@ -66,13 +66,33 @@ func (t *topic) read(q kube.Question) (objects []*kube.Item, gone bool, why stri
 	t.l.unread(why, kind.Passing())
 	switch {
 	case unreachable(kind):
-		t.l.mu.Lock()
-		t.l.down = why
-		t.l.mu.Unlock()
+		t.l.noAnswer(q, kind, err, why)
 	case kind == roll.GapDenied || kind == roll.GapThrottled:
 		t.over = why
 	}
 	return nil, false, why
+}
+
+// noAnswer notes that the API server did not answer a question, so that nobody waits for the same again. Without an
+// answer about a second kind, or if it refused the caller, it is asked nothing more. The first may only have taken too
+// long, as a listing of all events does; an internal error concerns one kind, and for a custom resource the API server
+// may wait for a conversion webhook.
+// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-conversion
+// https://github.com/awslabs/cdk-eks-blueprints/issues/1067
+func (l *look) noAnswer(q kube.Question, kind roll.GapKind, err error, why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	of := q.Kinds()[0]
+	l.silent[of] = why
+	switch {
+	case kind != roll.GapClusterUnreachable:
+		l.down = why
+	case q.Custom() || kube.IsInternalError(err):
+	case l.waited != "" && l.waited != of:
+		l.down = why
+	default:
+		l.waited = of
+	}
 }
 
 func (t *topic) ask(q kube.Question) ([]*kube.Item, error) {
@@ -85,11 +105,11 @@ func (t *topic) ask(q kube.Question) ([]*kube.Item, error) {
 	return client.Read(ctx, q)
 }
 
-// why returns why no question is asked, "" if questions are asked.
-func (t *topic) why() string {
+// why returns why the question is not asked, "" if it is.
+func (t *topic) why(q kube.Question) string {
 	t.l.mu.Lock()
 	defer t.l.mu.Unlock()
-	return cmp.Or(t.l.down, t.over)
+	return cmp.Or(t.l.down, t.over, t.l.silent[q.Kinds()[0]])
 }
 
 // object reads and decodes one object; Absent if it does not exist.

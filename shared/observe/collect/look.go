@@ -23,9 +23,11 @@ type look struct {
 	needed   sync.Map // the results of needing
 	dial     func() (*kube.Client, error)
 
-	mu   sync.Mutex // guards what several tasks write: instances, nodes and groups, and down
-	ev   *evidence.Evidence
-	down string // why the Kubernetes API is asked no more: it does not answer, or refuses
+	mu     sync.Mutex // guards what several tasks write: instances, nodes and groups, and what follows
+	ev     *evidence.Evidence
+	down   string            // why the Kubernetes API is asked no more: it does not answer, or refuses
+	silent map[string]string // why it is asked no more for objects of a kind
+	waited string            // a kind that it should have read by itself, and did not
 
 	// The results that one step leaves for the next, each written by one task.
 	tables fetched[types.RouteTable]
@@ -43,7 +45,7 @@ type fetched[T any] struct {
 
 func newLook(ctx context.Context, c *Collector, in Input) *look {
 	s := in.Snapshot
-	l := &look{ctx: ctx, Collector: c, in: in, findings: wanted(in), down: downSince(in.Snapshot)}
+	l := &look{ctx: ctx, Collector: c, in: in, findings: wanted(in), down: downSince(in.Snapshot), silent: map[string]string{}}
 	if !c.Free {
 		l.findings = inRotation(l.findings, s.At)
 	}
