@@ -492,6 +492,10 @@ func TestKubeletsThatStartTwice(t *testing.T) {
 		{"twice, and it has no lease", do(young(5*minute, 0, minute), func(w *world) { w.node.Lease = evidence.None[evidence.Lease]() }), "", ""},
 		{"twice, and its lease was not read", do(young(5*minute, 0, minute), func(w *world) { w.node.Lease = evidence.Failed[evidence.Lease]("why") }), "", ""},
 		{"twice, and the network is missing", do(young(5*minute, 0, minute), unready(noNetwork)), flap + " CniNotReady", ""},
+		{"twice, and the network is missing beyond its time", do(young(20*minute, 0, minute), unready(noNetwork)), "CniNotReady", ""},
+		{"twice, and the runtime went down after it answered", do(young(20*minute, 0, minute), unready("container runtime is down")), "", ""},
+		{"twice, and the runtime hangs since it answered", do(young(20*minute, 0, minute), unready("PLEG is not healthy: pleg was last seen active 12m0s ago; threshold is 3m0s")), "", ""},
+		{"twice, and the runtime has not answered since", do(young(20*minute, 0, minute), unready("[container runtime status check may not have completed yet, PLEG is not healthy: pleg has yet to be successful]")), flap, ""},
 	})
 	check(t, roll.Uninitialized, []test{
 		{"a node that has its flap behind it", do(starts(0, minute), tainted(taint(ebs, noExecute)), declares(taint(ebs, noExecute))), "StartupTaintNotRemoved " + flap + "?", ""},
