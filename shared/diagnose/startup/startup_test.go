@@ -392,10 +392,15 @@ func TestANodeWithoutANetwork(t *testing.T) {
 		{"a plugin that is chained to the VPC CNI crashes", do(unready(noNetwork), pod("aws-node", func(p *evidence.Pod) { p.Ready = true }), pod("cilium", waiting("CrashLoopBackOff"))),
 			"CniNotReady", "no network plugin (CNI) has started on it: the pod cilium-x7k2p waits in CrashLoopBackOff"},
 		{"its pods were not read", do(unready(noNetwork), func(w *world) { w.node.Pods = evidence.Failed[[]evidence.Pod]("why") }), "CniNotReady", "spec.nodeName=" + name},
+		{"its runtime went down before a plugin started", unready("[container runtime is down, " + noNetwork + "]"), "", ""},
+		{"its runtime hangs, and answers", unready("[PLEG is not healthy: pleg was last seen active 5m0s ago; threshold is 3m0s, " + noNetwork + "]"), "CniNotReady", ""},
 		{"it is silent with that message", do(unready(noNetwork), func(w *world) { w.object().Conditions[0].Status = "Unknown" }), "", ""},
 	}
 	check(t, roll.NotReady, tests)
 	check(t, roll.Uninitialized, tests)
+	w := of(roll.NotReady)
+	unready("[container runtime is down, " + noNetwork + "]")(w)
+	causetest.NotChecked(t, "its runtime went down", w.analyze(), "", cause.CniNotReady, cause.CniMissing)
 }
 
 // What keeps a pod from starting, such as its sandbox or a probe, may show in its events alone.
