@@ -175,11 +175,23 @@ func (n NodeObject) Tainted(key string) bool {
 // https://kubernetes.io/docs/reference/node/node-status/#condition
 var noNetwork = []string{"NetworkPluginNotReady", "cni plugin not initialized", "cni config uninitialized", "network plugin is not ready"}
 
+// runtimeDown are its words for a container runtime that has answered since the kubelet started, and does
+// not any more. What it says about the network then is what the runtime said last.
+// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/kubelet.go (updateRuntimeUp)
+const runtimeDown = "container runtime is down"
+
 // AwaitsNetwork reports whether the node is not Ready because no network plugin has started on it.
-func (n NodeObject) AwaitsNetwork() bool {
+func (n NodeObject) AwaitsNetwork() bool { return n.says(noNetwork...) && !n.says(runtimeDown) }
+
+// AwaitedNetwork reports whether no network plugin had started on the node when its container runtime, which
+// is down, last answered.
+func (n NodeObject) AwaitedNetwork() bool { return n.says(noNetwork...) && n.says(runtimeDown) }
+
+// says reports whether the node says one of the words about why it is not Ready.
+func (n NodeObject) says(words ...string) bool {
 	r, ok := n.Condition("Ready")
-	return ok && r.Status == string(roll.ConditionFalse) && slices.ContainsFunc(noNetwork, func(words string) bool {
-		return strings.Contains(r.Message, words) || strings.Contains(r.Reason, words)
+	return ok && r.Status == string(roll.ConditionFalse) && slices.ContainsFunc(words, func(w string) bool {
+		return strings.Contains(r.Message, w) || strings.Contains(r.Reason, w)
 	})
 }
 

@@ -188,12 +188,35 @@ func (l *look) zone() cause.Verdict {
 // request is a request that a webhook may refuse, with its objects and what a refusal prevents.
 type request struct{ resource, operation, objects, what string }
 
-// needs maps a kind of finding to the request that it waits for: create a node, relabel it when it
-// is ready for work, or report its status.
+// needs maps a kind of finding to the request that it waits for: create a node, or relabel it when it
+// is ready for work.
 var needs = map[roll.Kind]request{
 	roll.Unregistered:  {"nodes", "CREATE", "nodes", "so no node can register"},
 	roll.Uninitialized: {"nodes", "UPDATE", "nodes", "so no startup taint can be taken off a node"},
-	roll.NotReady:      {"nodes/status", "UPDATE", "nodes", "so no node can report that it is ready"},
+}
+
+// needsStatus is what a node that is not Ready waits for: that its kubelet reports its status.
+var needsStatus = request{"nodes/status", "UPDATE", "nodes", "so no node can report that it is ready"}
+
+// unreported reports whether a kubelet that runs has yet to report that its node is ready. gap is what was
+// not read and would show it. The control plane keeps a node Unknown until then, although the kubelet
+// renews its lease, which is another object.
+// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/controller/nodelifecycle/node_lifecycle_controller.go
+func (l *look) unreported() (waits bool, gap string) {
+	node := l.Node()
+	switch l.Finding.Kind {
+	case roll.NotReady:
+		return true, ""
+	case roll.Uninitialized:
+		r, _ := node.Object.Value.Condition("Ready")
+		return node.Object.Known() && r.Status != string(roll.ConditionTrue), ""
+	case roll.Unknown:
+		if !node.Lease.Settled() {
+			return true, node.Lease.Missing("lease of node " + l.Finding.Node)
+		}
+		return node.Lease.Known() && node.Lease.Value.Fresh(l.At), ""
+	}
+	return false, ""
 }
 
 // needsChange is what the cloud controller and some network plugins need before a node is ready. That
@@ -205,24 +228,39 @@ var needsPlugin = request{"pods", "CREATE", "new pods", "so the node gets no pod
 // webhooks checks for an admission webhook without endpoints that must approve a node's
 // request, or the pod of its network plugin.
 func (l *look) webhooks() {
-	need, ok := needs[l.Finding.Kind]
-	if !ok {
+	need, changes := needs[l.Finding.Kind]
+	reports, gap := l.unreported()
+	if !changes && !reports {
 		return
 	}
 	fact := l.Cluster.Webhooks
 	if !fact.Settled() {
-		l.NotChecked(fact.Gap(), cause.AdmissionWebhookBlocks)
+		if gap == "" { // it certainly waits for one of them
+			l.NotChecked(fact.Gap(), cause.AdmissionWebhookBlocks)
+		}
 		return
 	}
-	l.refused(fact.Value, need, true, "")
+	if changes {
+		l.refused(fact.Value, need, true, "")
+	}
+	if reports {
+		l.refused(fact.Value, needsStatus, gap == "", gap)
+	}
+	if l.Finding.Kind != roll.Unknown {
+		l.prepared(fact.Value)
+	}
+	l.RuledOut(cause.AdmissionWebhookBlocks) // unless one of them was found or could not be checked
+}
+
+// prepared checks for a webhook that must approve what makes a node ready, beside its own report.
+func (l *look) prepared(hooks []evidence.Webhook) {
 	n := l.Node().Object.Value
 	if waits := n.Tainted(evidence.TaintCloud); waits || n.AwaitsNetwork() {
-		l.refused(fact.Value, needsChange, waits, "")
+		l.refused(hooks, needsChange, waits, "")
 	}
 	if l.Finding.Kind != roll.Unregistered {
 		l.starved()
 	}
-	l.RuledOut(cause.AdmissionWebhookBlocks) // unless one of them was found or could not be checked
 }
 
 // starved checks for an admission webhook without endpoints that must approve new pods, where a

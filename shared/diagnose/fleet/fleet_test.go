@@ -438,6 +438,50 @@ func TestAWebhookThatKeepsNodesFromBeingPrepared(t *testing.T) {
 	}
 }
 
+// A node becomes Ready only by a status that the API server accepts. A webhook that is asked about the
+// status alone lets the kubelet register, and renew its lease.
+func TestAWebhookThatRefusesTheStatusOfNodes(t *testing.T) {
+	lease := func(age time.Duration) evidence.Fact[evidence.Lease] {
+		return evidence.Read(evidence.Lease{Renewed: now.Add(-age)})
+	}
+	status := func(change ...func(*evidence.Webhook)) evidence.Fact[[]evidence.Webhook] {
+		return webhook(append([]func(*evidence.Webhook){func(h *evidence.Webhook) { h.Resources = []string{"nodes/*"} }}, change...)...)
+	}
+	const blocks = "AdmissionWebhookBlocks"
+	for name, tt := range map[string]struct {
+		kind  roll.Kind
+		ready roll.ConditionStatus
+		lease evidence.Fact[evidence.Lease]
+		hooks evidence.Fact[[]evidence.Webhook]
+		want  string
+	}{
+		"its kubelet lives":                       {roll.Unknown, roll.ConditionUnknown, lease(20 * time.Second), status(), blocks},
+		"its kubelet is silent":                   {roll.Unknown, roll.ConditionUnknown, lease(40 * time.Minute), status(), ""},
+		"its kubelet has no lease":                {roll.Unknown, roll.ConditionUnknown, evidence.None[evidence.Lease](), status(), ""},
+		"its lease was not read":                  {roll.Unknown, roll.ConditionUnknown, evidence.Failed[evidence.Lease]("denied"), status(), blocks + "?"},
+		"its lease was not read, and all answers": {roll.Unknown, roll.ConditionUnknown, evidence.Failed[evidence.Lease]("denied"), webhook(), ""},
+		"it lives, and somebody answers":          {roll.Unknown, roll.ConditionUnknown, lease(20 * time.Second), status(func(h *evidence.Webhook) { h.Endpoints = evidence.Read(1) }), ""},
+		"it lives, and is not asked about":        {roll.Unknown, roll.ConditionUnknown, lease(20 * time.Second), webhook(), ""},
+		"it was never ready":                      {roll.Uninitialized, roll.ConditionFalse, lease(20 * time.Second), status(), blocks},
+		"it is Ready, and has a taint left":       {roll.Uninitialized, roll.ConditionTrue, lease(20 * time.Second), status(), ""},
+		"it says why it is not ready":             {roll.NotReady, roll.ConditionFalse, lease(20 * time.Second), status(), blocks},
+	} {
+		c := world(tt.kind, roll.OwnerManagedNodeGroup, "nodegroup/web")
+		c.Finding.Node = "n"
+		c.Nodes = map[string]evidence.Node{"n": {
+			Pods: evidence.Read([]evidence.Pod{}), Lease: tt.lease,
+			Object: evidence.Read(evidence.NodeObject{Name: "n", Conditions: []evidence.Condition{{Type: "Ready", Status: string(tt.ready), Message: "why"}}}),
+		}}
+		c.Cluster.Webhooks = tt.hooks
+		s := analyze(c)
+		expect.Equal(t, causetest.Told(s), tt.want, "%s", name)
+		for _, found := range s.Causes() {
+			unsettled := found.Unsettled != ""
+			expect.That(t, unsettled == (tt.lease.State == evidence.Unreadable), "%s: unsettled %q", name, found.Unsettled)
+		}
+	}
+}
+
 // What a webhook asks about was cut out of its answer: that it blocks is only suggested, and not
 // settled, so that nothing is terminated for want of it.
 func TestAWebhookThatLacksASelectorIsUnsettled(t *testing.T) {

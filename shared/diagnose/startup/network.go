@@ -31,6 +31,9 @@ func (l *look) awaiting() (evidence.NodeObject, cause.Verdict, bool) {
 	if gap := l.Unexplained(); gap != "" {
 		return n, cause.NotChecked(gap), false
 	}
+	if n.AwaitedNetwork() {
+		return n, cause.NotChecked("the container runtime of node " + n.Name + " is down: what it said before about its network plugin does not show why the node is not ready now"), false
+	}
 	return n, cause.RuledOut, n.AwaitsNetwork()
 }
 

@@ -2,6 +2,8 @@ package startup
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"rollcall/shared/diagnose/cause"
@@ -70,6 +72,8 @@ func (l *look) restarts() cause.Verdict {
 	events, lease := l.Node().Events, l.Node().Lease
 	s := countStarts(events.Value, n.Created)
 	switch {
+	case l.overdue() && started(n):
+		return cause.RuledOut // it waits for something else
 	case !events.Known():
 		return cause.Missing(events, "list of events of node "+n.Name)
 	case l.age(n) >= settling && s.young < 2, s.young == 1, s.young == 0 && s.later > 0:
@@ -82,6 +86,21 @@ func (l *look) restarts() cause.Verdict {
 		return cause.RuledOut // its kubelet does not run: a failed start is no flap
 	}
 	return l.restarted(n, s, lease.Value)
+}
+
+// afterStart are words that a kubelet says only when it has started: what it says about the network comes
+// from the runtime, which must have answered before it can be down, and so must the list of its pods. Until
+// then it says that the network's state is unknown, that the runtime's status "may not have completed yet",
+// and that the PLEG "has yet to be successful".
+// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/runtime.go
+// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/pleg/generic.go
+var afterStart = []string{"container runtime is down", "pleg was last seen active"}
+
+// started reports whether the node is not ready for a reason that came after the last start of its kubelet.
+func started(n evidence.NodeObject) bool {
+	r := ready(n)
+	says := func(words string) bool { return strings.Contains(r.Message, words) }
+	return n.AwaitsNetwork() || r.Status == string(roll.ConditionFalse) && slices.ContainsFunc(afterStart, says)
 }
 
 // flap reports whether the starts are those of a node that is still starting.

@@ -392,10 +392,15 @@ func TestANodeWithoutANetwork(t *testing.T) {
 		{"a plugin that is chained to the VPC CNI crashes", do(unready(noNetwork), pod("aws-node", func(p *evidence.Pod) { p.Ready = true }), pod("cilium", waiting("CrashLoopBackOff"))),
 			"CniNotReady", "no network plugin (CNI) has started on it: the pod cilium-x7k2p waits in CrashLoopBackOff"},
 		{"its pods were not read", do(unready(noNetwork), func(w *world) { w.node.Pods = evidence.Failed[[]evidence.Pod]("why") }), "CniNotReady", "spec.nodeName=" + name},
+		{"its runtime went down before a plugin started", unready("[container runtime is down, " + noNetwork + "]"), "", ""},
+		{"its runtime hangs, and answers", unready("[PLEG is not healthy: pleg was last seen active 5m0s ago; threshold is 3m0s, " + noNetwork + "]"), "CniNotReady", ""},
 		{"it is silent with that message", do(unready(noNetwork), func(w *world) { w.object().Conditions[0].Status = "Unknown" }), "", ""},
 	}
 	check(t, roll.NotReady, tests)
 	check(t, roll.Uninitialized, tests)
+	w := of(roll.NotReady)
+	unready("[container runtime is down, " + noNetwork + "]")(w)
+	causetest.NotChecked(t, "its runtime went down", w.analyze(), "", cause.CniNotReady, cause.CniMissing)
 }
 
 // What keeps a pod from starting, such as its sandbox or a probe, may show in its events alone.
@@ -492,6 +497,10 @@ func TestKubeletsThatStartTwice(t *testing.T) {
 		{"twice, and it has no lease", do(young(5*minute, 0, minute), func(w *world) { w.node.Lease = evidence.None[evidence.Lease]() }), "", ""},
 		{"twice, and its lease was not read", do(young(5*minute, 0, minute), func(w *world) { w.node.Lease = evidence.Failed[evidence.Lease]("why") }), "", ""},
 		{"twice, and the network is missing", do(young(5*minute, 0, minute), unready(noNetwork)), flap + " CniNotReady", ""},
+		{"twice, and the network is missing beyond its time", do(young(20*minute, 0, minute), unready(noNetwork)), "CniNotReady", ""},
+		{"twice, and the runtime went down after it answered", do(young(20*minute, 0, minute), unready("container runtime is down")), "", ""},
+		{"twice, and the runtime hangs since it answered", do(young(20*minute, 0, minute), unready("PLEG is not healthy: pleg was last seen active 12m0s ago; threshold is 3m0s")), "", ""},
+		{"twice, and the runtime has not answered since", do(young(20*minute, 0, minute), unready("[container runtime status check may not have completed yet, PLEG is not healthy: pleg has yet to be successful]")), flap, ""},
 	})
 	check(t, roll.Uninitialized, []test{
 		{"a node that has its flap behind it", do(starts(0, minute), tainted(taint(ebs, noExecute)), declares(taint(ebs, noExecute))), "StartupTaintNotRemoved " + flap + "?", ""},

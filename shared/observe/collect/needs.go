@@ -33,12 +33,13 @@ const (
 // An instance that never registered may have failed at any step between its user data and the API
 // server. A node that exists passed these steps, but user data also sets its taints and flags. A
 // node that was ready and fell silent may have lost its network path or its permissions. Its user
-// data is not the cause, but shows whether the path leads through a proxy.
+// data is not the cause, but shows whether the path leads through a proxy. If its kubelet runs, a webhook may
+// refuse its reports.
 var needs = map[roll.Kind]need{
 	roll.Unregistered:    needStatus | needUserData | needImage | needConsole | needRole | needAuth | needNetwork | needWebhooks | needOwner,
 	roll.Uninitialized:   needStatus | needUserData | needImage | needConsole | needRole | needNetwork | needNode | needEvents | needPods | needWebhooks | needPlugin | needOwner,
 	roll.NotReady:        needStatus | needUserData | needImage | needConsole | needRole | needNetwork | needNode | needEvents | needPods | needWebhooks | needPlugin | needOwner,
-	roll.Unknown:         needStatus | needUserData | needImage | needConsole | needRole | needAuth | needNetwork | needNode | needEvents | needPods | needOwner,
+	roll.Unknown:         needStatus | needUserData | needImage | needConsole | needRole | needAuth | needNetwork | needNode | needEvents | needPods | needWebhooks | needOwner,
 	roll.ConditionFailed: needStatus | needConsole | needNode | needEvents | needPods | needOwner,
 	roll.Flapping:        needStatus | needUserData | needConsole | needNode | needEvents | needPods | needOwner,
 	roll.Impaired:        needStatus | needConsole | needNode | needOwner,

@@ -21,7 +21,19 @@ func webhookCases() []Case {
 		b.claimSays(m, "Registered", "Unknown", "NodeNotFound", "Node not registered with cluster", 25*time.Minute)
 		return m
 	}
+	lifecycle := "https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/controller/nodelifecycle/node_lifecycle_controller.go"
 	return []Case{
+		broken("webhook-without-endpoints-and-a-kubelet-that-lives", "The control plane lost sight of the node for a while and marked it Unknown. Its kubelet renews its lease again, and a webhook without endpoints must approve the status with which it would become Ready.",
+			from(admission, lifecycle), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
+				m.Lease["spec"].(object)["renewTime"] = b.microTime(5 * time.Second)
+				b.webhook("Fail", "nodes/status", 0)
+				return finds(m, "Unknown", "AdmissionWebhookBlocks").holds("CauseOutside")
+			})),
+		misleading("webhook-without-endpoints-and-a-silent-kubelet", "The same webhook, and the kubelet does not renew its lease either, which the webhook is not asked about.",
+			from(admission, lifecycle), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
+				b.webhook("Fail", "nodes/status", 0)
+				return finds(m, "Unknown", "KubeletSilent")
+			})),
 		broken("webhook-without-endpoints-and-karpenters-taint", "A webhook without endpoints must approve each change of a node, so Karpenter cannot take its taint off. That the taint is there says nothing of Karpenter or the node.",
 			from(admission, registration), on(waits, func(b *Bundle, m *Machine) *verdict {
 				b.webhook("Fail", "nodes", 0)
