@@ -131,7 +131,8 @@ func addNodeGroup(s *roll.Snapshot, name string, g evidence.NodeGroup, full bool
 		}
 	}
 	l.Issues = issues
-	if failed || g.Status == string(ekstypes.NodegroupStatusDegraded) {
+	lasts := func(i roll.HealthIssue) bool { return !slices.Contains(fullIssues, ekstypes.NodegroupIssueCode(i.Code)) }
+	if failed || g.Status == string(ekstypes.NodegroupStatusDegraded) && slices.ContainsFunc(issues, lasts) {
 		l.Status = g.Status
 	}
 	s.Launches[group] = l

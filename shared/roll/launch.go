@@ -17,7 +17,8 @@ type Launch struct {
 	// Message quotes the conditions.
 	Unready bool
 	// Status is that of a managed node group that EKS reports as failed or unhealthy, such as
-	// CREATE_FAILED; "" for other groups. EKS sets it only after a wait.
+	// CREATE_FAILED; "" for other groups. EKS sets it only after a wait. A failed launch, which it shows until
+	// another one succeeds, sets none.
 	Status string
 	// Issues are the health issues of this managed node group that concern launches.
 	Issues []HealthIssue
