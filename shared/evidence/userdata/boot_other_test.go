@@ -7,6 +7,7 @@ import (
 
 func TestBootOfBottlerocket(t *testing.T) {
 	cluster := "[settings.kubernetes]\napi-server = '" + apiServer + "'\ncluster-certificate = '" + exampleCA + "'\ncluster-name = 'demo'\n"
+	newer := "fault: user data (bottlerocket) has a form that only TOML 1.1 allows [Bottlerocket depends on the version]\nuser data by bottlerocket, cluster demo, its endpoint and CA"
 	checkBoots(t, []bootCase{
 		{name: "Karpenter on Bottlerocket",
 			data: "[settings]\n" + cluster + "cluster-dns-ip = '10.100.0.10'\nmax-pods = 58\n[settings.kubernetes.node-labels]\n'karpenter.sh/capacity-type' = 'spot'\n'karpenter.sh/nodepool' = 'default'\n[settings.kubernetes.node-taints]\n'karpenter.sh/unregistered' = [':NoExecute']\nteam = ['a:NoSchedule', 'b:PreferNoSchedule']\n", want: `
@@ -48,6 +49,15 @@ func TestBootOfBottlerocket(t *testing.T) {
 				user data by bottlerocket, cluster demo, its endpoint and CA`},
 		{name: "no settings", data: "# settings.kubernetes\n[kubernetes]\ncluster-name = 'demo'\n", want: `fault: user data (bottlerocket) has no settings table: settings [Bottlerocket stops with an error]`},
 		{name: "TOML that does not parse", data: cluster + "node-taints = { a = b }\n", want: `fault: user data, line 5 (bottlerocket) does not parse [Bottlerocket stops with an error]`},
+		{name: "a table that dotted keys made, with a header of its own", data: "[settings]\nkubernetes.max-pods = 3\n" + cluster, want: `fault: user data, line 3 (bottlerocket) does not parse [Bottlerocket stops with an error]`},
+		{name: "dotted keys into a table that has a header of its own", data: cluster + "[settings]\nkubernetes.max-pods = 3\n", want: `fault: user data, line 6 (bottlerocket) does not parse [Bottlerocket stops with an error]`},
+		{name: "an inline table on several lines, which TOML 1.1 allows", data: cluster + "node-labels = {\n  a = 'b' }\n", want: newer + "\n  label a=b"},
+		{name: "an inline table with a comma at its end", data: cluster + "node-labels = { a = 'b', }\n", want: newer + "\n  label a=b"},
+		{name: "an inline table on several lines within an array", data: cluster + "cluster-dns-ip = [ '10.100.0.10' ]\n[settings.network]\nx = [\n  {\n a = 1 }]\n", want: newer},
+		{name: "what TOML 1.0 allows too", data: cluster + "node-labels = { a = 'b' } # {\ncluster-dns-ip = [\n  '10.100.0.10', # }\n]\n[settings.network]\nno-proxy = [ 'a', ]\nhttps-proxy = '''\n{\n''''\n[[settings.updates]]\ny = { a = [\n1,\n], b = 'c,}', d = \"\\\\e{\\\"\" }\n", want: `
+				user data by bottlerocket, cluster demo, its endpoint and CA
+				  label a=b
+				proxy`},
 		{name: "in a MIME part", data: inMIME("text/plain", cluster), want: `
 				fault: part 1 (bottlerocket) stands where its reader does not look for it [Bottlerocket stops with an error]
 				part 1 by bottlerocket, cluster demo, its endpoint and CA`},

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
+
+	"rollcall/shared/roll/pattern"
 )
 
 // bottlerocket reads the relevant Bottlerocket settings. The API rejects settings that are not in
@@ -19,11 +21,14 @@ func (r *reader) bottlerocket(text, part string) {
 		return
 	}
 	var doc map[string]any
-	if _, err := toml.Decode(text, &doc); err != nil {
+	if err := toml.Unmarshal([]byte(text), &doc); err != nil {
 		r.problemAt(part, Bottlerocket, Unparseable, err)
 		return
 	}
 	b := bottlerocketReader{r: r, part: part}
+	if ofTOML11(text) {
+		r.fault(Fault{Part: part, Format: Bottlerocket, Reason: NewerTOML, By: ByBottlerocket, Effect: Depends})
+	}
 	settings, ok := doc["settings"].(map[string]any)
 	if !ok {
 		b.fault(NoSettings, "settings")
@@ -64,6 +69,32 @@ func (r *reader) bottlerocket(text, part string) {
 	j.Region = setting(region, validRegion)
 	r.join(j)
 }
+
+// tomlToken matches what shows the nesting of TOML: strings and comments as a whole, brackets, ends of
+// lines, and the comma at the end of an inline table.
+var tomlToken = pattern.New(`"""(?:[^\\]|\\[\s\S])*?"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\]|\\.)*"|'[^']*'|#.*|[][{}\n]|,[ \t]*}`)
+
+// ofTOML11 reports whether a text, which parses, has an inline table on several lines or with a comma at
+// its end, or an escape sequence \e or \x. TOML 1.0 has none of these. Bottlerocket parses with the crate
+// toml 0.8, which reads 1.0; from 0.9.10 on it reads 1.1.
+//   - https://toml.io/en/v1.1.0
+//   - https://github.com/bottlerocket-os/bottlerocket-core-kit/blob/develop/sources/Cargo.toml
+func ofTOML11(text string) bool {
+	var open []byte
+	for _, token := range tomlToken.FindAllString(text, -1) {
+		switch first := token[0]; {
+		case first == ',', first == '\n' && len(open) > 0 && open[len(open)-1] == '{', newerEscape.MatchString(token):
+			return true
+		case first == '[', first == '{':
+			open = append(open, first)
+		case first == ']', first == '}':
+			open = open[:max(0, len(open)-1)]
+		}
+	}
+	return false
+}
+
+var newerEscape = pattern.New(`^"(?:[^\\]|\\[^ex])*\\[ex]`)
 
 type bottlerocketReader struct {
 	r    *reader
