@@ -219,6 +219,7 @@ var (
 func TestWhatDependsOnTheVersionOfTheReaderIsNotChecked(t *testing.T) {
 	for what, s := range map[string]*scene{
 		"a NodeConfig of a later version":  healthyWith(laterAMI, nextVersion),
+		"a setting that is not known":      rocket().data(toml(name, endpoint, ca) + "max-pod = 3\n"),
 		"an inline table on several lines": rocket().data(toml(name, endpoint, ca) + "node-labels = {\n  a = 'b',\n}\n"),
 	} {
 		causetest.NotChecked(t, what, s.analyze(), "depends on the version of", cause.UserDataUnparseable)

@@ -58,6 +58,10 @@ func TestBootOfBottlerocket(t *testing.T) {
 				user data by bottlerocket, cluster demo, its endpoint and CA
 				  label a=b
 				proxy`},
+		{name: "settings that no known version has", data: cluster + "max-pod = 3\n[settings.kernal]\n[settings.kernel]\nlockdown = 'none'\n", want: `
+				fault: user data (bottlerocket) has a setting that no known version of Bottlerocket has: settings [Bottlerocket depends on the version]
+				fault: user data (bottlerocket) has a setting that no known version of Bottlerocket has: settings.kubernetes [Bottlerocket depends on the version]
+				user data by bottlerocket, cluster demo, its endpoint and CA`},
 		{name: "in a MIME part", data: inMIME("text/plain", cluster), want: `
 				fault: part 1 (bottlerocket) stands where its reader does not look for it [Bottlerocket stops with an error]
 				part 1 by bottlerocket, cluster demo, its endpoint and CA`},

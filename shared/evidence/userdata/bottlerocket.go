@@ -11,10 +11,10 @@ import (
 	"rollcall/shared/roll/pattern"
 )
 
-// bottlerocket reads the relevant Bottlerocket settings. The API rejects settings that are not in
-// its model. Which settings it knows depends on the version, so only the settings read here are
-// checked (Bottlerocket, settings reference; sources/early-boot-config). A host in standalone mode
-// runs a kubelet that joins no cluster.
+// bottlerocket reads the relevant Bottlerocket settings. The API rejects the whole if a value has another
+// type than in its model or a setting is not in it, which depends on the version
+// (sources/early-boot-config; the models' attribute deny_unknown_fields). Only the types of the settings
+// read here are checked. A host in standalone mode runs a kubelet that joins no cluster.
 func (r *reader) bottlerocket(text, part string) {
 	if len(text) > maxTOML || brackets(text, "[{") > maxTOMLBrackets {
 		r.problem(part, Bottlerocket, TooLarge)
@@ -34,6 +34,7 @@ func (r *reader) bottlerocket(text, part string) {
 		b.fault(NoSettings, "settings")
 		return
 	}
+	b.known(settings, "settings", settingsTables)
 	_, proxy := typed[map[string]any](b, settings, "settings.", "network")["https-proxy"]
 	r.boot.Proxy = r.boot.Proxy || proxy
 	kernel := typed[map[string]any](b, settings, "settings.", "kernel")
@@ -64,6 +65,7 @@ func (r *reader) bottlerocket(text, part string) {
 		text, _ := name.(string)
 		r.cluster(text)
 	}
+	b.known(kubernetes, "settings.kubernetes", kubernetesSettings)
 	j := b.kubernetes(kubernetes)
 	region, _ := typed[map[string]any](b, settings, "settings.", "aws")["region"].(string)
 	j.Region = setting(region, validRegion)
@@ -104,6 +106,41 @@ type bottlerocketReader struct {
 func (b bottlerocketReader) fault(why Reason, field string) {
 	b.r.fault(Fault{Part: b.part, Format: Bottlerocket, Reason: why, Field: field, By: ByBottlerocket, Effect: Fails})
 }
+
+// known adds a fault if a table has settings that no known version of Bottlerocket has.
+func (b bottlerocketReader) known(in map[string]any, path string, names []string) {
+	for name := range in {
+		if !slices.Contains(names, name) {
+			b.r.fault(Fault{Part: b.part, Format: Bottlerocket, Reason: UnknownSetting, Field: path, By: ByBottlerocket, Effect: Depends})
+		}
+	}
+}
+
+// The settings of all versions and variants of Bottlerocket, in its tables settings and settings.kubernetes.
+// https://github.com/bottlerocket-os/bottlerocket-settings-sdk, bottlerocket-settings-models: settings-models
+// and settings-extensions/kubernetes
+var (
+	settingsTables = strings.Fields(`
+		autoscaling aws boot bootstrap-commands bootstrap-containers cloudformation container-registry container-runtime
+		container-runtime-plugins dns ecs host-containers image-verifier-plugins kernel kubelet-device-plugins
+		kubelet-dra-drivers kubernetes measurement metrics motd network ntp nvidia-container-runtime oci-defaults oci-hooks
+		pki updates`)
+	kubernetesSettings = strings.Fields(`
+		allowed-unsafe-sysctls api-server authentication-mode bootstrap-token cloud-provider cluster-certificate
+		cluster-dns-ip cluster-domain cluster-name container-log-max-files container-log-max-size
+		container-log-max-workers container-log-monitor-interval cpu-cfs-quota-enforced cpu-manager-policy
+		cpu-manager-policy-options cpu-manager-reconcile-period credential-providers
+		device-ownership-from-security-context event-burst event-qps eviction-hard eviction-max-pod-grace-period
+		eviction-soft eviction-soft-grace-period fail-cgroup-v1 fail-cgroupv1 hostname-override
+		hostname-override-source ids-per-pod image-gc-high-threshold-percent image-gc-low-threshold-percent
+		image-maximum-gc-age image-minimum-gc-age kube-api-burst kube-api-qps kube-reserved kubelet-extra-config
+		log-level max-parallel-image-pulls max-pods memory-manager-policy memory-manager-reserved-memory
+		memory-swap-behavior node-ip node-labels node-taints pod-infra-container-image pod-pids-limit provider-id
+		registry-burst registry-qps reserved-cpus seccomp-default server-certificate server-key server-tls-bootstrap
+		shutdown-grace-period shutdown-grace-period-for-critical-pods single-process-oom-kill standalone-mode
+		static-pods static-pods-enabled system-reserved topology-manager-policy topology-manager-policy-options
+		topology-manager-scope`)
+)
 
 // typed returns the value of a key. A value of another type is a fault and gives the zero value.
 func typed[T any](b bottlerocketReader, in map[string]any, path, key string) T {

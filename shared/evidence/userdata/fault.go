@@ -108,6 +108,7 @@ const (
 	MoreDocuments   Reason = "has more than one YAML document, of which cloud-init reads none"
 	NoSettings      Reason = "has no settings table"
 	NewerTOML       Reason = "has a form that only TOML 1.1 allows"
+	UnknownSetting  Reason = "has a setting that no known version of Bottlerocket has"
 	NoValue         Reason = "has an option without its value"
 	UnknownOption   Reason = "has an option that bootstrap.sh does not have"
 	UnclosedFlags   Reason = "opens a quote around the value of --kubelet-extra-args and never closes it"
