@@ -114,6 +114,7 @@ var said = []struct {
 	// systemd.
 	{"[FAILED] Failed to start Kubernetes Kubelet.", "KubeletFailed: kubelet.service"},
 	{"[FAILED] Failed to start Kubelet.", "KubeletFailed: kubelet.service"},
+	{"[FAILED] Failed to start cloud-init-main.service - Cloud-init: Single Process.", "CloudInitFailed: cloud-init-main.service"},
 	{"[FAILED] Failed to start Kubelet Housekeeping.", "UnitFailed: Kubelet Housekeeping"},
 	{"[FAILED] Failed to start snap.kubelet-eks.daemon.service - Service for snap application kubelet-eks.daemon.", "KubeletFailed: snap.kubelet-eks.daemon.service"},
 	{"systemd[1]: Failed to start containerd container runtime.", "ContainerdFailed: containerd.service"},
