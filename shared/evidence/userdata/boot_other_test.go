@@ -99,6 +99,9 @@ func TestBootOfWindows(t *testing.T) {
 				  endpoint: (dynamic)
 				  flag max-pods (dynamic)
 				proxy`},
+		{name: "no parameter is named, and the fourth is the endpoint of EKS", data: "<powershell>\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' demo '--max-pods=20' '--v=2' https://eks.eu-west-1.amazonaws.com " + apiServer + " " + exampleCA + "\n</powershell>\n", want: `
+				user data by Start-EKSBootstrap.ps1, cluster demo, its endpoint and CA
+				  flag max-pods=20`},
 		{name: "no name", data: "<powershell>\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' -DNSClusterIP 10.100.0.10\n</powershell>\n", want: `
 				user data by Start-EKSBootstrap.ps1
 				  missing: -EKSClusterName`},
