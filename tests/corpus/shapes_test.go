@@ -17,11 +17,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/BurntSushi/toml"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/pelletier/go-toml/v2"
 	"go.yaml.in/yaml/v3"
 	admission "k8s.io/api/admissionregistration/v1"
 	apps "k8s.io/api/apps/v1"
@@ -198,8 +198,7 @@ func userData(text string, settings bool) error {
 		text = string(whole)
 	}
 	if settings {
-		_, err := toml.Decode(text, &map[string]any{})
-		return err
+		return toml.Unmarshal([]byte(text), &map[string]any{})
 	}
 	if strings.Contains(text, "application/node.eks.aws") {
 		return nodeConfigs(text)

@@ -173,6 +173,7 @@ func brokenUserData() []example {
 		{"a NodeConfig of a version that a later AMI refuses", healthyWith(laterAMI, nextVersion).console(lines(bootAL2023, []string{
 			`[   12.330441] nodeadm[1502]: {"level":"fatal","ts":1770000000.1,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no kind \"NodeConfig\" is registered for version \"node.eks.aws/v1beta1\" in scheme"}`})...), "UserDataUnparseable NodeadmFailed"},
 		{"a NodeConfig with an authority that is no base64", nodeadm().data(nodeConfig(name, endpoint, "'***'")), "UserDataUnparseable"},
+		{"settings with a table that dotted keys made, and a header of its own", rocket().data("[settings]\nkubernetes.max-pods = 3\n" + toml(name, endpoint, ca)), "UserDataUnparseable"},
 		{"settings that lack the endpoint", rocket().data("[settings.kubernetes]\ncluster-name = '" + name + "'\n"), "UserDataUnparseable"},
 		{"and a bootstrap container may make them", rocket().data("[settings.kubernetes]\ncluster-name = '" + name + "'\n[settings.bootstrap-containers.join]\nsource = 'example.com/join:1'\nmode = 'always'\n"), "UserDataUnparseable?"},
 		{"and one that is off", rocket().data("[settings.kubernetes]\ncluster-name = '" + name + "'\n[settings.bootstrap-containers.join]\nsource = 'example.com/join:1'\nmode = 'off'\n"), "UserDataUnparseable"},
@@ -215,10 +216,13 @@ var (
 	}()
 )
 
-func TestAVersionThatALaterNodeadmMayKnowIsNotChecked(t *testing.T) {
-	s := healthyWith(laterAMI, nextVersion).analyze()
-	if slices.Contains(s.Clear(), cause.UserDataUnparseable) || !s.Noted(cause.UserDataUnparseable) || s.Decided(cause.UserDataUnparseable) {
-		t.Errorf("found %v, ruled out %v", s.Causes(), s.Clear())
+func TestWhatDependsOnTheVersionOfTheReaderIsNotChecked(t *testing.T) {
+	for what, s := range map[string]*scene{
+		"a NodeConfig of a later version":  healthyWith(laterAMI, nextVersion),
+		"a setting that is not known":      rocket().data(toml(name, endpoint, ca) + "max-pod = 3\n"),
+		"an inline table on several lines": rocket().data(toml(name, endpoint, ca) + "node-labels = {\n  a = 'b',\n}\n"),
+	} {
+		causetest.NotChecked(t, what, s.analyze(), "depends on the version of", cause.UserDataUnparseable)
 	}
 }
 

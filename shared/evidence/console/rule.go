@@ -72,7 +72,7 @@ var rules = []rule{
 	{needle: "EXT4-fs ", sign: FilesystemFailed, by: kernel, detail: "$1$2",
 		says: pattern.New(`^EXT4-fs (?:error \(device ([^)]*)|\((.*?)\): Remounting filesystem read-only)`)},
 	{needle: "XFS (", sign: FilesystemFailed, by: kernel, detail: "$1",
-		says: pattern.New(`^XFS \((.*?)\): (?:Corruption |Metadata (?:corruption|CRC error) detected|Filesystem has been shut down|(?i:log I/O error)|Internal error)`)},
+		says: pattern.New(`^XFS \((.*?)\): (?:Corruption |Metadata (?:corruption|CRC error) detected|.*Shutting down filesystem|Filesystem has been shut down|(?i:log I/O error)|Internal error)`)},
 	{needle: "NVRM: Xid (", sign: Xid, by: kernel, detail: "$1", says: pattern.New(`^NVRM: Xid \(.*?\): (\d+)(?:,|$)`)},
 
 	{needle: "NVRM: ", sign: DriverRefused, by: kernel, detail: "$1",

@@ -40,6 +40,10 @@ var said = []struct {
 	{"[ 9.000001] app[1]: INFO: task x:1 blocked for more than 120 seconds.", ""},
 	{"[ 9.000001] EXT4-fs error (device nvme0n1p1): ext4_find_entry:1446: inode #2: comm x", "FilesystemFailed: nvme0n1p1"},
 	{"[ 9.000001] XFS (nvme1n1): Metadata corruption detected at xfs_agf_read_verify", "FilesystemFailed: nvme1n1"},
+	{"[ 9.000001] XFS (nvme1n1): Metadata I/O Error (0x1) detected at xfs_trans_read_buf_map+0x1b0/0x2e0 [xfs] (fs/xfs/xfs_trans_buf.c:302).  Shutting down filesystem.", "FilesystemFailed: nvme1n1"},
+	{"[ 9.000001] XFS (nvme1n1): Block device removal (0x20) detected at fs_bdev_mark_dead+0x62/0x90 (fs/super.c:1487).  Shutting down filesystem.", "FilesystemFailed: nvme1n1"},
+	{"[ 9.000001] XFS (nvme1n1): I/O Error Detected. Shutting down filesystem", "FilesystemFailed: nvme1n1"},
+	{"[ 9.000001] XFS (nvme1n1): metadata I/O error in \"xfs_read_agf\" at daddr 0x1 len 1 error 5", ""}, // it may have been read again
 	{"[ 9.000001] XFS (nvme1n1): Unmounting Filesystem", ""},
 	{"[ 9.000001] NVRM: Xid (PCI:0000:10:1c): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", "Xid: 79"},
 	{"[ 9.000001] NVRM: Xid (PCI:0000:10:1c): 13, pid=1896, Graphics SM Warp Exception on (GPC 7, TPC 0, SM 1)", "Xid: 13"},
@@ -110,6 +114,7 @@ var said = []struct {
 	// systemd.
 	{"[FAILED] Failed to start Kubernetes Kubelet.", "KubeletFailed: kubelet.service"},
 	{"[FAILED] Failed to start Kubelet.", "KubeletFailed: kubelet.service"},
+	{"[FAILED] Failed to start cloud-init-main.service - Cloud-init: Single Process.", "CloudInitFailed: cloud-init-main.service"},
 	{"[FAILED] Failed to start Kubelet Housekeeping.", "UnitFailed: Kubelet Housekeeping"},
 	{"[FAILED] Failed to start snap.kubelet-eks.daemon.service - Service for snap application kubelet-eks.daemon.", "KubeletFailed: snap.kubelet-eks.daemon.service"},
 	{"systemd[1]: Failed to start containerd container runtime.", "ContainerdFailed: containerd.service"},

@@ -26,6 +26,7 @@ var units = []unit{
 	{"containerd.service", ContainerdFailed, []string{"containerd container runtime"}},
 	{"systemd-networkd-wait-online.service", NetworkFailed, []string{"Wait for Network to be Configured"}},
 	{"generate-network-config.service", NetworkFailed, []string{"Generate network configuration"}},
+	{"cloud-init-main.service", CloudInitFailed, []string{"Cloud-init: Single Process"}}, // runs all stages, from cloud-init 24.3 on
 	{"cloud-init-local.service", CloudInitFailed, []string{
 		"Cloud-init: Local Stage (pre-network)", "Initial cloud-init job (pre-networking)",
 	}},

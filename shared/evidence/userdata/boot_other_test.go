@@ -7,6 +7,7 @@ import (
 
 func TestBootOfBottlerocket(t *testing.T) {
 	cluster := "[settings.kubernetes]\napi-server = '" + apiServer + "'\ncluster-certificate = '" + exampleCA + "'\ncluster-name = 'demo'\n"
+	newer := "fault: user data (bottlerocket) has a form that only TOML 1.1 allows [Bottlerocket depends on the version]\nuser data by bottlerocket, cluster demo, its endpoint and CA"
 	checkBoots(t, []bootCase{
 		{name: "Karpenter on Bottlerocket",
 			data: "[settings]\n" + cluster + "cluster-dns-ip = '10.100.0.10'\nmax-pods = 58\n[settings.kubernetes.node-labels]\n'karpenter.sh/capacity-type' = 'spot'\n'karpenter.sh/nodepool' = 'default'\n[settings.kubernetes.node-taints]\n'karpenter.sh/unregistered' = [':NoExecute']\nteam = ['a:NoSchedule', 'b:PreferNoSchedule']\n", want: `
@@ -48,6 +49,19 @@ func TestBootOfBottlerocket(t *testing.T) {
 				user data by bottlerocket, cluster demo, its endpoint and CA`},
 		{name: "no settings", data: "# settings.kubernetes\n[kubernetes]\ncluster-name = 'demo'\n", want: `fault: user data (bottlerocket) has no settings table: settings [Bottlerocket stops with an error]`},
 		{name: "TOML that does not parse", data: cluster + "node-taints = { a = b }\n", want: `fault: user data, line 5 (bottlerocket) does not parse [Bottlerocket stops with an error]`},
+		{name: "a table that dotted keys made, with a header of its own", data: "[settings]\nkubernetes.max-pods = 3\n" + cluster, want: `fault: user data, line 3 (bottlerocket) does not parse [Bottlerocket stops with an error]`},
+		{name: "dotted keys into a table that has a header of its own", data: cluster + "[settings]\nkubernetes.max-pods = 3\n", want: `fault: user data, line 6 (bottlerocket) does not parse [Bottlerocket stops with an error]`},
+		{name: "an inline table on several lines, which TOML 1.1 allows", data: cluster + "node-labels = {\n  a = 'b' }\n", want: newer + "\n  label a=b"},
+		{name: "an inline table with a comma at its end", data: cluster + "node-labels = { a = 'b', }\n", want: newer + "\n  label a=b"},
+		{name: "an inline table on several lines within an array", data: cluster + "cluster-dns-ip = [ '10.100.0.10' ]\n[settings.network]\nx = [\n  {\n a = 1 }]\n", want: newer},
+		{name: "what TOML 1.0 allows too", data: cluster + "node-labels = { a = 'b' } # {\ncluster-dns-ip = [\n  '10.100.0.10', # }\n]\n[settings.network]\nno-proxy = [ 'a', ]\nhttps-proxy = '''\n{\n''''\n[[settings.updates]]\ny = { a = [\n1,\n], b = 'c,}', d = \"\\\\e{\\\"\" }\n", want: `
+				user data by bottlerocket, cluster demo, its endpoint and CA
+				  label a=b
+				proxy`},
+		{name: "settings that no known version has", data: cluster + "max-pod = 3\n[settings.kernal]\n[settings.kernel]\nlockdown = 'none'\n", want: `
+				fault: user data (bottlerocket) has a setting that no known version of Bottlerocket has: settings [Bottlerocket depends on the version]
+				fault: user data (bottlerocket) has a setting that no known version of Bottlerocket has: settings.kubernetes [Bottlerocket depends on the version]
+				user data by bottlerocket, cluster demo, its endpoint and CA`},
 		{name: "in a MIME part", data: inMIME("text/plain", cluster), want: `
 				fault: part 1 (bottlerocket) stands where its reader does not look for it [Bottlerocket stops with an error]
 				part 1 by bottlerocket, cluster demo, its endpoint and CA`},
@@ -85,6 +99,9 @@ func TestBootOfWindows(t *testing.T) {
 				  endpoint: (dynamic)
 				  flag max-pods (dynamic)
 				proxy`},
+		{name: "no parameter is named, and the fourth is the endpoint of EKS", data: "<powershell>\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' demo '--max-pods=20' '--v=2' https://eks.eu-west-1.amazonaws.com " + apiServer + " " + exampleCA + "\n</powershell>\n", want: `
+				user data by Start-EKSBootstrap.ps1, cluster demo, its endpoint and CA
+				  flag max-pods=20`},
 		{name: "no name", data: "<powershell>\n& 'C:\\Program Files\\Amazon\\EKS\\Start-EKSBootstrap.ps1' -DNSClusterIP 10.100.0.10\n</powershell>\n", want: `
 				user data by Start-EKSBootstrap.ps1
 				  missing: -EKSClusterName`},

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
 	"mvdan.cc/sh/v3/syntax"
 
 	"rollcall/shared/roll/pattern"
@@ -107,6 +107,8 @@ const (
 	ExtraDocument   Reason = "has more than one YAML document, of which nodeadm reads the first"
 	MoreDocuments   Reason = "has more than one YAML document, of which cloud-init reads none"
 	NoSettings      Reason = "has no settings table"
+	NewerTOML       Reason = "has a form that only TOML 1.1 allows"
+	UnknownSetting  Reason = "has a setting that no known version of Bottlerocket has"
 	NoValue         Reason = "has an option without its value"
 	UnknownOption   Reason = "has an option that bootstrap.sh does not have"
 	UnclosedFlags   Reason = "opens a quote around the value of --kubelet-extra-args and never closes it"
@@ -169,8 +171,9 @@ func errorLine(err error) int {
 	if script, ok := errors.AsType[syntax.ParseError](err); ok {
 		return int(script.Pos.Line()) //nolint:gosec // of a text of at most maxScript bytes
 	}
-	if table, ok := errors.AsType[toml.ParseError](err); ok {
-		return table.Position.Line
+	if table, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, _ := table.Position()
+		return line
 	}
 	if err == nil {
 		return 0

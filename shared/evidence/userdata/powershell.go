@@ -13,14 +13,14 @@ import (
 // windowsScript joins a Windows node.
 const windowsScript = "start-eksbootstrap.ps1"
 
-// The parameters of windowsScript in order (EKS User Guide, Create nodes with optimized Windows
-// AMIs, bootstrap script configuration parameters), and PowerShell's common parameters, which such
-// a script also accepts
+// The parameters of windowsScript in the order of its param block, some of which the EKS User Guide leaves
+// out (Create nodes with optimized Windows AMIs, bootstrap script configuration parameters), and
+// PowerShell's common parameters, which such a script also accepts
 // (https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_commonparameters).
 var (
 	windowsParameters = []string{
-		"-eksclustername", "-kubeletextraargs", "-kubeproxyextraargs", "-apiserverendpoint", "-base64clusterca",
-		"-dnsclusterip", "-servicecidr", "-excludedsnatcidrs", "-containerruntime", "-region", "-endpoint",
+		"-eksclustername", "-kubeletextraargs", "-kubeproxyextraargs", "-endpoint", "-apiserverendpoint", "-base64clusterca",
+		"-dnsclusterip", "-servicecidr", "-excludedsnatcidrs", "-containerruntime", "-region",
 	}
 	commonFlags      = []string{"-debug", "-db", "-verbose", "-vb", "-whatif", "-wi", "-confirm", "-cf"}
 	commonParameters = []string{

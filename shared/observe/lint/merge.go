@@ -15,9 +15,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/BurntSushi/toml"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/pelletier/go-toml/v2"
 
 	"rollcall/shared/evidence/userdata"
 )
@@ -183,7 +183,7 @@ func contentType(text string) string {
 // it is: Bottlerocket does not read it either.
 func settings(own string, cluster map[string]any, taint string) string {
 	all := map[string]any{}
-	if _, err := toml.Decode(own, &all); err != nil {
+	if toml.Unmarshal([]byte(own), &all) != nil {
 		return own
 	}
 	kubernetes := table(table(all, "settings"), "kubernetes")
@@ -191,11 +191,11 @@ func settings(own string, cluster map[string]any, taint string) string {
 	if key, effect, ok := strings.Cut(taint, ":"); ok {
 		table(kubernetes, "node-taints")[key] = []string{"true:" + effect}
 	}
-	var out bytes.Buffer
-	if toml.NewEncoder(&out).Encode(all) != nil {
+	out, err := toml.Marshal(all)
+	if err != nil {
 		return own
 	}
-	return out.String()
+	return string(out)
 }
 
 // table returns the table of a name, which is made if there is none.
