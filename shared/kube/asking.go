@@ -86,8 +86,8 @@ var (
 	askLeases          = &asking{of: []resource{resourceLease}, namespace: namespaceNodeLease, thing: "leases of nodes", largest: maxCapture}
 	askAwsAuth         = &asking{of: []resource{resourceConfigMap}, namespace: metav1.NamespaceSystem, byName: true, thing: "the ConfigMap %s", nameable: rest.IsValidPathSegmentName}
 	askNodeEvents      = &asking{of: []resource{resourceEvent}, fields: "involvedObject.kind=Node,involvedObject.name=%s", thing: "events of node %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName}
-	askNodeClaimEvents = &asking{of: []resource{resourceEvent}, fields: "involvedObject.kind=NodeClaim,involvedObject.name=%s", thing: "events of NodeClaim %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName}
-	askNoCapacity      = &asking{of: []resource{resourceEvent}, fields: "involvedObject.kind=NodeClaim,reason=" + reasonNoCapacity, thing: "events of NodeClaims without capacity", newest: MaxEvents}
+	askNodeClaimEvents = &asking{of: []resource{resourceEvent}, namespace: metav1.NamespaceDefault, fields: "involvedObject.kind=NodeClaim,involvedObject.name=%s", thing: "events of NodeClaim %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName}
+	askNoCapacity      = &asking{of: []resource{resourceEvent}, namespace: metav1.NamespaceDefault, fields: "involvedObject.kind=NodeClaim,reason=" + reasonNoCapacity, thing: "events of NodeClaims without capacity", newest: MaxEvents}
 	askPodEvents       = &asking{of: []resource{resourceEvent}, namespaced: true, fields: "involvedObject.kind=Pod,involvedObject.name=%s", thing: "events of pod %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName}
 	askPods            = &asking{of: []resource{resourcePod}, fields: "spec.nodeName=%s", thing: "pods of node %s", nameable: rest.IsValidPathSegmentName}
 	askPodsPending     = &asking{of: []resource{resourcePod}, fields: "spec.nodeName=,status.phase=Pending", thing: "pods without a node"}

@@ -10,7 +10,7 @@ import "context"
 const reasonNoCapacity = "InsufficientCapacityError"
 
 // LaunchesWithoutCapacity returns a question for the events in which Karpenter reports such
-// launches.
+// launches. Like those of [EventsOfNodeClaim] they are in "default".
 func LaunchesWithoutCapacity() Question { return Question{ask: askNoCapacity} }
 
 // NoCapacity lists those events, the newest last. The NodeClaims are their involved objects.

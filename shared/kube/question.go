@@ -40,7 +40,11 @@ func AwsAuth() Question { return Question{ask: askAwsAuth, name: "aws-auth"} }
 // https://github.com/kubernetes/kubernetes/blob/master/pkg/apis/core/validation/events.go
 func EventsOfNode(name string) Question { return Question{ask: askNodeEvents, name: name} }
 
-// EventsOfNodeClaim is [EventsOfNode] for a NodeClaim of Karpenter.
+// EventsOfNodeClaim is [EventsOfNode] for a NodeClaim of Karpenter. Only Karpenter writes about them, with
+// client-go's recorder, which puts events about objects without a namespace in "default". The API server has no
+// index of events: to list those of all namespaces, it reads every event of the cluster.
+// https://github.com/kubernetes/client-go/blob/master/tools/record/event.go (makeEvent)
+// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/events/recorder.go
 func EventsOfNodeClaim(name string) Question {
 	return Question{ask: askNodeClaimEvents, name: name}
 }

@@ -51,7 +51,9 @@ func NewTokenSource(cfg aws.Config) *TokenSource {
 var ErrToken = errors.New("no token could be signed")
 
 // validFor is how long the control plane accepts a token, less a minute for clocks that differ. A
-// token is replaced margin before, so that none expires between two pages.
+// token is replaced margin before, so that none expires between two pages. It ends earlier if the credentials
+// that signed it do: STS then refuses the request.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/id_credentials_temp_use-resources.html
 const (
 	validFor = 14 * time.Minute
 	margin   = 2 * time.Minute
@@ -69,6 +71,7 @@ func (s *TokenSource) Token(ctx context.Context, cluster string) (string, error)
 	request, err := s.sts.PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}, func(o *sts.PresignOptions) {
 		o.ClientOptions = append(o.ClientOptions, func(o *sts.Options) {
 			o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("x-k8s-aws-id", cluster), smithyhttp.SetHeaderValue("X-Amz-Expires", "60"))
+			o.Credentials = made.signedWith(o.Credentials)
 		})
 	})
 	if over := ctx.Err(); over != nil {
@@ -82,6 +85,20 @@ func (s *TokenSource) Token(ctx context.Context, cluster string) (string, error)
 	s.tokens[cluster] = made
 	s.mu.Unlock()
 	return made.text, nil
+}
+
+// signedWith returns the provider. The token then ends no later than the credentials that it provides.
+func (s *signed) signedWith(provider aws.CredentialsProvider) aws.CredentialsProvider {
+	if provider == nil {
+		return nil
+	}
+	return aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
+		keys, err := provider.Retrieve(ctx)
+		if keys.CanExpire && keys.Expires.Before(s.expires) {
+			s.expires = keys.Expires
+		}
+		return keys, err
+	})
 }
 
 // bearer adds a fresh token to every request.

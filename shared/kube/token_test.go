@@ -138,6 +138,38 @@ func TestATokenIsReusedUntilNearItsEnd(t *testing.T) {
 	})
 }
 
+// STS refuses a request that was signed with credentials which have expired since.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/id_credentials_temp_use-resources.html
+func TestATokenEndsWithItsCredentials(t *testing.T) {
+	for name, tt := range map[string]struct {
+		lasts      time.Duration // of credentials
+		still, new time.Duration // after which the first token is used, and no longer
+	}{
+		"credentials that expire first": {5 * time.Minute, 3*time.Minute - time.Second, 3 * time.Minute},
+		"credentials that outlive it":   {time.Hour, 12*time.Minute - time.Second, 12 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tokens := tokensOf(aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
+					keys, err := staticKeys(ctx)
+					keys.CanExpire, keys.Expires = true, time.Now().Add(tt.lasts)
+					return keys, err
+				}))
+				first, err := tokens.Token(t.Context(), "demo")
+				must.Succeed(t, err)
+				time.Sleep(tt.still)
+				second, err := tokens.Token(t.Context(), "demo")
+				must.Succeed(t, err)
+				expect.That(t, second == first, "after %s it is another token", tt.still)
+				time.Sleep(tt.new - tt.still)
+				third, err := tokens.Token(t.Context(), "demo")
+				must.Succeed(t, err)
+				expect.That(t, third != first, "after %s it is the same token", tt.new)
+			})
+		})
+	}
+}
+
 func TestAContextThatIsOverEndsTheWaitForCredentials(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })

@@ -443,7 +443,7 @@ func (a *account) listNodeClaims(w http.ResponseWriter, r *http.Request) {
 
 // serveKubernetes answers in JSON.
 func (a *account) serveKubernetes(w http.ResponseWriter, r *http.Request) {
-	name := map[string]string{"/api/v1/nodes": "kubernetes:ListNodes", "/apis/karpenter.sh/v1/nodeclaims": "kubernetes:ListNodeClaims", "/apis/karpenter.sh/v1/nodepools": "kubernetes:ListNodePools", "/api/v1/events": "kubernetes:ListEvents", "/apis": "kubernetes:ListGroups"}[r.URL.Path]
+	name := map[string]string{"/api/v1/nodes": "kubernetes:ListNodes", "/apis/karpenter.sh/v1/nodeclaims": "kubernetes:ListNodeClaims", "/apis/karpenter.sh/v1/nodepools": "kubernetes:ListNodePools", "/api/v1/namespaces/default/events": "kubernetes:ListEvents", "/apis": "kubernetes:ListGroups"}[r.URL.Path]
 	err := a.call(name)
 	w.Header().Set("Content-Type", "application/json")
 	if err != nil {

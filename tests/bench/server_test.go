@@ -94,7 +94,7 @@ func (s *server) kubeHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{nodes}/api/v1/nodes", s.listNodes)
 	for path, kind := range map[string][2]string{
-		"/api/v1/events": {"v1", "EventList"}, "/apis/karpenter.sh/v1/nodeclaims": {"karpenter.sh/v1", "NodeClaimList"}, "/apis/karpenter.sh/v1/nodepools": {"karpenter.sh/v1", "NodePoolList"},
+		"/api/v1/namespaces/default/events": {"v1", "EventList"}, "/apis/karpenter.sh/v1/nodeclaims": {"karpenter.sh/v1", "NodeClaimList"}, "/apis/karpenter.sh/v1/nodepools": {"karpenter.sh/v1", "NodePoolList"},
 	} {
 		mux.HandleFunc("GET /{nodes}"+path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")

@@ -30,7 +30,7 @@ var codes = []string{
 }
 
 // onlySuggestive are the codes that no outside evidence can prove.
-var onlySuggestive = []string{"LaunchRefused", "ClusterTagMissing", "RolePoliciesMissing", "DhcpOptionsWrong", "ImdsHopLimit", "LaunchTemplateDrift", "AttachedEbsImpaired", "ApplicationStatusImpaired", "PerformanceStatusImpaired"}
+var onlySuggestive = []string{"LaunchRefused", "ClusterTagMissing", "RolePoliciesMissing", "DhcpOptionsWrong", "ImdsHopLimit", "LaunchTemplateDrift", "KubeletVersionSkew", "AttachedEbsImpaired", "ApplicationStatusImpaired", "PerformanceStatusImpaired"}
 
 // besideAnother is the code that cannot come first: without the nodes, the only findings are
 // EC2's, and each of these has its own reason.

@@ -188,7 +188,10 @@ func (b *start) kubelet() kubeletVersion {
 	return kubeletVersion{gap: "neither the AMI's name nor the console shows the kubelet's version"}
 }
 
-// skew checks whether the kubelet's version fits the control plane's.
+// skew checks whether the kubelet's version fits the control plane's. That is a policy: neither the API server nor the
+// kubelet enforces it, and kubelets that are newer, or older than it allows, register and work.
+// https://kubernetes.io/releases/version-skew-policy/
+// https://github.com/awslabs/amazon-eks-ami/issues/2119
 func (b *start) skew() cause.Verdict {
 	config, v := b.Cluster.Config, b.kubelet()
 	version := config.Value.Version
@@ -206,11 +209,11 @@ func (b *start) skew() cause.Verdict {
 		return cause.NotChecked(fmt.Sprintf("the versions %q of the cluster and %q of the kubelet cannot be compared", version, v.version))
 	case words == "" && v.source == "node group" && !image.Settled():
 		return cause.NotChecked(image.Gap()) // the AMI may be older than what the group has now
-	case words == "":
+	case words == "" || b.sameImageWorks():
 		return cause.RuledOut
 	}
-	return b.given(v.sure && !b.sameImageWorks(), b.inImage().
-		Says("the kubelet of %s is 1.%d and the control plane of %s is %s: %s", b.Finding.Instance, kubelet, b.ClusterID.Name, version, words).
+	return b.given(false, b.inImage().
+		Says("the kubelet of %s is 1.%d and the control plane of %s is %s: %s; nothing enforces it, and such nodes were seen to join", b.Finding.Instance, kubelet, b.ClusterID.Name, version, words).
 		Saw(v.source, v.field, v.version, fmt.Sprintf("1.%d to 1.%d", server-maxLag, server)).
 		Saw("EKS cluster", "version", version, fmt.Sprintf("1.%d to 1.%d", kubelet, kubelet+maxLag)).
 		Fix(b.newImage(b.likeFamily(), b.version())))

@@ -60,19 +60,19 @@ func imageCases() []Case {
 				b.Console[m.ID] = console()
 				return unregistered(m, "")
 			})),
-		broken("kubelet-newer-than-the-control-plane", "The AMI is for 1.36 and the cluster is at 1.35: a kubelet must not be newer than its API server.",
-			from(docSkew, docTroubleshooting), func(b *Bundle) *verdict {
+		misleading("kubelet-newer-than-the-control-plane", "The AMI is for 1.36 and the cluster is at 1.35: unsupported, but nothing enforces it, and such nodes were seen to join.",
+			from(docSkew, "https://github.com/awslabs/amazon-eks-ami/issues/2119"), func(b *Bundle) *verdict {
 				g := BatchGroup
 				g.Image = Image{"ami-0a23aaaaaaaaaaaa9", "amazon-eks-node-al2023-x86_64-standard-1.36-v20260303", ownerEKS, "x86_64", al2023, "v1.36.0-eks-1a2b3c4"}
-				return unregistered(b.Unregistered(g), "KubeletVersionSkew")
+				return unregistered(b.Unregistered(g), "").suggests("KubeletVersionSkew")
 			}),
-		broken("kubelet-four-minors-older", "The node's kubelet is 1.31, and 1.35 works with 1.32 at least.",
+		misleading("kubelet-four-minors-older", "The node's kubelet is 1.31, and 1.35 supports 1.32 at least, but its container runtime is down.",
 			from(docSkew), func(b *Bundle) *verdict {
 				g := Reports
 				g.Image = Image{"ami-0a02aaaaaaaaaaaa9", "amazon-eks-node-1.31-v20250403", ownerEKS, "x86_64", al2, "v1.31.6-eks-1552ad0"}
 				m := b.joined(g, 26*time.Minute)
 				b.notReady(m, runtimeDown, 20*time.Minute)
-				return finds(m, "NotReady", "KubeletVersionSkew")
+				return finds(m, "NotReady", "").suggests("KubeletVersionSkew")
 			}),
 		well("al2-three-minors-older", "AL2 images end at 1.32, and three minors is within the skew of 1.35: old, and it works.",
 			from(docAL2, docSkew), unjoined(Reports, func(b *Bundle, m *Machine) *verdict {
