@@ -304,7 +304,7 @@ var ends = map[Reason]string{
 	PolicyUnreadable:  "when the policy is there, can be read, and is valid",
 	TargetUnreadable:  "when the instance and its node can be read again",
 	VerdictChanged:    "when a check comes to the same order again",
-	OrderUnmarked:     "when the order's tag is on the instance; the next check writes it",
+	OrderUnmarked:     "when the order's tag is on the instance; the next check writes it, unless the instance already has 50 tags",
 	EvidenceNotStored: "when the evidence can be stored: the bucket is there, and may be written",
 	NotRecorded:       "when the ledger can be written",
 	NoticeNotSent:     "when the notice can be sent: the topic is there, and may be published to",

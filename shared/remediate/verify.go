@@ -229,7 +229,7 @@ func (l *recheck) unmarked(v *verified) *Outcome {
 	if i != nil && i.Marks != nil && i.Marks.Order == o.ID {
 		return nil
 	}
-	return refusal(o, plan.OrderUnmarked, "%s does not carry %s=%s: the tag was not written, was removed, or EC2 does not show it yet", o.Instance, roll.TagOrder, o.ID)
+	return refusal(o, plan.OrderUnmarked, "%s does not carry %s=%s: the tag was not written (an instance can have 50 tags), was removed, or EC2 does not show it yet", o.Instance, roll.TagOrder, o.ID)
 }
 
 // subject finds the object that the act changes, as just read. The call names its uid.

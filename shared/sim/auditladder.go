@@ -241,8 +241,8 @@ func (u *auditor) promised() {
 	for _, order := range slices.Sorted(maps.Keys(u.approvals.accepted)) {
 		given, q := u.approvals.accepted[order], u.approvals.asked[order]
 		m := u.a.machines[q.instance]
-		if m == nil || m.state != running || m.ail == well || !m.since.Before(given) || u.a.weather.stormySince(given, now) {
-			delete(u.approvals.accepted, order) // it is over, or cannot be judged
+		if m == nil || m.state != running || m.ail == well || !m.since.Before(given) || m.full || u.a.weather.stormySince(given, now) {
+			delete(u.approvals.accepted, order) // it is over, cannot be judged, or no act is possible
 			continue
 		}
 		last := u.checks[m.c.name]
