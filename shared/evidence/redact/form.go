@@ -97,7 +97,7 @@ var forms = []form{
 		return err == nil && strings.Contains(string(plain), ":")
 	}},
 
-	command("curl", `\bcurl\b`+args+`(?:`+curlFlags+`u|--user|--proxy-user)[ =]?\s*(?:\\*"[^":\n]*:([^"\n]+)|\\*'[^':\n]*:([^'\n]+)|["']?[^\s:"']*["']?:(?:"([^"\n]+)|'([^'\n]+)|([^\s"']+)))`),
+	command("curl ctr", `\b(?:curl|ctr)\b`+args+`(?:`+curlFlags+`u|--user|--proxy-user)[ =]?\s*(?:["'\\]*([^\s:"'\\]{8,}):["'\\]*(?:\s|$)|\\*"[^":\n]*:([^"\n]+)|\\*'[^':\n]*:([^'\n]+)|["']?[^\s:"']*["']?:(?:"([^"\n]+)|'([^'\n]+)|([^\s"']+)))`),
 	command("curl", `\bcurl\b`+args+`(?:(?:`+curlFlags+`b|--cookie)[ =]?\s*["']?([^\s"'=]+=[^"'\n]+)|(?:`+curlFlags+`x|--preproxy)[ =]?\s*["']?[^\s/:@"']+:([^\s"'/@][^\s"']*)@)`),
 	command("mysql mariadb sqlcmd bcp", `\b(?:mysql\w*|mariadb|sqlcmd|bcp)\b`+args+`-p(["']?[^\s-]\S*)`),
 	command("sshpass", `\bsshpass\b`+args+`-p\s*(\S+)`),
