@@ -234,6 +234,10 @@ var positive = []struct{ name, text string }{
 	{"toml multi-line", "token = '''\n«hunter2\nhunter3»\n'''\nname = \"x\"\n"},
 	{"bottlerocket credentials", "[[settings.container-registry.credentials]]\nregistry = \"gcr.io\"\nauth = \"«bWU6aHVudGVyMg==»\"\n"},
 	{"toml table", "[app.secrets]\nprod = \"«hunter2»\"\n\n[app.other]\nprod = \"fine\"\n"},
+	{"toml table in a here-document", "cat > /etc/containerd/config.toml <<-'EOF'\n[plugins.\"io.containerd.grpc.v1.cri\".registry.configs.\"registry.corp\".auth]\n  username = \"«bob»\"\n  x = \"«hunter2»\"\nEOF\n/etc/eks/bootstrap.sh demo\n"},
+	{"ini table in a here-string", "@'\n[auth]\nx = «hunter2»\n'@ | Out-File C:\\x.ini\n& $EKSBootstrapScriptFile -EKSClusterName demo\n"},
+	{"toml table in yaml", "spec:\n  containerd:\n    config: |\n      [registry.auth]\n        x = \"«hunter2»\"\n      y = \"«hunter3»\"\n  kubelet:\n    flags: [--max-pods=20]\n"},
+	{"toml table with values further left", "  [registry.auth]\nx = \"«hunter2»\"\n"},
 	{"ini", "password = «hunter2»\nuser = x\n"},
 	{"properties", "spring.datasource.password=«hunter2 hunter3»\n"},
 
