@@ -19,7 +19,8 @@
 // key or license counts if its value looks generated.
 //
 // Base64 (also of gzip, of base64, of UTF-16 and Latin-1) that decodes to text with any of these is
-// removed as a whole.
+// removed as a whole. So is base64 of a user and a password, and of JSON without white space that has
+// a generated value, as ECR's authorization token.
 //
 // Not found: a secret under a neutral name, without a form of its own; one assembled at run time;
 // one that is encrypted, or encoded in another way; a password in running text that looks like a

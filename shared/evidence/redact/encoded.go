@@ -7,12 +7,15 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"rollcall/shared/roll/pattern"
 )
 
 const (
 	maxDepth   = 3         // base64 in base64
 	maxDecoded = 512 << 10 // bytes of decoded text that are scanned
 	minEncoded = 16
+	minCut     = 64 // shorter text of no base64's length is a word
 )
 
 func isBase64(c byte) bool {
@@ -142,8 +145,32 @@ func (s *scan) hides(v string) bool {
 	if *s.budget -= len(data); *s.budget < 0 {
 		return true
 	}
-	return len(find(string(data), s.depth+1, s.budget)) > 0
+	return layers == 0 && issued(string(data)) || len(find(string(data), s.depth+1, s.budget)) > 0
 }
+
+// pairOf matches a user and a password, as in a header of basic authentication and in Docker's auth.
+// https://www.rfc-editor.org/rfc/rfc7617
+var pairOf = pattern.New(`^[\w.@-]{1,64}:([!-9;-~]{4,})$`)
+
+// issued reports whether a text is the inside of a credential in base64: a user with a password, or JSON without white
+// space and with a generated value, as in ECR's authorization token. Certificates and public keys look generated too.
+func issued(text string) bool {
+	if m := pairOf.FindStringSubmatch(text); m != nil {
+		return !number.MatchString(m[1]) && !strings.HasPrefix(m[1], "//")
+	}
+	if !strings.HasPrefix(text, `{"`) || strings.ContainsAny(text, " \t\r\n") {
+		return false
+	}
+	for v := range strings.FieldsFuncSeq(text, func(r rune) bool { return r >= utf8.RuneSelf || !isBase64(byte(r)) }) {
+		if len(v) >= 32 && opaque(strings.ReplaceAll(v, "/", "-")) && !publicData.MatchString(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// publicData matches how base64 of a certificate in PEM or DER, or of a public key of SSH, begins.
+var publicData = pattern.New(`^(?:LS0tLS1CRUdJTi|MII|AAAA)`)
 
 // decode decodes base64 of either alphabet, with or without padding.
 func decode(v string) ([]byte, bool) {
@@ -152,7 +179,10 @@ func decode(v string) ([]byte, bool) {
 	}
 	v = strings.TrimRight(v, "=")
 	if len(v)%4 == 1 {
-		return nil, false
+		if len(v) < minCut {
+			return nil, false
+		}
+		v = v[:len(v)-1]
 	}
 	encoding := base64.RawStdEncoding
 	if strings.ContainsAny(v, "-_") {

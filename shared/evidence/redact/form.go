@@ -97,7 +97,7 @@ var forms = []form{
 		return err == nil && strings.Contains(string(plain), ":")
 	}},
 
-	command("curl", `\bcurl\b`+args+`(?:`+curlFlags+`u|--user|--proxy-user)[ =]?\s*(?:\\*"[^":\n]*:([^"\n]+)|\\*'[^':\n]*:([^'\n]+)|["']?[^\s:"']*["']?:(?:"([^"\n]+)|'([^'\n]+)|([^\s"']+)))`),
+	command("curl ctr", `\b(?:curl|ctr)\b`+args+`(?:`+curlFlags+`u|--user|--proxy-user)[ =]?\s*(?:["'\\]*([^\s:"'\\]{8,}):["'\\]*(?:\s|$)|\\*"[^":\n]*:([^"\n]+)|\\*'[^':\n]*:([^'\n]+)|["']?[^\s:"']*["']?:(?:"([^"\n]+)|'([^'\n]+)|([^\s"']+)))`),
 	command("curl", `\bcurl\b`+args+`(?:(?:`+curlFlags+`b|--cookie)[ =]?\s*["']?([^\s"'=]+=[^"'\n]+)|(?:`+curlFlags+`x|--preproxy)[ =]?\s*["']?[^\s/:@"']+:([^\s"'/@][^\s"']*)@)`),
 	command("mysql mariadb sqlcmd bcp", `\b(?:mysql\w*|mariadb|sqlcmd|bcp)\b`+args+`-p(["']?[^\s-]\S*)`),
 	command("sshpass", `\bsshpass\b`+args+`-p\s*(\S+)`),
@@ -340,25 +340,43 @@ func (s *scan) consumer(command string) Kind {
 	return ""
 }
 
-// tables removes TOML and INI tables with secret-like names.
+// tables removes TOML and INI tables with secret-like names. A table also ends with the document that it is in: at the
+// end of a here-document or here-string, and where YAML continues further left.
 func (s *scan) tables() {
-	kind, start := Kind(""), 0
+	kind, start, indent := Kind(""), 0, 0
+	var ends map[string]bool // of here-documents
 	for line := range s.starts {
 		from, to := s.content(line)
 		text := s.text[from:to]
 		head := text != "" && text[0] == '['
-		if kind != "" && (head || strings.HasPrefix(text, "--") || strings.HasPrefix(text, "#!")) {
+		left := text != "" && from-s.starts[line] < indent && !strings.Contains(text, "=")
+		if kind != "" && (head || left || ends[text] || tableEnd.MatchString(text)) {
 			s.add(start, s.starts[line], kind)
 			kind = ""
 		}
 		if head && text[len(text)-1] == ']' && len(text) < 2*maxName && !strings.ContainsAny(text, ",/:=") {
 			name := strings.Trim(text, "[]\"' ")
-			kind, start = secretName(strings.Trim(name[strings.LastIndexByte(name, '.')+1:], `"' `)), to
+			kind, start, indent = secretName(strings.Trim(name[strings.LastIndexByte(name, '.')+1:], `"' `)), to, from-s.starts[line]
+			if kind != "" && ends == nil {
+				ends = s.hereEndWords()
+			}
 		}
 	}
 	if kind != "" {
 		s.add(start, len(s.text), kind)
 	}
+}
+
+// tableEnd matches the line after a part of a MIME document, after a script's end, and after PowerShell's here-string.
+var tableEnd = pattern.New(`^(?:--|#!|["']@)`)
+
+// hereEndWords returns the words that end here-documents.
+func (s *scan) hereEndWords() map[string]bool {
+	ends := map[string]bool{}
+	for _, m := range opener.FindAllStringSubmatch(s.text, -1) {
+		ends[m[1]] = true
+	}
+	return ends
 }
 
 var (

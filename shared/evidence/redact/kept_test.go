@@ -226,10 +226,12 @@ ip-10-0-1-2 login:
 commit 1b4f0e9851971998e732078544c96b36c3d01ced
 sha256:8cb2de97839780a412b93877f8507ad6c94f73add17d5d7058e91741c9d5ec78
 `,
-		"iam":                                    `{"Statement":[{"Effect":"Allow","Action":["secretsmanager:GetSecretValue","ssm:GetParameter"],"Resource":"arn:aws:secretsmanager:eu-west-1:111122223333:secret:db-AbCdEf"}]}`,
-		"metadata options":                       `{"HttpTokens": "required", "HttpPutResponseHopLimit": 1, "KeyName": "ops", "SecurityGroupIds": ["sg-0123456789abcdef0"], "IamInstanceProfile": {"Arn": "arn:aws:iam::111122223333:instance-profile/x", "Id": "AIPAIOSFODNN7EXAMPLE"}}`,
-		"images":                                 "image: auth:v1.2.3\ndocker run -d token-server:1.2.3\ncrictl pull public.ecr.aws/eks/secret:latest\n",
-		"encoded without secrets":                "echo " + b64("#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args '--max-pods=20'\n") + " | base64 -d | bash\n",
+		"iam":                     `{"Statement":[{"Effect":"Allow","Action":["secretsmanager:GetSecretValue","ssm:GetParameter"],"Resource":"arn:aws:secretsmanager:eu-west-1:111122223333:secret:db-AbCdEf"}]}`,
+		"metadata options":        `{"HttpTokens": "required", "HttpPutResponseHopLimit": 1, "KeyName": "ops", "SecurityGroupIds": ["sg-0123456789abcdef0"], "IamInstanceProfile": {"Arn": "arn:aws:iam::111122223333:instance-profile/x", "Id": "AIPAIOSFODNN7EXAMPLE"}}`,
+		"images":                  "image: auth:v1.2.3\ndocker run -d token-server:1.2.3\ncrictl pull public.ecr.aws/eks/secret:latest\n",
+		"encoded without secrets": "echo " + b64("#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args '--max-pods=20'\n") + " | base64 -d | bash\n",
+		"encoded public data": "x: " + b64(`{"apiVersion":"node.eks.aws/v1alpha1","kind":"NodeConfig","spec":{"cluster":{"name":"demo","apiServerEndpoint":"https://0123456789ABCDEF0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com","certificateAuthority":"`+ca+`","role":"arn:aws:iam::111122223333:role/eksctl-payments-NodeInstanceRole-AbCdEf012345"}}}`) + "\ny: " + b64("registry.corp.example:5000") + "\nz: " + b64("https://registry.corp.example/v2/") + "\n" +
+			"ctr -n k8s.io images pull --user AWS:$TOKEN 123456789012.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:3.10\nctr -n k8s.io images import /x.tar\ncurl -u \"$API_KEY_OF_CI:\" https://x\n",
 		"encoded without secrets, in other ways": "a: " + b64(zip(zip("#!/bin/bash\necho hello to everyone\n"))) + "\nb: " + b64("\xff\xfe"+utf16le("Write-Host hello to everyone")) + "\nc: " + b64("# caf\xe9\necho hello to everyone here\n") + "\n",
 		"switches":                               "auth: true\ntoken: \"\"\npassword: null\nsecret:\ncookie: ~\nauth_mode: iam\ntoken_ttl: 300\nsecretName: db\npassword_file: /etc/x\n--token-ttl 5\n--auth none\n",
 		"keys that are no secrets": "License: Apache-2.0\nSPDX-License-Identifier: MIT\nLicense: Unicode-DFS-2016\napt-key adv --recv-keys 9DC858229FC7DD38854AE2D88D81803C0EBFCD88\nKMS_KEY=1234abcd-12ab-34cd-56ef-1234567890ab\n" +

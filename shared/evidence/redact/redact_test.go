@@ -18,6 +18,9 @@ import (
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
+// ecr is ECR's authorization token for a day, as aws ecr get-login-password prints it.
+var ecr = b64(`{"payload":"CZTVpSHzFNE5NIMHt8qxFw3SkU2F1GAFP1Y808QlNegrUWx0Cb7Kq9+Zr2/hVtT5mEj4wLs8dNfQoXyA3uBi6GkRvCpHe1Jl","datakey":"AQEBAHh3zYtrq7Vw5mJ8s2K4nRfLcPgXb9DeTuQyWvHaBkZjNi6Ex0Ao1","version":"2","type":"DATA_KEY","expiration":1766000000}`)
+
 func wrap(s string, width int) string {
 	var b strings.Builder
 	for len(s) > width {
@@ -87,6 +90,15 @@ var positive = []struct{ name, text string }{
 	{"proxy without a scheme, in a list", `["pip", "--proxy", "u:«hunter2»@proxy.corp:3128"]`},
 	{"proxy without a scheme, of curl", `curl -sSx u:«hunter2»@proxy.corp:3128 https://x`},
 	{"dsn", "DSN='root:«hunter22»@tcp(db:3306)/app'"},
+	{"ecr token printed", "+ aws ecr get-login-password\n«" + ecr + "»\n"},
+	{"ecr token cut", "[   12.345678] cloud-init[1234]: «" + ecr[:205] + "»\n"},
+	{"ecr token of ctr, traced", "+ ctr -n k8s.io images pull --user AWS:«" + ecr + "» 123456789012.dkr.ecr.eu-west-1.amazonaws.com/app:1\n"},
+	{"ecr token in docker's auth", "registry 123456789012.dkr.ecr.eu-west-1.amazonaws.com «" + b64("AWS:"+ecr) + "»\n"},
+	{"docker's auth under another name", "mirror: «" + b64("admin:sunflowerking") + "»\n"},
+	{"json token under another name", "cloudflared service install «" + b64(`{"a":"0f1e2d3c4b5a69788796a5b4c3d2e1f0","t":"7b0c1c2e-3f4a-4b5c-8d6e-9f0a1b2c3d4e","s":"x"}`) + "»\n"},
+	{"ctr --user", "ctr -n k8s.io images pull --user admin:«hunter2» registry.corp/app:1\n"},
+	{"ctr -u of a list", "- ctr\n- image\n- pull\n- -u\n- admin:«hunter2»\n- registry.corp/app:1\n"},
+	{"curl -u with a key in place of the user", "curl -s -u \"«7b0c1c2e-3f4a-4b5c»:\" https://api.corp/v2\n"},
 	{"pem", "before\n«-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7b\nabc\n-----END RSA PRIVATE KEY-----»\nafter\n"},
 	{"pem indented in yaml", "write_files:\n- path: /etc/ssl/x.pem\n  permissions: '0600'\n  content: |\n    «-----BEGIN OPENSSH PRIVATE KEY-----\n    b3BlbnNzaC1rZXktdjEAAAAABG5vbmU\n    -----END OPENSSH PRIVATE KEY-----»\n  owner: root\n"},
 	{"pem in json", `{"private_key": "«-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\n-----END PRIVATE KEY-----\n»", "client_id": "1"}`},
@@ -222,6 +234,10 @@ var positive = []struct{ name, text string }{
 	{"toml multi-line", "token = '''\n«hunter2\nhunter3»\n'''\nname = \"x\"\n"},
 	{"bottlerocket credentials", "[[settings.container-registry.credentials]]\nregistry = \"gcr.io\"\nauth = \"«bWU6aHVudGVyMg==»\"\n"},
 	{"toml table", "[app.secrets]\nprod = \"«hunter2»\"\n\n[app.other]\nprod = \"fine\"\n"},
+	{"toml table in a here-document", "cat > /etc/containerd/config.toml <<-'EOF'\n[plugins.\"io.containerd.grpc.v1.cri\".registry.configs.\"registry.corp\".auth]\n  username = \"«bob»\"\n  x = \"«hunter2»\"\nEOF\n/etc/eks/bootstrap.sh demo\n"},
+	{"ini table in a here-string", "@'\n[auth]\nx = «hunter2»\n'@ | Out-File C:\\x.ini\n& $EKSBootstrapScriptFile -EKSClusterName demo\n"},
+	{"toml table in yaml", "spec:\n  containerd:\n    config: |\n      [registry.auth]\n        x = \"«hunter2»\"\n      y = \"«hunter3»\"\n  kubelet:\n    flags: [--max-pods=20]\n"},
+	{"toml table with values further left", "  [registry.auth]\nx = \"«hunter2»\"\n"},
 	{"ini", "password = «hunter2»\nuser = x\n"},
 	{"properties", "spring.datasource.password=«hunter2 hunter3»\n"},
 

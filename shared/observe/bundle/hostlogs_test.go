@@ -33,11 +33,12 @@ func (p *agent) GetCommandInvocation(context.Context, *ssm.GetCommandInvocationI
 const keyLine = "MIIEpAIBAAKCAQEA7bq2Yd1rmBqfWqQ0mY8o1VJkq9Zp2x5sT4u6v7w8x9y0zAAA"
 
 // plantedLogs are the logs of a host in which each line of a key, and a password, are secret.
-const plantedLogs = "\n==== rollcall: host logs of 2026-03-02T11:58:00Z ====\n\n==== rollcall: df ====\n/dev/nvme0n1p1 20959212 20959212 0 100% /\n\n==== rollcall: cloud-init ====\n" +
+var plantedLogs = "\n==== rollcall: host logs of 2026-03-02T11:58:00Z ====\n\n==== rollcall: df ====\n/dev/nvme0n1p1 20959212 20959212 0 100% /\n\n==== rollcall: cloud-init ====\n" +
 	"Mar  2 11:20:10 ip-10-0-1-5 cloud-init[99]: " + keyLine + "\n" +
 	"Mar  2 11:20:10 ip-10-0-1-5 cloud-init[99]: " + keyLine + "\n" +
 	"Mar  2 11:20:10 ip-10-0-1-5 cloud-init[99]: -----END RSA PRIVATE KEY-----\n" +
-	"Mar  2 11:20:11 ip-10-0-1-5 cloud-init[99]: + export DB_PASSWORD=" + secret + "\n\n==== rollcall: kubelet ====\n" +
+	"Mar  2 11:20:11 ip-10-0-1-5 cloud-init[99]: + export DB_PASSWORD=" + secret + "\n" +
+	"Mar  2 11:20:12 ip-10-0-1-5 cloud-init[99]: " + token + "\n\n==== rollcall: kubelet ====\n" +
 	"Mar  2 11:58:00 ip-10-0-1-5 kubelet[7]: E0302 11:58:00.1 7 run.go:74] \"command failed\" err=\"failed to parse kubelet flag: --token=" + secret + "\"\n"
 
 func TestHostLogsAreWrittenWithoutSecretsAndReadAgain(t *testing.T) {

@@ -337,9 +337,12 @@ func TestTheLeaseOfAnInstanceWithoutANodeIsWritten(t *testing.T) {
 	expect.That(t, strings.Contains(leases, "ip-10-0-1-6.") && strings.Contains(leases, renewed.UTC().Format("2006-01-02T15:04:05.000000Z")) && !strings.Contains(leases, "ip-10-0-1-9."), "leases.json: %s", leases)
 }
 
+// token has the form of what aws ecr get-login-password prints.
+var token = base64.StdEncoding.EncodeToString([]byte(`{"payload":"CZTVpSHzFNE5NIMHt8qxFw3SkU2F1GAFP1Y808QlNegrUWx0Cb7Kq9","version":"2","type":"` + secret + `"}`))
+
 // The same secret under names that announce it, in all recorded data.
 func TestNoSecretIsWritten(t *testing.T) {
-	script := "#!/bin/bash\nexport DB_PASSWORD=" + secret + "\n/etc/eks/bootstrap.sh demo\n"
+	script := "#!/bin/bash\nexport DB_PASSWORD=" + secret + "\n" + token + "\n/etc/eks/bootstrap.sh demo\n"
 	for name, data := range map[string]string{"plain": script, "gzip": string(zip([]byte(script)))} {
 		r := NewRecorder(captured)
 		e := r.over(&stub{data: data, text: script, tags: []types.Tag{{Key: aws.String("db-password"), Value: aws.String(secret)}, {Key: aws.String("note"), Value: aws.String("api_key: " + secret)}, {Key: aws.String("password"), Value: aws.String("two lines\n" + secret)}}})

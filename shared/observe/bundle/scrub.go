@@ -12,6 +12,7 @@ import (
 
 	"rollcall/shared/evidence/redact"
 	"rollcall/shared/evidence/userdata"
+	"rollcall/shared/roll/pattern"
 )
 
 // withheld stands for user data that cannot be searched for secrets.
@@ -53,7 +54,8 @@ func (s *scrubber) layer(data []byte, left int) (clean []byte, ok bool) {
 	if !ok || bytes.IndexByte(data, 0) >= 0 {
 		return nil, false
 	}
-	text := redact.Text(string(data))
+	text, parts := s.decoded(string(data), parts, left)
+	text = redact.Text(text)
 	for i, part := range parts {
 		text = strings.Replace(text, part.stand(i), string(part), 1)
 	}
@@ -96,6 +98,46 @@ func (s *scrubber) parted(data []byte, left int) (rest []byte, parts []part, ok 
 		rest = append(append(rest, data[:at]...), part(p).stand(len(parts))...)
 		parts, data = append(parts, p), after
 	}
+}
+
+// base64Header matches the header of a part of a MIME document in base64, as Python's email package and AWS CDK write
+// them, and the headers after it.
+var base64Header = pattern.New(`(?im)^content-transfer-encoding:[ \t]*base64[ \t]*\r?\n(?:[^\r\n][^\n]*\n)*\r?\n`)
+
+// decoded takes parts of a MIME document out of data that are base64 with secrets, and returns it without their secrets.
+// Other parts stay, and those that cannot be searched: package redact removes what it finds in them.
+func (s *scrubber) decoded(data string, parts []part, left int) (string, []part) {
+	var rest strings.Builder
+	for range maxParts {
+		header := base64Header.FindStringIndex(data)
+		if header == nil || left == 0 || len(parts) == maxParts {
+			break
+		}
+		body, _, _ := strings.Cut(data[header[1]:], "\n--")
+		rest.WriteString(data[:header[1]])
+		data = data[header[1]:]
+		inner, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(body), ""))
+		if s.room -= len(inner); err != nil || s.room < 0 {
+			continue
+		}
+		if clean, ok := s.layer(inner, left-1); ok && !bytes.Equal(clean, inner) {
+			p := wrapped(clean)
+			rest.WriteString(p.stand(len(parts)))
+			parts, data = append(parts, p), data[len(body):]
+		}
+	}
+	return rest.String() + data, parts
+}
+
+// wrapped returns base64 in lines of 76 characters (RFC 2045).
+func wrapped(data []byte) part {
+	const width = 76
+	var out []byte
+	for all := base64.StdEncoding.AppendEncode(nil, data); len(all) > 0; {
+		n := min(width, len(all))
+		out, all = append(append(out, all[:n]...), '\n'), all[n:]
+	}
+	return bytes.TrimSuffix(out, []byte("\n"))
 }
 
 // unzipFirst decompresses the gzip that data begins with, and returns what follows it.

@@ -5,10 +5,12 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/pem"
+	"slices"
 	"strings"
 	"testing"
 
 	"rollcall/shared/evidence/redact"
+	"rollcall/shared/evidence/userdata"
 	"rollcall/tests/harness/expect"
 )
 
@@ -53,6 +55,9 @@ func userDatas(script string) map[string][]byte {
 		"gzip in gzip":                  zip(zip([]byte(script))),
 		"a raw gzip part":               []byte(mail + string(zip([]byte(script))) + "\n--B--\n"),
 		"two raw gzip parts":            []byte(mail + string(zip([]byte("echo no\n"))) + "\n--B\n\n" + string(zip(zip([]byte(script)))) + "\n--B--\n"),
+		"a part in base64":              []byte(mailOf([]byte(script))),
+		"a part in base64 of gzip":      []byte(mailOf(zip([]byte(script)))),
+		"a part in base64, in base64":   []byte(mailOf([]byte(mailOf([]byte(script))))),
 		"UTF-16":                        toUTF16(script, binary.LittleEndian),
 		"UTF-16 with a mark":            append([]byte{0xff, 0xfe}, toUTF16("# caf\u00e9\n"+script, binary.LittleEndian)...),
 		"UTF-16, big end first":         toUTF16(script, binary.BigEndian),
@@ -61,9 +66,24 @@ func userDatas(script string) map[string][]byte {
 	}
 }
 
+// mailOf returns a MIME document as Python's email package writes it, with a part in base64.
+func mailOf(data []byte) string {
+	return "Content-Type: multipart/mixed; boundary=\"B\"\nMIME-Version: 1.0\n\n--B\nContent-Type: text/x-shellscript; charset=\"utf-8\"\nContent-Transfer-Encoding: base64\nContent-Disposition: attachment; filename=\"x.sh\"\n\n" +
+		string(wrapped(data)) + "\n\n--B--\n"
+}
+
+// A NodeConfig in a part in base64 is read from a bundle as from the account.
+func TestAPartInBase64IsReadFromABundle(t *testing.T) {
+	config := "---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n    apiServerEndpoint: https://EXAMPLE.gr7.eu-west-1.eks.amazonaws.com\n    certificateAuthority: Y2E=\n    cidr: 172.20.0.0/16\n  containerd:\n    config: |\n      password = \"" + secret + "\"\n"
+	document := strings.Replace(mailOf([]byte(config)), `text/x-shellscript; charset="utf-8"`, "application/node.eks.aws", 1)
+	clean, ok := scrubbed([]byte(document))
+	want, got := userdata.Read([]byte(document)), userdata.Read(clean)
+	expect.That(t, ok && len(got.Faults) == 0 && slices.Equal(got.Clusters, want.Clusters) && got.Joins[0].Endpoint == want.Joins[0].Endpoint, "%q is read as %+v", clean, got)
+}
+
 // shown returns all texts in user data.
 func shown(data []byte) string {
-	all := string(plain(data)) + "\n" + strings.ReplaceAll(string(data), "\x00", "")
+	all := string(plain(data)) + "\n" + strings.ReplaceAll(string(data), "\x00", "") + inner(string(data))
 	for at := 0; ; at++ {
 		i := bytes.Index(data[at:], []byte{0x1f, 0x8b, 8})
 		if i < 0 {
@@ -73,6 +93,19 @@ func shown(data []byte) string {
 		if inner, _, ok := unzipFirst(data[at:]); ok {
 			all += shown(inner)
 		}
+	}
+}
+
+// inner returns the content of the parts in base64.
+func inner(data string) (all string) {
+	for {
+		header := base64Header.FindStringIndex(data)
+		if header == nil {
+			return all
+		}
+		body, rest, _ := strings.Cut(data[header[1]:], "\n--")
+		plain, _ := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(body), ""))
+		all, data = all+shown(plain), rest
 	}
 }
 
