@@ -510,7 +510,12 @@ func TestAnOwnerThatIsGoneIsOneCauseOfAllItLeft(t *testing.T) {
 		spoil func(*wrapped)
 		want  string
 	}{
-		{roll.OwnerAutoScalingGroup, "asg/workers", func(w *wrapped) { w.Cluster.Config = evidence.None[evidence.ClusterConfig]() },
+		{roll.OwnerKarpenter, "nodepool/batch", func(w *wrapped) { w.Cluster.Config = evidence.None[evidence.ClusterConfig]() },
+			"the EKS cluster payments, which should own the instance, does not exist: nothing terminates or replaces the instance any more"},
+		{roll.OwnerAutoScalingGroup, "asg/workers", func(w *wrapped) {
+			w.Cluster.Config = evidence.None[evidence.ClusterConfig]()
+			group(func(g *evidence.Group) { g.AutoScaling = evidence.None[evidence.AutoScalingGroup]() })(w)
+		},
 			"the EKS cluster payments, which should own the instance, does not exist: nothing terminates or replaces the instance any more"},
 		{roll.OwnerManagedNodeGroup, "nodegroup/web", group(func(g *evidence.Group) { g.NodeGroup = evidence.None[evidence.NodeGroup]() }),
 			"the node group web, which should own the instance, does not exist: nothing terminates or replaces the instance any more"},
@@ -519,7 +524,7 @@ func TestAnOwnerThatIsGoneIsOneCauseOfAllItLeft(t *testing.T) {
 			c := gone(id, tt.owner, tt.group, tt.spoil)
 			expect.That(t, c.Summary == tt.want && c.Subject == "", "%s: %q in %q, want %q", id, c.Summary, c.Subject, tt.want)
 			expect.That(t, slices.ContainsFunc(c.Evidence, func(e roll.Evidence) bool { return e.Observed == string(id) }), "%s is not in the evidence %+v", id, c.Evidence)
-			line := "--instance-ids " + string(id) + "   # this instance, if "
+			line := "\n# aws ec2 terminate-instances --region eu-west-1 --instance-ids " + string(id)
 			expect.That(t, strings.Contains(c.Fix, line), "%q is not in the fix\n%s", line, c.Fix)
 		}
 	}
