@@ -604,6 +604,15 @@ func TestASubjectIsCutWhereItTellsLeast(t *testing.T) {
 	}
 }
 
+// The Auto Scaling group of a deleted cluster replaces what is terminated.
+func TestAGroupThatOutlivedItsClusterIsEmptiedByHand(t *testing.T) {
+	f := orphaned(1)
+	f.Group, f.Owner = "asg/web-workers", roll.OwnerAutoScalingGroup
+	m := noticeOf(policy.Remediate, entry(f, func(*plan.Entry) {})).leftBehind().sent(t)
+	want := "  aws autoscaling update-auto-scaling-group --region eu-west-1 --auto-scaling-group-name web-workers --min-size 0 --max-size 0 --desired-capacity 0\n"
+	expect.That(t, strings.Contains(m.Text, want) && !strings.Contains(m.Text, "terminate-instances"), "%s", m.Text)
+}
+
 // Karpenter launches for pods that wait; a group keeps its size.
 // https://karpenter.sh/docs/concepts/
 func TestKarpenterReplacesOnlyWhatPodsNeed(t *testing.T) {

@@ -530,6 +530,22 @@ func TestAnOwnerThatIsGoneIsOneCauseOfAllItLeft(t *testing.T) {
 	}
 }
 
+// EKS deletes a cluster that has self-managed groups, and Auto Scaling keeps their size: it replaces what is terminated.
+// https://docs.aws.amazon.com/eks/latest/userguide/delete-cluster.html
+func TestAGroupThatOutlivedItsClusterIsEmptied(t *testing.T) {
+	for name, spoil := range map[string]func(*wrapped){
+		"read":   func(*wrapped) {},
+		"unread": group(func(g *evidence.Group) { g.AutoScaling = evidence.Fact[evidence.AutoScalingGroup]{} }),
+	} {
+		w := &wrapped{world(roll.Orphaned, roll.OwnerAutoScalingGroup, "asg/workers")}
+		w.Cluster.Config = evidence.None[evidence.ClusterConfig]()
+		spoil(w)
+		c := analyze(w.Case).Causes()[0]
+		expect.That(t, c.Code == cause.OwnerGone && strings.HasSuffix(c.Summary, "does not exist: its Auto Scaling group workers, which outlived the cluster, replaces what is terminated"), "%s: %s", name, c.Summary)
+		expect.That(t, strings.Contains(c.Fix, "--auto-scaling-group-name workers --min-size 0 --max-size 0 --desired-capacity 0") && !strings.Contains(c.Fix, "terminate-instances"), "%s: %s", name, c.Fix)
+	}
+}
+
 func TestASoundClusterHasAllRuledOut(t *testing.T) {
 	s := analyze(world(roll.Unregistered, roll.OwnerManagedNodeGroup, "nodegroup/web"))
 	want := []cause.Code{cause.ClusterNotActive, cause.ClusterUnhealthy, cause.OwnerGone, cause.AdmissionWebhookBlocks, cause.LaunchTemplateDrift, cause.ReplacementRepeats, cause.NodeGroupUnhealthy}

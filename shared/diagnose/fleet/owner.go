@@ -23,6 +23,10 @@ func (l *look) owner() cause.Verdict {
 	}
 	if slices.ContainsFunc(l.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone }) || l.Cluster.Config.State == evidence.Absent {
 		list := paste.Format("aws eks list-clusters --region %s   # %s is not among them", region, l.ClusterID.Name)
+		if name, ok := l.Finding.Group.AutoScalingGroup(); ok && g.AutoScaling.State != evidence.Absent {
+			return l.ownerGone("EKS cluster", l.ClusterID.Name, fmt.Sprintf("its Auto Scaling group %s, which outlived the cluster, replaces what is terminated", name)).
+				Fix(list, paste.If("if nobody needs the instances of the group, terminate them all", paste.EmptyGroup(region, name)))
+		}
 		return l.ownerGone("EKS cluster", l.ClusterID.Name, unowned).Fix(list, terminate("nobody needs it"))
 	}
 	switch l.Finding.Owner {

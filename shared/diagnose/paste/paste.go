@@ -138,6 +138,13 @@ func PodsOf(node string) string {
 	return Kubectl("get", "pods", "-A", "--field-selector", "spec.nodeName="+node, "-o", "wide")
 }
 
+// EmptyGroup returns the command that terminates all instances of an Auto Scaling group, and those of its warm
+// pool, whose size follows from the maximum. If only its instances were terminated, the group would replace them.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-health-checks.html
+func EmptyGroup(region, name string) string {
+	return Command("aws", "autoscaling", "update-auto-scaling-group", "--region", region, "--auto-scaling-group-name", name, "--min-size", "0", "--max-size", "0", "--desired-capacity", "0")
+}
+
 // JSON returns a value as JSON, for options that take it.
 func JSON(v any) string {
 	b, err := json.Marshal(v)
