@@ -125,9 +125,16 @@ func leaveOut(causes []shared, entries []plan.Entry) {
 		if !slices.ContainsFunc(causes[i].instances, func(id roll.InstanceID) bool { return ordered[id] }) {
 			continue
 		}
-		kept := slices.DeleteFunc(lines(causes[i].cause.Fix), func(line string) bool {
-			return slices.ContainsFunc(interrupting, func(command string) bool { return strings.HasPrefix(line, command) })
-		})
+		var kept []string
+		for _, line := range lines(causes[i].cause.Fix) {
+			if !slices.ContainsFunc(interrupting, func(command string) bool { return strings.HasPrefix(strings.TrimPrefix(line, "# "), command) }) {
+				kept = append(kept, line)
+				continue
+			}
+			for len(kept) > 0 && strings.HasPrefix(kept[len(kept)-1], "#") { // the remarks above the command
+				kept = kept[:len(kept)-1]
+			}
+		}
 		causes[i].cause.Fix = strings.Join(kept, "\n")
 	}
 }

@@ -129,7 +129,7 @@ func (l *letter) against(id roll.ClusterID, recipes ...Recipe) {
 
 // pointed returns the commands, after the one that points kubectl at the cluster if they use it.
 func pointed(id roll.ClusterID, commands []string) []string {
-	if !slices.ContainsFunc(commands, func(c string) bool { return strings.HasPrefix(c, "kubectl ") }) {
+	if !slices.ContainsFunc(commands, func(c string) bool { return strings.HasPrefix(strings.TrimPrefix(c, "# "), "kubectl ") }) {
 		return commands
 	}
 	return append([]string{paste.Format("aws eks update-kubeconfig --region %s --name %s", id.Region, id.Name)}, commands...)

@@ -604,10 +604,36 @@ func TestASubjectIsCutWhereItTellsLeast(t *testing.T) {
 	}
 }
 
+// The Auto Scaling group of a deleted cluster replaces what is terminated.
+func TestAGroupThatOutlivedItsClusterIsEmptiedByHand(t *testing.T) {
+	f := orphaned(1)
+	f.Group, f.Owner = "asg/web-workers", roll.OwnerAutoScalingGroup
+	m := noticeOf(policy.Remediate, entry(f, func(*plan.Entry) {})).leftBehind().sent(t)
+	want := "  aws autoscaling update-auto-scaling-group --region eu-west-1 --auto-scaling-group-name web-workers --min-size 0 --max-size 0 --desired-capacity 0\n"
+	expect.That(t, strings.Contains(m.Text, want) && !strings.Contains(m.Text, "terminate-instances"), "%s", m.Text)
+}
+
+// Karpenter launches for pods that wait; a group keeps its size.
+// https://karpenter.sh/docs/concepts/
+func TestKarpenterReplacesOnlyWhatPodsNeed(t *testing.T) {
+	for owner, want := range map[roll.Owner]string{
+		roll.OwnerKarpenter:        "; Karpenter launches another one if pods need it.",
+		roll.OwnerAutoScalingGroup: "; its owner (autoscaling-group, asg/w) launches a replacement.",
+	} {
+		expect.Equal(t, consequence(plan.Order{Action: plan.Terminate, Kind: roll.Unknown, Owner: owner, Group: "asg/w"}), want, "%s", owner)
+	}
+}
+
+// A command of kubectl that a person has to decide on needs the right cluster, too.
+func TestACommandToDecideOnIsForItsCluster(t *testing.T) {
+	got := pointed(cluster, []string{"aws ec2 describe-instances", "# if it is to go:", "# kubectl delete nodeclaim default-x7k2p"})
+	expect.That(t, len(got) == 4 && strings.HasPrefix(got[0], "aws eks update-kubeconfig "), "%q", got)
+}
+
 // A notice gives no command for what Rollcall does itself. It gives the command for what
 // Rollcall does not do any more.
 func TestWhoeverActsTheOtherIsNotToldTo(t *testing.T) {
-	cause := roll.Cause{Code: "MemoryPressurePreceded", Confidence: roll.Decisive, Summary: "it ran short of memory", Fix: "aws ec2 reboot-instances --instance-ids i-00000000000000001 --region eu-west-1   # its pods are not drained\nkubectl get pods -A"}
+	cause := roll.Cause{Code: "MemoryPressurePreceded", Confidence: roll.Decisive, Summary: "it ran short of memory", Fix: "# its pods are not drained\naws ec2 reboot-instances --instance-ids i-00000000000000001 --region eu-west-1\n# if that has not helped:\n# kubectl delete nodeclaim default-x7k2p\nkubectl get pods -A"}
 	text := func(change func(*plan.Entry)) string {
 		t.Helper()
 		n := noticeOf(policy.Remediate, entry(silent(1, time.Hour), func(e *plan.Entry) {
@@ -622,7 +648,7 @@ func TestWhoeverActsTheOtherIsNotToldTo(t *testing.T) {
 		return m.Text
 	}
 	ordered := text(func(e *plan.Entry) { o := order(e.Finding); o.Action = plan.Reboot; e.Order = &o })
-	expect.That(t, !strings.Contains(ordered, "reboot-instances") && strings.Contains(ordered, "kubectl get pods -A"), "with a reboot that is ordered:\n%s", ordered)
+	expect.That(t, !strings.Contains(ordered, "reboot-instances") && !strings.Contains(ordered, "  # ") && !strings.Contains(ordered, "nodeclaim") && strings.Contains(ordered, "kubectl get pods -A"), "with a reboot that is ordered:\n%s", ordered)
 	told := text(func(*plan.Entry) {})
 	expect.That(t, strings.Contains(told, "reboot-instances"), "with no order:\n%s", told)
 	for kind, tt := range map[roll.Kind]struct {

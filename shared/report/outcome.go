@@ -91,6 +91,8 @@ func consequence(o plan.Order) string {
 	switch {
 	case o.Action == plan.Terminate && (o.Owner == roll.OwnerNone || o.Kind == roll.Orphaned):
 		return "; it has no owner, so it is not replaced."
+	case o.Action == plan.Terminate && o.Owner == roll.OwnerKarpenter:
+		return "; Karpenter launches another one if pods need it."
 	case o.Action == plan.Terminate:
 		return fmt.Sprintf("; its owner (%s, %s) launches a replacement.", o.Owner, o.Group)
 	case o.Action == plan.Reboot:

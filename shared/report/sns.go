@@ -46,7 +46,7 @@ var errChat = errors.New("the notice was sent, but not to the chat topic")
 // it again would send it twice to its subscribers.
 func Sent(err error) bool { return err == nil || errors.Is(err, errChat) }
 
-// Publish sends a message: as text to email subscriptions, as JSON to all others, and then
+// Publish sends a message: as text to email subscriptions, as the subject to phones, as JSON to all others, and then
 // to the chat topic. If only the chat topic failed, Sent reports the error as sent.
 func (t *Topic) Publish(ctx context.Context, m Message) error {
 	attributes := m.Attributes.values()
@@ -54,7 +54,9 @@ func (t *Topic) Publish(ctx context.Context, m Message) error {
 		m.Text += "Sent by: Rollcall " + t.release + "\n"
 		attributes["release"] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(t.release)}
 	}
-	body, err := encoded(map[string]string{"default": string(m.JSON), "email": m.Text})
+	// SNS sends at most 1,600 characters as SMS, which the JSON form exceeds; the subject fits into one.
+	// https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
+	body, err := encoded(map[string]string{"default": string(m.JSON), "email": m.Text, "sms": m.Subject})
 	if err != nil {
 		return fmt.Errorf("encode a notice: %w", err)
 	}

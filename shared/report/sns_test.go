@@ -55,7 +55,7 @@ func TestPublishesTextToMailAndJSONToAllOthers(t *testing.T) {
 		}
 		var body map[string]string
 		must.Succeed(t, json.Unmarshal([]byte(aws.ToString(in.Message)), &body))
-		expect.Same(t, body, map[string]string{"default": string(m.JSON), "email": m.Text}, "%s", name)
+		expect.Same(t, body, map[string]string{"default": string(m.JSON), "email": m.Text, "sms": m.Subject}, "%s", name)
 		got := map[string]string{}
 		for name, v := range in.MessageAttributes {
 			expect.That(t, aws.ToString(v.DataType) == "String" && aws.ToString(v.StringValue) != "", "attribute %s: %+v: SNS refuses empty ones", name, v)

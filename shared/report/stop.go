@@ -167,6 +167,10 @@ func byHand(id roll.ClusterID, n plan.Notice, entries []plan.Entry) (out []Recip
 	terminate := []string{"aws", "ec2", "terminate-instances", "--region", id.Region, "--instance-ids"}
 	add("To terminate by hand what the act had no effect on", terminate, instances)
 	add("To delete by hand what the act had no effect on", []string{"kubectl", "delete", "node"}, nodes)
-	add("To terminate what the cluster left behind, once you are sure that nobody needs it", terminate, left)
+	const behind = "To terminate what the cluster left behind, once you are sure that nobody needs it"
+	if name, ok := n.Key.Group.AutoScalingGroup(); ok && len(left) > 0 { // the group outlived the cluster, and replaces what is terminated
+		return append(out, Recipe{behind, []string{paste.EmptyGroup(id.Region, name)}})
+	}
+	add(behind, terminate, left)
 	return out
 }

@@ -39,6 +39,9 @@ func (g Group) NodePool() (string, bool) { return strings.CutPrefix(string(g), "
 // NodeGroup returns the name of the managed node group; false if the group is not one.
 func (g Group) NodeGroup() (string, bool) { return strings.CutPrefix(string(g), "nodegroup/") }
 
+// AutoScalingGroup returns the name of the self-managed Auto Scaling group; false if the group is not one.
+func (g Group) AutoScalingGroup() (string, bool) { return strings.CutPrefix(string(g), "asg/") }
+
 // AutoScalingGroup returns the group of a self-managed Auto Scaling group.
 func AutoScalingGroup(name string) Group { return Group("asg/" + name) }
 

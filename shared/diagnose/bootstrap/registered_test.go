@@ -104,7 +104,7 @@ func TestTheFixFitsTheSystem(t *testing.T) {
 		{"taints twice, and the NodePool has the flag's", registeredNode(healthyWith(amiAL2023, nodeConfig(name, endpoint, ca, "  kubelet:\n    flags:\n    - --register-with-taints=team=a:NoSchedule\n    config:\n      registerWithTaints:\n      - key: karpenter.sh/unregistered\n        effect: NoExecute\n")), conditionTaint).
 			group(func(g *evidence.Group) {
 				g.NodePool = evidence.Read(evidence.NodePool{Name: "default", Taints: []evidence.Taint{{Key: "team", Value: "a", Effect: "NoSchedule"}}})
-			}), "out of the kubelet's flags", "in the NodePool"},
+			}), "out of the kubelet’s flags", "in the NodePool"},
 	} {
 		causes := tt.s.analyze().Causes()
 		if len(causes) == 0 {

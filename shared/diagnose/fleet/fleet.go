@@ -346,6 +346,6 @@ func (l *look) blocks(w evidence.Webhook, r request, sure bool, gap string) caus
 		Says("the webhook %s (%s) must approve %s of %s%s and its service %s/%s has no endpoints, %s", w.Name, w.Configuration, r.objects, l.ClusterID.Name, perhaps, w.Namespace, w.Service, r.what).
 		Saw(w.Kind, w.Configuration+".webhooks."+w.Name+".failurePolicy", w.FailurePolicy, "Ignore, or a service that answers").
 		Saw("endpoint slices", w.Namespace+"/"+w.Service, "0 ready", "at least 1").
-		Fix(paste.Format("kubectl -n %[1]s get endpointslices -l kubernetes.io/service-name=%[2]s\nkubectl -n %[1]s get pods   # bring the webhook's pods back\n"+
-			"kubectl delete %[3]s %[4]s   # or, if they need a node to run on, remove it until they run: what it checks is then not checked", w.Namespace, w.Service, strings.ToLower(w.Kind), w.Configuration))
+		Fix(paste.Format("kubectl -n %[1]s get endpointslices -l kubernetes.io/service-name=%[2]s\nkubectl -n %[1]s get pods   # bring those of the webhook back", w.Namespace, w.Service),
+			paste.If("or, if they need a node to run on, remove it until they run (what it checks is then not checked)", paste.Kubectl("delete", strings.ToLower(w.Kind), w.Configuration)))
 }

@@ -510,7 +510,12 @@ func TestAnOwnerThatIsGoneIsOneCauseOfAllItLeft(t *testing.T) {
 		spoil func(*wrapped)
 		want  string
 	}{
-		{roll.OwnerAutoScalingGroup, "asg/workers", func(w *wrapped) { w.Cluster.Config = evidence.None[evidence.ClusterConfig]() },
+		{roll.OwnerKarpenter, "nodepool/batch", func(w *wrapped) { w.Cluster.Config = evidence.None[evidence.ClusterConfig]() },
+			"the EKS cluster payments, which should own the instance, does not exist: nothing terminates or replaces the instance any more"},
+		{roll.OwnerAutoScalingGroup, "asg/workers", func(w *wrapped) {
+			w.Cluster.Config = evidence.None[evidence.ClusterConfig]()
+			group(func(g *evidence.Group) { g.AutoScaling = evidence.None[evidence.AutoScalingGroup]() })(w)
+		},
 			"the EKS cluster payments, which should own the instance, does not exist: nothing terminates or replaces the instance any more"},
 		{roll.OwnerManagedNodeGroup, "nodegroup/web", group(func(g *evidence.Group) { g.NodeGroup = evidence.None[evidence.NodeGroup]() }),
 			"the node group web, which should own the instance, does not exist: nothing terminates or replaces the instance any more"},
@@ -519,9 +524,25 @@ func TestAnOwnerThatIsGoneIsOneCauseOfAllItLeft(t *testing.T) {
 			c := gone(id, tt.owner, tt.group, tt.spoil)
 			expect.That(t, c.Summary == tt.want && c.Subject == "", "%s: %q in %q, want %q", id, c.Summary, c.Subject, tt.want)
 			expect.That(t, slices.ContainsFunc(c.Evidence, func(e roll.Evidence) bool { return e.Observed == string(id) }), "%s is not in the evidence %+v", id, c.Evidence)
-			line := "--instance-ids " + string(id) + "   # this instance, if "
+			line := "\n# aws ec2 terminate-instances --region eu-west-1 --instance-ids " + string(id)
 			expect.That(t, strings.Contains(c.Fix, line), "%q is not in the fix\n%s", line, c.Fix)
 		}
+	}
+}
+
+// EKS deletes a cluster that has self-managed groups, and Auto Scaling keeps their size: it replaces what is terminated.
+// https://docs.aws.amazon.com/eks/latest/userguide/delete-cluster.html
+func TestAGroupThatOutlivedItsClusterIsEmptied(t *testing.T) {
+	for name, spoil := range map[string]func(*wrapped){
+		"read":   func(*wrapped) {},
+		"unread": group(func(g *evidence.Group) { g.AutoScaling = evidence.Fact[evidence.AutoScalingGroup]{} }),
+	} {
+		w := &wrapped{world(roll.Orphaned, roll.OwnerAutoScalingGroup, "asg/workers")}
+		w.Cluster.Config = evidence.None[evidence.ClusterConfig]()
+		spoil(w)
+		c := analyze(w.Case).Causes()[0]
+		expect.That(t, c.Code == cause.OwnerGone && strings.HasSuffix(c.Summary, "does not exist: its Auto Scaling group workers, which outlived the cluster, replaces what is terminated"), "%s: %s", name, c.Summary)
+		expect.That(t, strings.Contains(c.Fix, "--auto-scaling-group-name workers --min-size 0 --max-size 0 --desired-capacity 0") && !strings.Contains(c.Fix, "terminate-instances"), "%s: %s", name, c.Fix)
 	}
 }
 

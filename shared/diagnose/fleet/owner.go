@@ -18,24 +18,30 @@ func (l *look) owner() cause.Verdict {
 		return cause.Verdict{}
 	}
 	g, region, id := l.Group(), l.Region, string(l.Finding.Instance)
-	terminate := paste.Format("aws ec2 terminate-instances --region %s --instance-ids %s   # this instance, if ", region, id)
+	terminate := func(condition string) string {
+		return paste.If("this instance, if "+condition, paste.Format("aws ec2 terminate-instances --region %s --instance-ids %s", region, id))
+	}
 	if slices.ContainsFunc(l.Gaps, func(g roll.Gap) bool { return g.Kind == roll.GapClusterGone }) || l.Cluster.Config.State == evidence.Absent {
-		return l.ownerGone("EKS cluster", l.ClusterID.Name).
-			Fix(paste.Format("aws eks list-clusters --region %s   # %s is not among them", region, l.ClusterID.Name), terminate+"nobody needs it")
+		list := paste.Format("aws eks list-clusters --region %s   # %s is not among them", region, l.ClusterID.Name)
+		if name, ok := l.Finding.Group.AutoScalingGroup(); ok && g.AutoScaling.State != evidence.Absent {
+			return l.ownerGone("EKS cluster", l.ClusterID.Name, fmt.Sprintf("its Auto Scaling group %s, which outlived the cluster, replaces what is terminated", name)).
+				Fix(list, paste.If("if nobody needs the instances of the group, terminate them all", paste.EmptyGroup(region, name)))
+		}
+		return l.ownerGone("EKS cluster", l.ClusterID.Name, unowned).Fix(list, terminate("nobody needs it"))
 	}
 	switch l.Finding.Owner {
 	case roll.OwnerKarpenter:
 		return exists(l.NodeClaim(), cause.Decisive().
 			Says("no NodeClaim has %s, which Karpenter launched: Karpenter does not know it any more", id).
 			Saw("NodeClaim", "name", "does not exist", id).
-			Fix("kubectl get nodeclaims -o custom-columns=NAME:.metadata.name,ID:.status.providerID | "+paste.Command("grep", id), terminate+"no NodeClaim has it"))
+			Fix("kubectl get nodeclaims -o custom-columns=NAME:.metadata.name,ID:.status.providerID | "+paste.Command("grep", id), terminate("no NodeClaim has it")))
 	case roll.OwnerManagedNodeGroup:
 		name, _ := l.Finding.Group.NodeGroup()
-		return exists(g.NodeGroup, l.ownerGone("node group", name).
-			Fix(paste.Format("aws eks list-nodegroups --region %s --cluster-name %s", region, l.ClusterID.Name), terminate+"the node group is gone for good"))
+		return exists(g.NodeGroup, l.ownerGone("node group", name, unowned).
+			Fix(paste.Format("aws eks list-nodegroups --region %s --cluster-name %s", region, l.ClusterID.Name), terminate("the node group is gone for good")))
 	case roll.OwnerAutoScalingGroup:
-		return exists(g.AutoScaling, l.ownerGone("Auto Scaling group", string(l.Finding.Group)).
-			Fix(paste.Format("aws autoscaling describe-auto-scaling-instances --region %s --instance-ids %s", region, id), terminate+"the group is gone for good"))
+		return exists(g.AutoScaling, l.ownerGone("Auto Scaling group", string(l.Finding.Group), unowned).
+			Fix(paste.Format("aws autoscaling describe-auto-scaling-instances --region %s --instance-ids %s", region, id), terminate("the group is gone for good")))
 	}
 	return cause.Verdict{}
 }
@@ -51,12 +57,15 @@ func exists[T any](owner evidence.Fact[T], gone cause.Verdict) cause.Verdict {
 	return cause.NotChecked(owner.Gap())
 }
 
-// ownerGone returns the cause of a missing owner. Its summary is the same for all instances of
+// unowned says what follows when the last owner is gone.
+const unowned = "nothing terminates or replaces the instance any more"
+
+// ownerGone returns the cause of a missing owner, and what follows. Its summary is the same for all instances of
 // the owner, so that a notice says it once; the evidence names the instance. It has no subject:
 // an instance without a replacement may still be terminated.
-func (l *look) ownerGone(sort, name string) cause.Verdict {
+func (l *look) ownerGone(sort, name, then string) cause.Verdict {
 	return cause.Decisive().
-		Says("the %s %s, which should own the instance, does not exist: nothing terminates or replaces the instance any more", sort, name).
+		Says("the %s %s, which should own the instance, does not exist: %s", sort, name, then).
 		Saw(sort, "name", "does not exist", name).
 		Saw("instance", "InstanceId", string(l.Finding.Instance), fmt.Sprintf("an instance of %s %s", sort, name))
 }

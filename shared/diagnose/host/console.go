@@ -211,9 +211,9 @@ func (l *look) fullAtBoot(code cause.Code) bool {
 func (l *look) after(code cause.Code) string {
 	switch {
 	case code == cause.KernelPanic:
-		return paste.Lines(l.screen(), l.reboot(), l.replace())
+		return paste.Lines(l.screen(), l.reboot(), l.replaceAfter())
 	case l.fullAtBoot(code):
-		return paste.Lines(l.screen(), "# give the group's instances a larger root volume than the AMI's snapshot fills, or write less at boot; a disk is full of files, too (df -i)")
+		return paste.Lines(l.screen(), "# give the instances of the group a larger root volume than the snapshot of the AMI fills, or write less at boot; a disk is full of files, too (df -i)")
 	case code == cause.DiskFull:
 		return paste.Lines(l.screen(), l.replace(), "# and give the group larger volumes, or limit the ephemeral-storage of its pods; a disk is full of files, too (df -i)")
 	case l.Finding.Node == "":

@@ -115,6 +115,11 @@ func (l *look) replace() string {
 	return l.AWS("ec2", "terminate-instances", "--instance-ids", l.id()) + loss
 }
 
+// replaceAfter returns the command to replace the instance, for when a reboot did not help.
+func (l *look) replaceAfter() string {
+	return paste.If("if the reboot has not helped within 10 minutes", l.replace())
+}
+
 // limits returns the command that lists the memory limits of a node's pods.
 func limits(node string) string {
 	return paste.Kubectl("get", "pods", "-A", "--field-selector", "spec.nodeName="+node, "-o",

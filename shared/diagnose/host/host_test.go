@@ -435,7 +435,7 @@ func TestTheFixNamesTheInstanceAndItsOwner(t *testing.T) {
 	for _, part := range []string{"aws ec2 reboot-instances --instance-ids i-0123456789abcdef0 --region eu-west-1", "spec.nodeName=" + name} {
 		expect.That(t, strings.Contains(causes[0].Fix, part), "%s\nlacks %s", causes[0].Fix, part)
 	}
-	part := "aws autoscaling terminate-instance-in-auto-scaling-group --region eu-west-1 --instance-id i-0123456789abcdef0 --no-should-decrement-desired-capacity   # terminates"
+	part := "aws autoscaling terminate-instance-in-auto-scaling-group --region eu-west-1 --instance-id i-0123456789abcdef0 --no-should-decrement-desired-capacity"
 	expect.That(t, strings.Contains(causes[1].Fix, part), "%s\nlacks %s", causes[1].Fix, part)
 }
 

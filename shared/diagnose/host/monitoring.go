@@ -185,7 +185,7 @@ func (l *look) fault(c evidence.Condition, f console.Found, shown bool) cause.Ve
 // afterFault returns what helps, by AWS's table. The cordon of a drain stays on a node that is rebooted.
 func (l *look) afterFault(c evidence.Condition) string {
 	node := l.Finding.Node
-	helps, after := l.reboot(), paste.Kubectl("uncordon", node)+"   # once it is Ready again"
+	helps, after := l.reboot(), paste.If("once it is Ready again", paste.Kubectl("uncordon", node))
 	if repair, _ := roll.AcceleratorRepair(c.Reason); repair == roll.RepairReplace {
 		helps, after = l.replace(), ""
 	}

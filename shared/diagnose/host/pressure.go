@@ -207,7 +207,7 @@ func (l *look) inodes() bool {
 // Commands that only read come first, since the evidence is lost with the instance. A node
 // whose only fault is pressure still works, and is not terminated for it.
 func (l *look) relieve(p pressure, broken bool) string {
-	look, end := paste.PodsOf(l.Finding.Node)+"   # which of them start so many processes? podPidsLimit in the kubelet's configuration bounds them", l.reboot()
+	look, end := paste.PodsOf(l.Finding.Node)+"   # which of them start so many processes? podPidsLimit in the configuration of the kubelet bounds them", l.reboot()
 	switch {
 	case p.condition == roll.MemoryPressure:
 		look = limits(l.Finding.Node)

@@ -80,5 +80,5 @@ func (l *look) kubeletSilent() cause.Verdict {
 	return cause.DecisiveIf(r.Reason == stoppedReporting && (!lease.Known() || lease.Value.Stale(l.At))).
 		Says("the kubelet of node %s has been silent since %s: it neither reports its status nor renews its lease", n.Value.Name, roll.Clock(l.quiet())).
 		Shows(condition(r, "Ready", "True")).Saw("lease", "spec.renewTime", renewed, "renewed every 10 s").Shows(l.hints()...).
-		Fix(l.screen(), l.showStatus(), l.reboot(), l.replace())
+		Fix(l.screen(), l.showStatus(), l.reboot(), l.replaceAfter())
 }

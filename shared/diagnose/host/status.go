@@ -26,7 +26,7 @@ func (l *look) checks() {
 	s, sure := l.Instance().Status.Value, l.Finding.Kind != roll.NotReady
 	l.evaluate(
 		check{cause.InstanceStatusImpaired, "InstanceStatus", s.Instance, s.InstanceSince, "instance status check, which asks whether its operating system answers",
-			paste.Lines(l.screen(), l.reboot(), l.replace()), sure},
+			paste.Lines(l.screen(), l.reboot(), l.replaceAfter()), sure},
 		check{cause.SystemStatusImpaired, "SystemStatus", s.System, s.SystemSince, "system status check: the host that it runs on, or its network, fails",
 			paste.Lines(l.showStatus(), l.replace()), sure})
 }
@@ -115,7 +115,11 @@ func (l *look) isStopped(i evidence.InstanceConfig) cause.Verdict {
 		observed += ": " + i.StateReason
 	}
 	if l.Finding.Node != "" {
-		gone = paste.Kubectl("delete", "node", l.Finding.Node) + "   # if it is to stay stopped; Karpenter then terminates the instance"
+		condition := "or, if it is to stay stopped"
+		if l.Finding.Owner == roll.OwnerKarpenter {
+			condition = "or, if nobody needs it (Karpenter then terminates the instance)"
+		}
+		gone = paste.If(condition, paste.Kubectl("delete", "node", l.Finding.Node))
 	}
 	return cause.Decisive().Says("%s is %s, so nothing runs on it", l.id(), i.State).
 		Saw("instance", "State.Name", observed, string(roll.StateRunning)).

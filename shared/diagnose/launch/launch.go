@@ -392,9 +392,9 @@ func calls(region, message string) string {
 func usesKey(c *evidence.Case, message string) string {
 	role := "AWSServiceRoleForAutoScaling"
 	if kind, _, _ := c.Finding.Instance.Subject(); kind == "nodepool" {
-		role = "Karpenter's role"
+		role = "the role of Karpenter"
 	}
-	key, id, what := "KEY", "KEY_ID", "KEY is the volume's, by id, ARN or alias: it "
+	key, id, what := "KEY", "KEY_ID", "KEY is that of the volume, by id, ARN or alias: it "
 	if arn := pattern.New(`arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[a-zA-Z0-9-]+`).FindString(message); arn != "" {
 		key, id, what = arn, arn, "the key "
 	}

@@ -180,7 +180,7 @@ func TestWhatIsSaidIsDecisive(t *testing.T) {
 		"VcpuLimitExceeded: mac2.metal":                     {"list-service-quotas"},
 		"VcpuLimitExceeded: u7i-12tb.224xlarge":             {"list-service-quotas"},
 		"Client.VolumeLimitExceeded: too many":              {"--service-code ebs"},
-		"Client.InvalidKMSKey.InvalidState: it is disabled": {"describe-key --region eu-west-1 --key-id KEY ", "get-key-policy --region eu-west-1 --key-id KEY_ID ", "Karpenter's role"},
+		"Client.InvalidKMSKey.InvalidState: it is disabled": {"describe-key --region eu-west-1 --key-id KEY ", "get-key-policy --region eu-west-1 --key-id KEY_ID ", "the role of Karpenter"},
 		"is not authorized to perform: kms:CreateGrant on resource: arn:aws:kms:eu-west-1:111122223333:key/mrk-0a1b2c3d because": {"describe-key --region eu-west-1 --key-id arn:aws:kms:eu-west-1:111122223333:key/mrk-0a1b2c3d ", "get-key-policy --region eu-west-1 --key-id arn:aws:kms:eu-west-1:111122223333:key/mrk-0a1b2c3d "},
 		"User: arn:aws:sts::111122223333:assumed-role/x/y is not authorized to perform: kms:CreateGrant on resource: x":          {"the action kms:CreateGrant"},
 		"PendingVerification: Your request for accessing resources in this region is being validated":                            {"AWS Support"},

@@ -167,7 +167,7 @@ func (l *look) wrongDHCP(field, observed, expected, summary string, sure bool) c
 	return l.byName(sure).Says("%s", summary).
 		Saw(strings.TrimSpace("DHCP options "+l.VPC().DHCP.Value.ID), field, observed, expected).
 		Shows(l.silence()...).
-		Fix("# or let your own resolvers forward to Amazon's; instances ask for new options when they renew their lease, or when they boot",
+		Fix("# or let your own resolvers forward to those of Amazon; instances ask for new options when they renew their lease, or when they boot",
 			paste.Assign("DHCP_OPTIONS", l.AWS("ec2", "create-dhcp-options", "--dhcp-configurations", "Key=domain-name-servers,Values=AmazonProvidedDNS", "Key=domain-name,Values="+l.domain(),
 				"--query", "DhcpOptions.DhcpOptionsId", "--output", "text"),
 				l.AWS("ec2", "associate-dhcp-options", "--dhcp-options-id", "DHCP_OPTIONS", "--vpc-id", l.i.VPC)))

@@ -278,7 +278,7 @@ func (l *look) by(e evidence.VPCEndpoint, service string) (w way, hint bool) {
 		return way{
 			state: closed, why: fmt.Sprintf("the endpoint %s of %s is %s", e.ID, service, e.State),
 			evidence: []roll.Evidence{{Source: source, Field: "State", Observed: e.State, Expected: "available"}},
-			fix:      paste.Lines("# when it does not become available, delete it and make another", l.AWS("ec2", "describe-vpc-endpoints", "--vpc-endpoint-ids", e.ID)),
+			fix:      paste.Lines("# delete it and make another when it does not become available", l.AWS("ec2", "describe-vpc-endpoints", "--vpc-endpoint-ids", e.ID)),
 		}, false
 	case strings.EqualFold(e.Type, "Gateway"):
 		if w := l.byGateway(e, service); w.state != open {

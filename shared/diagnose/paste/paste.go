@@ -57,15 +57,17 @@ func Format(format string, values ...string) string {
 	return fmt.Sprintf(format, quoted...)
 }
 
-// Remark returns a text for a comment: on one line, and without characters that a shell expands if
-// it does not recognize comments, such as zsh at its prompt.
+// Remark returns a text for a comment: on one line, and without characters that a shell expands, or takes
+// for a quote or the end of a command, if it does not recognize comments, such as zsh at its prompt.
 func Remark(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsControl(r):
 			return ' '
-		case r == '`':
-			return '\''
+		case r == '`' || r == '\'':
+			return '’'
+		case r == ';' || r == '|' || r == '&':
+			return ','
 		}
 		return r
 	}, text)
@@ -98,9 +100,34 @@ func Assign(name, prints, takes string) string {
 	return Lines(name+"=$("+prints+")", strings.Replace(takes, name, `"$`+name+`"`, 1))
 }
 
-// Lines joins commands and comments, and omits empty ones.
+// Lines joins commands and comments, and omits empty ones. A remark behind a command, "   # " and a text without
+// an apostrophe, gets a line of its own above it: zsh, the shell of macOS, knows no comments at its prompt, and
+// would take the remark as arguments.
+// https://zsh.sourceforge.io/Doc/Release/Options.html#Input_002fOutput (INTERACTIVE_COMMENTS)
 func Lines(all ...string) string {
-	return strings.Join(slices.DeleteFunc(slices.Clone(all), func(l string) bool { return l == "" }), "\n")
+	const begins = "   # "
+	var out []string
+	for line := range strings.Lines(strings.Join(all, "\n")) {
+		line = strings.TrimSuffix(line, "\n")
+		if at := strings.LastIndex(line, begins); at > 0 && line[0] != '#' && !strings.Contains(line[at:], "'") { // no quoted word
+			out = append(out, "# "+line[at+len(begins):])
+			line = line[:at]
+		}
+		out = append(out, line)
+	}
+	return strings.Join(slices.DeleteFunc(out, func(l string) bool { return l == "" }), "\n")
+}
+
+// If returns a command that is right only under a condition, as a comment below it: who pastes the whole fix
+// does not run it.
+func If(condition, command string) string {
+	out := "# " + condition + ":"
+	for line := range strings.SplitSeq(Lines(command), "\n") {
+		if line = "# " + strings.TrimPrefix(line, "# "); line != "# " {
+			out += "\n" + line
+		}
+	}
+	return out
 }
 
 // Kubectl returns a kubectl command.
@@ -109,6 +136,13 @@ func Kubectl(words ...string) string { return Command(append([]string{"kubectl"}
 // PodsOf returns the command that lists a node's pods.
 func PodsOf(node string) string {
 	return Kubectl("get", "pods", "-A", "--field-selector", "spec.nodeName="+node, "-o", "wide")
+}
+
+// EmptyGroup returns the command that terminates all instances of an Auto Scaling group, and those of its warm
+// pool, whose size follows from the maximum. If only its instances were terminated, the group would replace them.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-health-checks.html
+func EmptyGroup(region, name string) string {
+	return Command("aws", "autoscaling", "update-auto-scaling-group", "--region", region, "--auto-scaling-group-name", name, "--min-size", "0", "--max-size", "0", "--desired-capacity", "0")
 }
 
 // JSON returns a value as JSON, for options that take it.

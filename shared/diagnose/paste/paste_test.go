@@ -25,6 +25,21 @@ func TestWhatNeedsNoQuotesHasNone(t *testing.T) {
 	expect.That(t, got == "aws ec2 --filters Name=tag:x,Values=a/b_c-1.2", "got %s", got)
 }
 
+func TestARemarkHasALineOfItsOwn(t *testing.T) {
+	for lines, want := range map[string]string{
+		"aws a   # b":                    "# b\naws a",
+		"aws a   # b\nkubectl c   # d":   "# b\naws a\n# d\nkubectl c",
+		"# a   # b":                      "# a   # b",
+		"kubectl c -p 'x   # y'":         "kubectl c -p 'x   # y'",
+		"kubectl c -p 'x   # y'   # why": "# why\nkubectl c -p 'x   # y'",
+		"# b\naws a":                     "# b\naws a",
+	} {
+		expect.Equal(t, paste.Lines(lines), want, "%q", lines)
+	}
+	expect.Equal(t, paste.If("if c", "aws a   # b"), "# if c:\n# b\n# aws a", "a condition")
+	expect.Equal(t, paste.If("if c", "aws a"), "# if c:\n# aws a", "a condition")
+}
+
 func TestEmptyLinesAreLeftOut(t *testing.T) {
 	got := paste.Lines("a", "", "b")
 	expect.That(t, got == "a\nb", "got %q", got)
@@ -35,7 +50,7 @@ func TestAValueIsOneLine(t *testing.T) {
 	expect.Equal(t, paste.Word(text), `$'a\012b\011\'c\' \\ $(id)\033[2J'`, "paste.Word(text)")
 	got, err := shell.Fields(paste.Format("grep %s file   # %s", text, text), func(string) string { return "expanded" })
 	expect.That(t, err == nil && len(got) == 3 && got[1] == text, "%q, %v", got, err)
-	expect.Equal(t, paste.Remark("a\nrm `x` $(y)"), "a rm 'x' $ (y)", "a remark")
+	expect.Equal(t, paste.Remark("a\nrm `x` $(y); it's | z &"), "a rm ’x’ $ (y), it’s , z ,", "a remark")
 	if got := paste.Plain("key; $(x)"); got != "key????x?" {
 		t.Errorf("got %q", got)
 	}

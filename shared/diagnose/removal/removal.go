@@ -402,7 +402,7 @@ func (l *look) owner() cause.Verdict {
 			Says("instance %s is gone and nothing is left to drain, so Karpenter would remove its finalizer at once: it does not run, or cannot reach EC2%s", r.Machine, shift.text).
 			Saw("instance", "State", state, "an instance to wait for").
 			Saw(l.object(), "metadata.finalizers", karpenters, "removed by Karpenter").Shows(shift.seen...).
-			Fix(shift.fix, l.showKarpenter(), paste.Format("# if Karpenter was removed for good:\nkubectl patch %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", kind, name))
+			Fix(shift.fix, l.showKarpenter(), paste.If("if Karpenter was removed for good", paste.Kubectl("patch", kind, name, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)))
 	case drains || waits:
 		return cause.RuledOut
 	case !l.idle():
@@ -462,18 +462,21 @@ func (l *look) volumeLeft() cause.Verdict {
 		Says("volume %s was not to be deleted with instance %s (DeleteOnTermination is false); it is attached to nothing, and no PersistentVolume claims it", v.ID, v.Instance).
 		Saw("instance "+string(v.Instance), "BlockDeviceMappings.Ebs.DeleteOnTermination", "false", "true, or a PersistentVolume that claims "+v.ID).
 		Saw("volume", "State", "available", "in-use, or no such volume").
-		Fix(paste.Format("aws ec2 describe-volumes --region %[1]s --volume-ids %[2]s   # its tags show whose it is\naws ec2 create-snapshot --region %[1]s --volume-id %[2]s   # if its data may be needed\naws ec2 delete-volume --region %[1]s --volume-id %[2]s", l.Region, v.ID))
+		Fix(paste.Format("aws ec2 describe-volumes --region %s --volume-ids %s   # its tags show whose it is", l.Region, v.ID),
+			paste.If("if its data may be needed", paste.Format("aws ec2 create-snapshot --region %s --volume-id %s", l.Region, v.ID)),
+			paste.If("once you know that nobody needs it", paste.Format("aws ec2 delete-volume --region %s --volume-id %s", l.Region, v.ID)))
 }
 
 func (l *look) interfaceLeft() cause.Verdict {
 	i := l.Finding.Left
 	address := ""
 	if i.Public > 0 {
-		address = paste.Format("aws ec2 describe-addresses --region %s --filters Name=network-interface-id,Values=%s   # before: an Elastic IP address costs as much without it, until it is released", l.Region, i.ID)
+		address = paste.Format("aws ec2 describe-addresses --region %s --filters Name=network-interface-id,Values=%s   # an Elastic IP address costs as much without it, until it is released", l.Region, i.ID)
 	}
 	return cause.Decisive().
 		Says("network interface %s was not to be deleted with instance %s (DeleteOnTermination is false), and is attached to nothing", i.ID, i.Instance).
 		Saw("instance "+string(i.Instance), "NetworkInterfaces.Attachment.DeleteOnTermination", "false", "true").
 		Saw("network interface", "Status", "available", "in-use, or no such interface").
-		Fix(paste.Format("aws ec2 describe-network-interfaces --region %[1]s --network-interface-ids %[2]s   # its tags and description show whose it is\naws ec2 delete-network-interface --region %[1]s --network-interface-id %[2]s", l.Region, i.ID), address)
+		Fix(paste.Format("aws ec2 describe-network-interfaces --region %s --network-interface-ids %s   # its tags and description show whose it is", l.Region, i.ID), address,
+			paste.If("once you know that nobody needs it", paste.Format("aws ec2 delete-network-interface --region %s --network-interface-id %s", l.Region, i.ID)))
 }

@@ -158,7 +158,7 @@ func (l *look) duplicate(p pair) cause.Verdict {
 		Saw("NodeClaim", second.Name+" instance", l.billed(second), "one instance for the same pods").
 		Fix(paste.Kubectl("get", "nodeclaims", "-l", "karpenter.sh/nodepool="+l.pool(), "--sort-by=.metadata.creationTimestamp"),
 			paste.Kubectl("get", "events", "-A", "--field-selector", "involvedObject.kind=NodeClaim,involvedObject.name="+second.Name),
-			"# one that stays empty is removed by Karpenter's consolidation; declare the agents' taints in the NodePool's startupTaints")
+			"# the consolidation of Karpenter removes one that stays empty; declare the taints of the agents in startupTaints of the NodePool")
 }
 
 // billed says what is paid for a NodeClaim's instance, and for how long. Prices are not read.

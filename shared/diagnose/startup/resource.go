@@ -108,7 +108,7 @@ func (l *look) device(reason, name string) (text, subject string, seen []roll.Ev
 				}
 			}
 		}
-		fix = paste.Lines(fix, "# the plugin's guide: "+d.guide)
+		fix = paste.Lines(fix, "# the guide of the plugin: "+d.guide)
 	}
 	return text, "resource/" + name, seen, fix
 }

@@ -106,7 +106,7 @@ func (l *look) notRemoved(n evidence.NodeObject, remaining []left) cause.Verdict
 	barred := l.barred(n)
 	v := cause.DecisiveIf(barred == "" && l.overdue() && t.explains(n)).Unsettled(barred).In("taint/"+t.Key).
 		Says("node %s still has the startup taint %s, %s after its creation: %s", n.Name, told(t.Taint), minutes(l.age(n)), who).
-		Fix(fix, paste.Kubectl("taint", "nodes", n.Name, told(t.Taint)+"-")+"   # only if pods can do without what it waits for: they start on the node at once")
+		Fix(fix, paste.If("only if pods can do without what it waits for, since they start on the node at once", paste.Kubectl("taint", "nodes", n.Name, told(t.Taint)+"-")))
 	for _, r := range remaining {
 		v.Saw("node", "spec.taints", told(r.Taint), "taken off once the node is ready for work")
 	}

@@ -149,7 +149,7 @@ func elsewhere(n evidence.NodeObject, s surprise, from string) string {
 	case from != "":
 		return "# if nothing takes it off, declare it in spec.template.spec.taints instead, or take it out of the " + from
 	}
-	return paste.Lines("# if nothing takes it off, declare it in spec.template.spec.taints instead; this shows who set it:",
+	return paste.Lines("# declare it in spec.template.spec.taints instead if nothing takes it off; this shows who set it:",
 		paste.Kubectl("get", "node", n.Name, "-o", "yaml", "--show-managed-fields"))
 }
 
