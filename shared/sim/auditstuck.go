@@ -220,8 +220,9 @@ func (u *auditor) unlaunched(inv *invocation, d noticed) {
 		if d.Instances[0].Since.Before(l.began.Add(-time.Minute)) {
 			continue // its launches failed before, for another reason
 		}
-		unread := d.Cause == "" && inv.missed // a call that would have told failed
-		u.forbids(RuleUnlaunched, d.Cause != l.cause && !l.mixed && !unread, "%s: launches of %s fail for %q, told as %q", inv.name, d.Group, l.cause, d.Cause)
+		unread := d.Cause == "" && inv.missed                                             // a call that would have told failed
+		shown := d.Cause == "NodeGroupUnhealthy" && l.cause == "" && g.owner == nodeGroup // EKS shows that launches fail: see launchFailure
+		u.forbids(RuleUnlaunched, d.Cause != l.cause && !l.mixed && !unread && !shown, "%s: launches of %s fail for %q, told as %q", inv.name, d.Group, l.cause, d.Cause)
 		if slices.Contains(d.News, "opened") {
 			for _, before := range l.opened {
 				u.forbids(RuleUnlaunched, u.bars(before, inv) && !u.verdicts.forgotten.After(before.inv.begun), "%s: that launches of %s fail is told a second time, first by %s", inv.name, d.Group, before.inv.name)
