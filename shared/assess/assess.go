@@ -370,8 +370,8 @@ func (a *assessor) finding(m roll.Member, kind roll.Kind, since, due time.Time) 
 		Instance: m.ID(), Node: m.NodeName(), Group: m.Group(), Selector: m.Selector(), Owner: m.Owner(), Zone: m.Zone(), ZoneID: m.ZoneID(),
 		Kind: kind, Stage: a.stage(due), Since: since, Began: since, Due: due,
 	}
-	if m.Instance == nil && f.Group == roll.GroupNone {
-		// EC2 no longer returns the instance and its group: use the group in the ledger.
+	if (m.Instance == nil || m.Instance.Stripped()) && f.Group == roll.GroupNone {
+		// EC2 no longer returns the instance and its group, or not its tags: use the group in the ledger.
 		if g, ok := a.knownGroup(f.Instance, func(_ roll.Kind, known ledger.Finding) bool { return known.Group != roll.GroupNone }); ok {
 			f.Group, f.Selector.Group = g, g
 		}

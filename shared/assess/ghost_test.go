@@ -107,6 +107,19 @@ func TestWhatEC2DoesNotKnowIsAGhostOnlyIfItDidAndForTenMinutes(t *testing.T) {
 	if f := one(t, "its group is remembered", judge(s, state)); f.Group != "asg/w" || f.Selector.Group != "asg/w" {
 		t.Errorf("its group is remembered: %+v", f)
 	}
+	s.Instances, s.Nodes[0].Owner, s.Nodes[0].Group = []roll.Instance{{ID: id, State: roll.StateTerminated, Unclaimed: true, Owner: roll.OwnerNone, Group: roll.GroupNone}}, "", ""
+	if f := one(t, "EC2 has removed its tags", judge(s, state)); f.Kind != roll.Ghost || f.Group != "asg/w" || f.Selector.Group != "asg/w" {
+		t.Errorf("EC2 has removed its tags, and its group is remembered: %+v", f)
+	}
+	s.Nodes[0].Owner, s.Nodes[0].Group = roll.OwnerManagedNodeGroup, "nodegroup/w"
+	if f := one(t, "EC2 has removed its tags", judge(s, ledger.State{})); f.Kind != roll.Ghost || f.Group != "nodegroup/w" || f.Owner != roll.OwnerManagedNodeGroup {
+		t.Errorf("EC2 has removed its tags, and its node has labels: %+v", f)
+	}
+	s.Instances[0].Unclaimed = false // it has them: they show that it had no owner
+	if f := one(t, "EC2 shows its tags", judge(s, ledger.State{})); f.Group != roll.GroupNone || f.Owner != roll.OwnerNone {
+		t.Errorf("EC2 shows its tags: %+v", f)
+	}
+	s.Instances = nil
 	s.NotFound = nil
 	a := judge(s, ledger.State{NotReady: seen, Missing: missing(time.Hour)})
 	f := one(t, "nobody looked it up", a)

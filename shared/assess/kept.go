@@ -28,7 +28,7 @@ func (a *assessor) keepUnread() {
 	for k := range a.State.Findings {
 		switch {
 		case current[k]:
-		case a.unread(k), a.stuckUnread(k):
+		case a.unread(k), a.stuckUnread(k), a.unchecked(k):
 			a.out.Kept[k] = true
 		case a.Snapshot.StatusRead != roll.Yes:
 			statuses[k] = true
@@ -69,6 +69,16 @@ func (a *assessor) unread(k roll.FindingKey) bool {
 		return a.Snapshot.ScalingRead != roll.Yes
 	}
 	return !a.instancesRead || !a.nodesRead || a.lookedUpInVain(k.Instance)
+}
+
+// unchecked reports whether a finding is of a status check of a running instance, and EC2 has no result of it now: it
+// has not failed, nor passed.
+func (a *assessor) unchecked(k roll.FindingKey) bool {
+	if k.Kind != roll.Impaired || !a.Snapshot.Unchecked[k.Instance] {
+		return false
+	}
+	i := a.Snapshot.Instance(k.Instance)
+	return i != nil && i.State == roll.StateRunning
 }
 
 // lookedUpInVain reports whether EC2 left an instance out of its listing, and whether it exists could not be

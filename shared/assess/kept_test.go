@@ -70,6 +70,12 @@ func TestWhatRestsOnSomethingUnreadIsKept(t *testing.T) {
 		{"not all nodes", gap(roll.ScopeNodes), all},
 		{"not the cluster", gap(roll.ScopeCluster), all},
 		{"the status checks were not", func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) { s.StatusRead = roll.Unreadable }, []roll.Kind{roll.Impaired, roll.Scheduled}},
+		{"EC2 has no result of a status check", func(_ *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
+			s.Unchecked = map[roll.InstanceID]bool{id: true}
+		}, []roll.Kind{roll.Impaired}},
+		{"nor has it one of an instance that is stopped", func(i *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
+			i.State, s.Unchecked = roll.StateStopped, map[roll.InstanceID]bool{id: true}
+		}, nil},
 		{"nor were they, of an instance that is stopped", func(i *roll.Instance, _ *roll.Node, s *roll.Snapshot) {
 			i.State, s.StatusRead = roll.StateStopped, roll.Unreadable
 		}, nil},

@@ -131,7 +131,9 @@ func addNodeGroup(s *roll.Snapshot, name string, g evidence.NodeGroup, full bool
 		}
 	}
 	l.Issues = issues
-	lasts := func(i roll.HealthIssue) bool { return !slices.Contains(fullIssues, ekstypes.NodegroupIssueCode(i.Code)) }
+	lasts := func(i roll.HealthIssue) bool {
+		return !slices.Contains(fullIssues, ekstypes.NodegroupIssueCode(i.Code))
+	}
 	if failed || g.Status == string(ekstypes.NodegroupStatusDegraded) && slices.ContainsFunc(issues, lasts) {
 		l.Status = g.Status
 	}

@@ -15,22 +15,27 @@ import (
 
 const callInstanceStatus = "ec2:DescribeInstanceStatus"
 
-// statuses is the result of a listing: the instances with a failed check or an event.
+// statuses is the result of a listing: the instances with a check that failed or has no result, or with an event.
 type statuses struct {
 	failing   map[roll.InstanceID]roll.Impairment
+	unchecked map[roll.InstanceID]bool // EC2 has no result of a check
 	scheduled map[roll.InstanceID]roll.Event
 }
 
 func newStatuses() statuses {
-	return statuses{failing: map[roll.InstanceID]roll.Impairment{}, scheduled: map[roll.InstanceID]roll.Event{}}
+	return statuses{failing: map[roll.InstanceID]roll.Impairment{}, unchecked: map[roll.InstanceID]bool{}, scheduled: map[roll.InstanceID]roll.Event{}}
 }
 
 // statusFilters returns the filters for those instances, each for its own listing, since EC2 joins
 // filters of different names with AND. There is none for the performance status.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html
 func statusFilters() (all [][]types.Filter) {
-	for _, check := range []string{"instance-status.status", "system-status.status", "attached-ebs-status.status", "application-status.status"} {
-		all = append(all, []types.Filter{{Name: aws.String(check), Values: []string{string(types.SummaryStatusImpaired)}}})
+	const bad, none = string(types.SummaryStatusImpaired), string(types.SummaryStatusInsufficientData)
+	for _, check := range []string{"instance-status.status", "system-status.status"} {
+		all = append(all, []types.Filter{{Name: aws.String(check), Values: []string{bad, none}}})
+	}
+	for _, check := range []string{"attached-ebs-status.status", "application-status.status"} {
+		all = append(all, []types.Filter{{Name: aws.String(check), Values: []string{bad}}})
 	}
 	codes := roll.Map(types.EventCode("").Values(), func(code types.EventCode) string { return string(code) })
 	return append(all, []types.Filter{{Name: aws.String("event.code"), Values: codes}})
@@ -85,8 +90,8 @@ func (o *Observer) addStatus(ctx context.Context, s *roll.Snapshot, said statuse
 		o.fail(ctx, s, roll.ScopeDetail, callInstanceStatus, err)
 		return
 	}
-	s.StatusRead, s.Impaired, s.Scheduled = roll.Yes, map[roll.InstanceID]roll.Impairment{}, map[roll.InstanceID]roll.Event{}
-	if len(said.failing)+len(said.scheduled) == 0 {
+	s.StatusRead, s.Impaired, s.Scheduled, s.Unchecked = roll.Yes, map[roll.InstanceID]roll.Impairment{}, map[roll.InstanceID]roll.Event{}, map[roll.InstanceID]bool{}
+	if len(said.failing)+len(said.scheduled)+len(said.unchecked) == 0 {
 		return
 	}
 	for i := range s.Instances {
@@ -96,6 +101,9 @@ func (o *Observer) addStatus(ctx context.Context, s *roll.Snapshot, said statuse
 		}
 		if e, ok := said.scheduled[id]; ok {
 			s.Scheduled[id] = e
+		}
+		if said.unchecked[id] {
+			s.Unchecked[id] = true
 		}
 	}
 }
@@ -132,7 +140,7 @@ func (o *Observer) readTargetStatus(ctx context.Context, s *roll.Snapshot) {
 		o.fail(ctx, s, roll.ScopeDetail, callInstanceStatus, err)
 		return
 	}
-	s.StatusRead, s.Impaired, s.Scheduled = roll.Yes, said.failing, said.scheduled
+	s.StatusRead, s.Impaired, s.Scheduled, s.Unchecked = roll.Yes, said.failing, said.scheduled, said.unchecked
 }
 
 // add adds one page. all reports whether the listing has every instance: a listing with filters
@@ -142,6 +150,8 @@ func (said statuses) add(out *ec2.DescribeInstanceStatusOutput, all bool) {
 		id, status := roll.InstanceID(aws.ToString(out.InstanceStatuses[i].InstanceId)), project.InstanceStatus(&out.InstanceStatuses[i])
 		if f, ok := impairment(status, all); ok {
 			said.failing[id] = f
+		} else if noResult(status) {
+			said.unchecked[id] = true
 		}
 		if e, ok := firstEvent(status.Events); ok {
 			said.scheduled[id] = e
@@ -169,6 +179,13 @@ func impairment(i evidence.InstanceStatus, performance bool) (roll.Impairment, b
 		return roll.Impairment{Since: i.PerformanceSince, Only: "performance"}, true
 	}
 	return roll.Impairment{}, false
+}
+
+// noResult reports whether EC2 lacks the result of a check of the instance or the system.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusSummary.html
+func noResult(i evidence.InstanceStatus) bool {
+	const none = string(types.SummaryStatusInsufficientData)
+	return i.Instance == none || i.System == none
 }
 
 // firstEvent returns the earliest event that is pending or in progress. An event without a date

@@ -48,7 +48,7 @@ func TestReadsStatusChecksThatFail(t *testing.T) {
 	a.check(3, ok, impaired, nil, []time.Time{late})
 	a.check(4, impaired, impaired, []time.Time{late}, []time.Time{early})
 	a.check(5, impaired, types.SummaryStatusInsufficientData, nil, []time.Time{early})
-	a.check(6, types.SummaryStatusInitializing, types.SummaryStatusInitializing, nil, nil)
+	a.check(6, types.SummaryStatusInitializing, types.SummaryStatusInsufficientData, nil, nil)
 	a.check(7, impaired, impaired, []time.Time{early}, nil)
 	a.check(8, impaired, impaired, []time.Time{early}, nil)
 	want := map[roll.InstanceID]roll.Impairment{
@@ -61,17 +61,17 @@ func TestReadsStatusChecksThatFail(t *testing.T) {
 	for pageSize, calls := range map[int][]string{
 		1000: {" "},
 		5: {
-			" ", "instance-status.status=impaired ", "system-status.status=impaired ", "attached-ebs-status.status=impaired ", "application-status.status=impaired ",
+			" ", "instance-status.status=impaired,insufficient-data ", "system-status.status=impaired,insufficient-data ", "system-status.status=impaired,insufficient-data from-5", "attached-ebs-status.status=impaired ", "application-status.status=impaired ",
 			"event.code=instance-reboot,system-reboot,system-maintenance,instance-retirement,instance-stop ",
 		},
 		3: {
-			" ", "instance-status.status=impaired ", "instance-status.status=impaired from-3", "system-status.status=impaired ", "system-status.status=impaired from-3",
+			" ", "instance-status.status=impaired,insufficient-data ", "instance-status.status=impaired,insufficient-data from-3", "system-status.status=impaired,insufficient-data ", "system-status.status=impaired,insufficient-data from-3",
 			"attached-ebs-status.status=impaired ", "application-status.status=impaired ", "event.code=instance-reboot,system-reboot,system-maintenance,instance-retirement,instance-stop ",
 		},
 	} {
 		a.pageSize, a.checks = pageSize, nil
 		s := a.lister().Snapshot(t.Context(), "demo", at, roll.Watch{})
-		if diff := cmp.Diff(want, s.Impaired); diff != "" || s.StatusRead != roll.Yes || len(s.Gaps) != 0 || len(s.Scheduled) != 0 {
+		if diff := cmp.Diff(want, s.Impaired); diff != "" || s.StatusRead != roll.Yes || len(s.Unchecked) != 1 || !s.Unchecked[roll.InstanceID(instanceID(6))] || len(s.Gaps) != 0 || len(s.Scheduled) != 0 {
 			t.Errorf("pages of %d: read %v, gaps %+v (-want +got)\n%s", pageSize, s.StatusRead, s.Gaps, diff)
 		}
 		var asked []string

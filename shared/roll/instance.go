@@ -124,6 +124,14 @@ type Instance struct {
 	Vouched bool
 }
 
+// Stripped reports whether the instance is terminated and shows no tags of the cluster any more: EC2 removes the tags of
+// a terminated instance some time before it forgets it. Then it shows as little of its owner as one that EC2 does not
+// know.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/terminating-instances.html
+func (i *Instance) Stripped() bool {
+	return i.State == StateTerminated && i.Unclaimed && i.OtherCluster == "" && i.Owner == OwnerNone
+}
+
 // Fate returns the state of the instance in words, and the reason if known.
 func (i *Instance) Fate() string {
 	if i.SpotTaken {

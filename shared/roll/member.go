@@ -29,7 +29,7 @@ func (m Member) ownerAndGroup() (Owner, Group) {
 	if m.Node == nil || m.Node.Owner == "" || owner != OwnerNone {
 		return owner, group
 	}
-	if m.Instance == nil || m.Node.Owner == OwnerKarpenter || m.Node.Owner == OwnerAutoMode || m.Node.Owner == OwnerClusterAPI {
+	if m.Instance == nil || m.Instance.Stripped() || m.Node.Owner == OwnerKarpenter || m.Node.Owner == OwnerAutoMode || m.Node.Owner == OwnerClusterAPI {
 		return m.Node.Owner, m.Node.Group
 	}
 	return owner, group

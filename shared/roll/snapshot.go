@@ -19,6 +19,9 @@ type Snapshot struct {
 	// Impaired are the instances with a failing EC2 status check, and since when. It is valid only
 	// if StatusRead is Yes.
 	Impaired map[InstanceID]Impairment
+	// Unchecked are the instances without a failing check, of which EC2 has no result of one: "insufficient-data".
+	// They may fail it or not. It is valid only if StatusRead is Yes.
+	Unchecked map[InstanceID]bool
 	// Scheduled holds the scheduled event of each instance that is to come or in progress; the
 	// first one if there are several. It too is valid only if StatusRead is Yes.
 	Scheduled  map[InstanceID]Event

@@ -430,13 +430,14 @@ func (u *auditor) over(inv *invocation, d noticed) {
 }
 
 // ends checks that no trouble of a running machine ends that lasts, and that only EC2's status shows, if
-// that could not be read.
+// that could not be read, or EC2 has no result of the check.
 func (u *auditor) ends(inv *invocation, key about) {
 	m, lasts := u.a.machines[key.instance], false
 	switch kind := roll.Kind(key.kind); {
-	case !inv.seen.unchecked || m == nil || m.state != running:
+	case m == nil || m.state != running:
 	case kind == roll.Impaired:
-		lasts = m.ail == impaired
+		lasts = m.ail == impaired && (inv.seen.unchecked || m.unchecked())
+	case !inv.seen.unchecked:
 	case kind == roll.Scheduled:
 		lasts = m.event != nil && m.event.over.IsZero()
 	}

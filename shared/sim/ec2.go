@@ -340,6 +340,7 @@ var (
 	performs         = &types.PerformanceStatusSummary{Status: types.SummaryStatusOk}
 	passed           = reachability(types.SummaryStatusOk, types.StatusTypePassed)
 	started          = reachability(types.SummaryStatusInitializing, types.StatusTypeInitializing)
+	noData           = reachability(types.SummaryStatusInsufficientData, types.StatusTypeInsufficientData)
 )
 
 func reachability(s types.SummaryStatus, d types.StatusType) *types.InstanceStatusSummary {
@@ -356,12 +357,22 @@ func (m *machine) checks() (instance, system types.SummaryStatus) {
 	switch {
 	case !m.failsCheck():
 		return first, first
+	case m.unchecked():
+		return types.SummaryStatusInsufficientData, types.SummaryStatusInsufficientData
 	case m.checkFails == checksSystem:
 		return first, failed
 	case m.checkFails == checksBoth:
 		return failed, failed
 	}
 	return failed, ok
+}
+
+// unchecked reports whether EC2 has no result of the checks of a machine that fails them for a while: it does
+// not get one from every failing host.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusSummary.html
+func (m *machine) unchecked() bool {
+	const long = 2 * time.Minute
+	return m.checkFails != "" && m.checkFails != checksInstance && m.d.of("unchecked").nth(int(m.c.a.now/long)).chance(0.1)
 }
 
 // summary returns a status check summary. A failing check is impaired since the ailment began.
@@ -371,6 +382,8 @@ func (m *machine) summary(s types.SummaryStatus) *types.InstanceStatusSummary {
 		return passed
 	case types.SummaryStatusInitializing:
 		return started
+	case types.SummaryStatusInsufficientData:
+		return noData
 	}
 	failed := reachability(s, types.StatusTypeFailed)
 	failed.Details[0].ImpairedSince = aws.Time(m.since.UTC().Truncate(time.Second))

@@ -17,7 +17,7 @@ const (
 	// staleLeast and staleMost bound the delay during a fault of EC2.
 	staleLeast = time.Minute
 	staleMost  = 5 * time.Minute
-	remembered = time.Hour // about how long EC2 returns a terminated instance
+	remembered = time.Hour // about how long EC2 returns a terminated instance; it loses its tags before
 )
 
 // lag returns the delay until a change of a cluster's instance is shown. It uses the fault's own
@@ -96,6 +96,10 @@ func (m *machine) show(state machineState, tags []tag, kind machineKind) {
 	}
 	m.shown, m.shownTags, c.listed = next, tags, nil
 	if state == terminated && before != terminated {
+		c.a.in(m.d.of("untagged").between(time.Minute, 40*time.Minute), func() {
+			m.tags = nil
+			m.touch()
+		})
 		c.a.in(m.d.of("remembered").between(remembered-5*time.Minute, remembered+5*time.Minute), m.forget)
 	}
 }

@@ -64,7 +64,7 @@ func (e eksAPI) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInpu
 		}
 		return err
 	})
-	inv.seen.described = status // "" if it failed
+	inv.seen.described = status                                 // "" if it failed
 	if err == nil && inv.seen.tagged != aws.ToString(in.Name) { // a check goes by the mode that it read first, whatever its diagnosis reads
 		inv.seen.tagged, inv.seen.mode = aws.ToString(in.Name), out.Cluster.Tags[roll.TagMode]
 	}
