@@ -231,7 +231,7 @@ func (u *auditor) asked(m *machine, d duty) (found, asked bool) {
 	if late := now.Sub(minute.Add(dueWithin)); late < 0 || late >= time.Minute {
 		return false, false // not yet, or asked before
 	}
-	if u.hindered(m) != "" || u.lately("vanished", m.id) || u.times.cut.After(d.calm) || u.a.weather.stormySince(d.calm, now) {
+	if u.hindered(m) != "" || u.lately("vanished", m.id) || u.lately("not active", m.c.name) || u.times.cut.After(d.calm) || u.a.weather.stormySince(d.calm, now) {
 		return false, false
 	}
 	for _, begun := range u.verdicts.whole[m.c.name] {
