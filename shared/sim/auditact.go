@@ -119,7 +119,7 @@ func (u *auditor) letRecover(inv *invocation, c *cluster, o order) {
 	last, ok := u.sense.spared[about{o.Instance, o.Kind}]
 	m := u.a.machines[o.Instance]
 	joins := slices.Contains([]roll.Kind{roll.Unregistered, roll.Uninitialized, roll.NotReady, roll.Unknown}, roll.Kind(o.Kind))
-	if !ok || m == nil || !joins || o.Action == string(actDeleteNode) || !last.inv.known(inv) || last.inv.begun.Before(u.verdicts.forgotten) {
+	if !ok || m == nil || !joins || o.Action == string(actDeleteNode) || !last.inv.known(inv) || last.inv.overtaken || last.inv.begun.Before(u.verdicts.forgotten) {
 		return
 	}
 	if m.ail != well && m.since.After(last.inv.begun) { // it is ill anew
