@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/pattern"
 )
 
 // The permissions in AWS's own policies that a node needs: to describe itself, and to pull the
@@ -52,11 +53,14 @@ func own(p evidence.Policies) bool {
 // cluster of IPv6 it does not start.
 // https://github.com/aws/amazon-vpc-cni-k8s/blob/master/pkg/ipamd/ipamd.go (nodeInit)
 // https://github.com/aws/amazon-vpc-cni-k8s/blob/master/README.md (ENABLE_SUBNET_DISCOVERY)
-var spared = regexp.MustCompile(`ec2:(DescribeSubnets|DetachNetworkInterface|DeleteNetworkInterface|UnassignPrivateIpAddresses|UnassignIpv6Addresses)\b`)
+var spared = pattern.New(`ec2:(DescribeSubnets|DetachNetworkInterface|DeleteNetworkInterface|UnassignPrivateIpAddresses|UnassignIpv6Addresses)\b`)
 
-// startsWithout reports whether the CNI starts without the call that its event names, so that the
-// refusal is not why a node waits for it.
+// startsWithout reports whether the node waits for its CNI, which starts without the call that its event
+// names: the refusal is not why it waits.
 func (d *door) startsWithout(e evidence.Event) bool {
+	if !d.waitsForCNI() {
+		return false
+	}
 	call := spared.FindStringSubmatch(e.Message)
 	return call != nil && (call[1] != "DescribeSubnets" || d.Cluster.Config.Value.IPFamily != "ipv6")
 }
@@ -70,7 +74,7 @@ func (d *door) refused() (v cause.Verdict, ok bool) {
 			continue
 		}
 		for _, e := range p.Events {
-			if e.Reason == refusedEvent && !(d.waitsForCNI() && d.startsWithout(e)) {
+			if e.Reason == refusedEvent && !d.startsWithout(e) {
 				return cause.DecisiveIf(d.waitsForCNI()).In("cni/"+d.ClusterID.Name).
 					Says("the CNI on node %s lacks a permission: %s", d.Finding.Node, strings.TrimSuffix(e.Message, ".")).
 					Saw("pod "+p.Namespace+"/"+p.Name, "event "+e.Reason, e.Message, "EC2 answers the call").
