@@ -50,11 +50,18 @@ func tolerate(d evidence.DaemonSet, taints []evidence.Taint) string {
 
 // setOf returns such a DaemonSet. Of several it returns one that selects the node.
 func (l *look) setOf(n evidence.NodeObject, such like) (evidence.DaemonSet, bool) {
-	all := slices.DeleteFunc(slices.Clone(l.Cluster.DaemonSets.Value), func(d evidence.DaemonSet) bool { return !such(d.Name, d.Labels) })
-	if d, ok := roll.Find(all, func(d evidence.DaemonSet) bool { return d.Selects(n) }); ok {
-		return d, true
+	var found evidence.DaemonSet
+	ok := false
+	for _, d := range l.Cluster.DaemonSets.Value {
+		switch {
+		case !such(d.Name, d.Labels):
+		case d.Selects(n):
+			return d, true
+		case !ok:
+			found, ok = d, true
+		}
 	}
-	return roll.Find(all, func(evidence.DaemonSet) bool { return true })
+	return found, ok
 }
 
 // unknownAgent checks for what may remove a startup taint that no known agent removes: a DaemonSet
