@@ -49,12 +49,13 @@ func (p *planner) over(current map[ledger.NoticeKey][]roll.Finding) {
 		return
 	}
 	for key, known := range p.State.Notices {
-		if _, ok := current[key]; ok || p.mayLast(key) || p.replaced(key) {
+		_, lasts := current[key]
+		tells := p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify)
+		if lasts && tells || p.mayLast(key) || p.replaced(key) {
 			continue
 		}
-		tells := p.Policy(roll.GroupSelector(key.Group)).Mode.Allows(policy.Notify)
 		switch {
-		case p.back(key), p.moved(key):
+		case lasts, p.back(key), p.moved(key):
 			if !known.Over.IsZero() { // the time starts again
 				known.Over = time.Time{}
 				p.out.Changes.Put.Notices[key] = known

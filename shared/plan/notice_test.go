@@ -325,6 +325,25 @@ func TestAnEndIsNotForgottenWhereNobodyTurnedNoticesOff(t *testing.T) {
 	}
 }
 
+// A fault that comes back while the policy can't be read, when nothing is reported, is not over since before.
+func TestAFaultThatComesBackUnreportedIsNotOver(t *testing.T) {
+	w := healthy(20)
+	w.silent(1, time.Hour)
+	key := ledger.NoticeKey{Group: "asg/w", Kind: roll.Unknown}
+	w.state.Notices = map[ledger.NoticeKey]ledger.Notice{key: {SentAt: now.Add(-time.Hour), Over: now.Add(-overAfter), Members: map[roll.InstanceID]ledger.MemberMemory{instanceID(1): toldOverdue}}}
+	over := func(minute int) bool {
+		_, p := w.make(now.Add(time.Duration(minute) * time.Minute))
+		w.apply(p)
+		return slices.ContainsFunc(p.Notices, func(n Notice) bool { return n.Over })
+	}
+	w.mode = policy.Observe
+	expect.That(t, !over(0), "it lasts")
+	w.mode = policy.Notify
+	w.snapshot.Nodes[0].Ready = roll.Condition{Status: roll.ConditionTrue, Since: now.Add(time.Minute)}
+	expect.That(t, !over(2), "it ended a minute ago")
+	expect.That(t, over(13), "it stayed away")
+}
+
 // Remnants of a cluster that is gone are reported, without announcing acts that never come.
 func TestOfAClusterThatIsGoneNoActIsAnnounced(t *testing.T) {
 	for _, gone := range []bool{false, true} {
