@@ -48,16 +48,21 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	switch checked := a.State.Checked; {
 	case ok && known.Transition.Equal(turned):
 		w.proven = roll.Later(began, known.Proven).UTC()
-	case ok || !checked.After(n.Created):
+	case !a.seen(n):
 	case !checked.After(began):
-		told = checked
+		if !ok {
+			told = checked
+		}
 	case n.Ready.Status == roll.ConditionFalse:
-		// That check saw it Ready, so the clock of its kubelet, which dates this status, is slow. (The control
-		// plane dates Unknown.)
-		w.proven = checked.UTC()
+		// That check saw it Ready, or with another status, so the clock of its kubelet, which dates this one, is slow.
+		// (The control plane dates Unknown.)
+		w.proven = a.foundSince(began)
+		if w.proven.After(checked) {
+			w.since = w.proven // people are not told a time at which a check saw it Ready
+		}
 	}
 	switch {
-	case !ok || cutShort(m, known, began, left) || wasReady(n):
+	case !ok || cutShort(m, known, turned, w.proven, left) || wasReady(n) && !known.Transition.Equal(turned):
 	case known.Status == n.Ready.Status && !known.Transition.Equal(turned):
 		// It was Ready in between, or it had the other status that is not Ready, as after a reboot. (The
 		// change from Unknown to False has a new transition time too, and then the earlier time counts.)
@@ -80,6 +85,22 @@ func (a *assessor) absence(m roll.Member, left time.Time) absence {
 	return w
 }
 
+// seen reports whether the last complete check saw the node as its instance's. One without a provider id is nobody's.
+func (a *assessor) seen(n *roll.Node) bool {
+	_, alone := a.State.Findings[roll.FindingKey{Instance: n.Instance, Kind: roll.Unregistered}]
+	return !alone && a.State.Checked.After(n.Created)
+}
+
+// foundSince returns from when a fault counts that the last complete check did not find, though a clock of the node's
+// machine dates it before: that clock is slow, and when the fault began is unknown. Unless the check was only a little
+// later: it may have judged ahead of its listing.
+func (a *assessor) foundSince(dated time.Time) time.Time {
+	if checked := a.State.Checked; checked.Add(-listed).Before(dated) {
+		return roll.Later(dated, checked).UTC()
+	}
+	return a.Now.UTC()
+}
+
 // wasReady reports whether the node was Ready right before its status became False: its kubelet had
 // been reporting for a while, so the status changed from True, and not from Unknown.
 func wasReady(n *roll.Node) bool {
@@ -92,9 +113,10 @@ const oneReport = 5 * time.Second
 
 // cutShort reports whether the absence in the ledger is another one in any case: it is of another
 // Node object, or from before a boot, or a time in a warm pool or Standby.
-func cutShort(m roll.Member, known ledger.NotReady, began, left time.Time) bool {
+func cutShort(m roll.Member, known ledger.NotReady, turned, began, left time.Time) bool {
 	since := known.Since
-	return since.After(began) || since.Before(m.Node.Created) || since.Before(left) || m.Instance != nil && since.Before(m.Instance.Launched)
+	slow := m.Node.Ready.Status == roll.ConditionFalse && known.Transition.Equal(turned) // the same status, dated before a check that saw another
+	return since.After(began) && !slow || since.Before(m.Node.Created) || since.Before(left) || m.Instance != nil && since.Before(m.Instance.Launched)
 }
 
 // repose is whether the Auto Scaling group of an instance keeps it out of service.

@@ -4,7 +4,7 @@
 // A member of the cluster has at most one finding about its state as a node: Ghost, Orphaned,
 // Unregistered, Unknown, Uninitialized or NotReady. Impaired and Scheduled come from EC2
 // and may be added to it. ConditionFailed and Flapping are about Ready nodes without such a
-// finding.
+// finding; Flapping also about nodes that leave Ready again before a check sees them Ready.
 //
 // It judges only what was read. If nodes are missing from the snapshot, no instance counts as
 // unregistered. If instances are missing, no node counts as a ghost. The conditions of nodes are

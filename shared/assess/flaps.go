@@ -8,10 +8,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// returns returns the times within roll.FlapWindow at which checks saw the node become Ready again,
-// in order. It records them for the ledger.
+// returns returns the times within roll.FlapWindow at which the node became Ready again, or left Ready once more,
+// as checks saw it, in order. It records them for the ledger.
 func (a *assessor) returns(n *roll.Node) []time.Time {
-	came := n.Ready.Status == roll.ConditionTrue && a.lately(n.Ready.Since)
+	came := a.lately(n.Ready.Since) && (n.Ready.Status == roll.ConditionTrue || a.leftAgain(n))
 	var recent []time.Time
 	known := a.State.Flips[n.Instance]
 	for _, t := range known {
@@ -29,12 +29,20 @@ func (a *assessor) returns(n *roll.Node) []time.Time {
 	return recent
 }
 
+// leftAgain reports whether a node that an earlier check saw not Ready was Ready since, for too short a time for any check
+// to see it. A container runtime that hangs for minutes and answers for seconds makes a node do so.
+// https://github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/pleg/generic.go
+func (a *assessor) leftAgain(n *roll.Node) bool {
+	known, ok := a.State.NotReady[n.Instance]
+	return ok && wasReady(n) && known.Transition.Before(n.Ready.Since)
+}
+
 // lately reports whether a time is within the window in which returns count.
 func (a *assessor) lately(t time.Time) bool {
 	return !t.After(a.Now) && a.Now.Sub(t) < roll.FlapWindow
 }
 
-// cameAgain reports whether a node's last transition to Ready is a new return. The first one in a
+// cameAgain reports whether a node's last transition is a new return. The first one in a
 // node's life is not. For a young node, a return also needs an earlier return in the ledger, or an
 // absence that did not begin with the node.
 func (a *assessor) cameAgain(n *roll.Node, recent []time.Time) bool {
@@ -48,7 +56,7 @@ func (a *assessor) cameAgain(n *roll.Node, recent []time.Time) bool {
 	return was.Since.After(n.Created.Add(neverReady)) && n.Ready.Since.After(was.Since)
 }
 
-// flapping finds a Ready node that lost Ready and came back too often. The finding ends when fewer
+// flapping finds a node that lost Ready and came back too often. The finding ends when fewer
 // returns remain within the window.
 func (a *assessor) flapping(m roll.Member, returns []time.Time) {
 	if len(returns) < roll.FlapCount {

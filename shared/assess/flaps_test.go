@@ -50,6 +50,40 @@ func TestWhatCountsAsAReturn(t *testing.T) {
 	}
 }
 
+// A node that is Ready for seconds between minutes in which it is not may never be seen Ready by a check: its kubelet
+// has reported all the time, so it was Ready in between.
+func TestANodeThatNoCheckSeesReadyFlaps(t *testing.T) {
+	away := func(d time.Duration, reporting time.Time) func(*roll.Instance, *roll.Node, *roll.Snapshot) {
+		return func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) {
+			n.Ready, n.Reporting = roll.Condition{Status: roll.ConditionFalse, Since: ago(d)}, reporting
+		}
+	}
+	known := func(d time.Duration, minutes ...int) ledger.State {
+		s := flips(minutes...)
+		s.Checked = ago(5 * time.Minute)
+		s.NotReady = map[roll.InstanceID]ledger.NotReady{id: {Since: ago(d), Status: roll.ConditionFalse, Transition: ago(d)}}
+		return s
+	}
+	long := ago(3 * time.Hour)
+	for _, tt := range []struct {
+		name      string
+		reporting time.Time
+		state     ledger.State
+		flaps     bool
+		returns   int
+	}{
+		{"the fifth", long, known(9*time.Minute, 40, 30, 20, 9), true, 5},
+		{"the fourth", long, known(9*time.Minute, 30, 20, 9), false, 4},
+		{"not again", long, known(2*time.Minute, 40, 30, 20, 9), false, 4},
+		{"it may have been silent in between", time.Time{}, known(9*time.Minute, 40, 30, 20, 9), false, 4},
+		{"it left Ready the first time", long, flips(40, 30, 20, 9), false, 4},
+	} {
+		a := look(away(2*time.Minute, tt.reporting), tt.state)
+		flaps := slices.ContainsFunc(a.Findings, func(f roll.Finding) bool { return f.Kind == roll.Flapping && f.Stage == roll.Overdue })
+		expect.That(t, flaps == tt.flaps && len(a.Flips[id]) == tt.returns, "%s: %+v, returns %v", tt.name, a.Findings, a.Flips[id])
+	}
+}
+
 func TestFlapping(t *testing.T) {
 	ready := func(d time.Duration) func(*roll.Instance, *roll.Node, *roll.Snapshot) {
 		return func(_ *roll.Instance, n *roll.Node, _ *roll.Snapshot) { n.Ready.Since = ago(d) }

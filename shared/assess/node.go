@@ -83,6 +83,9 @@ func (a *assessor) presentAway(m roll.Member, returns []time.Time) {
 		return
 	}
 	a.absent(m, w)
+	if n.Ready.Status == roll.ConditionFalse { // no check may see it Ready
+		a.flapping(m, returns)
+	}
 	a.impaired(m)
 	a.scheduled(m)
 }
@@ -278,7 +281,7 @@ func (a *assessor) conditionFailed(m roll.Member) {
 		if !ok {
 			continue
 		}
-		b := a.firstKnown(c.Since, n.Created)
+		b := a.failedSince(n, c)
 		if m.Instance != nil && m.Instance.Launched.After(b) {
 			b = a.firstKnown(m.Instance.Launched, time.Time{}) // from another boot
 		}
@@ -299,6 +302,21 @@ func (a *assessor) conditionFailed(m roll.Member) {
 		f.Summary += " (" + first.Reason + ")"
 	}
 	a.add(f, m)
+}
+
+// failedSince returns since when a condition of a Ready node has failed. The agent or kubelet that writes it dates it with
+// the clock of its machine, which may be slow: the last complete check found none failed.
+func (a *assessor) failedSince(n *roll.Node, c *roll.TypedCondition) time.Time {
+	since := a.firstKnown(c.Since, n.Created)
+	known, found := a.State.Findings[roll.FindingKey{Instance: n.Instance, Kind: roll.ConditionFailed}]
+	_, away := a.State.NotReady[n.Instance] // that check did not judge its conditions
+	switch {
+	case found && known.Condition == c.Type:
+		return roll.Later(since, known.Since.UTC())
+	case !found && !away && a.seen(n):
+		return a.foundSince(since)
+	}
+	return since
 }
 
 // keepHidden keeps Flapping, and ConditionFailed while the condition lasts, while the node has a

@@ -227,7 +227,8 @@ func TestAMemberHasOnePrimaryFindingAtMost(t *testing.T) {
 				continue
 			}
 			other, ok := has[f.Instance]
-			expect.That(t, !ok && nodes[f.Node] == roll.ConditionTrue, "%s is %s beside %q, its node %s", f.Instance, f.Kind, other, nodes[f.Node])
+			away := f.Kind == roll.Flapping && nodes[f.Node] == roll.ConditionFalse // perhaps no check sees it Ready
+			expect.That(t, away || !ok && nodes[f.Node] == roll.ConditionTrue, "%s is %s beside %q, its node %s", f.Instance, f.Kind, other, nodes[f.Node])
 		}
 	})
 	for _, k := range roll.Kinds() {

@@ -241,9 +241,27 @@ func slowClock(t *testing.T, name string, reporting time.Time) {
 	}
 	a := look(fails, ledger.State{Checked: ago(4 * time.Minute)})
 	f := one(t, name, a)
-	expect.That(t, f.Kind == roll.NotReady && f.Since.Equal(ago(20*time.Minute)) && f.Due.Equal(ago(4*time.Minute).Add(15*time.Minute)), "%+v", f)
+	expect.That(t, f.Kind == roll.NotReady && f.Since.Equal(now) && f.Began.Equal(ago(20*time.Minute)) && f.Due.Equal(now.Add(15*time.Minute)), "%+v", f)
 	f = one(t, "the next check", look(fails, ledger.State{Checked: ago(time.Minute), NotReady: a.NotReady}))
-	expect.That(t, f.Due.Equal(ago(4*time.Minute).Add(15*time.Minute)), "%s, the next check: %+v", name, f)
+	expect.That(t, f.Due.Equal(now.Add(15*time.Minute)), "%s, the next check: %+v", name, f)
+	// The control plane dated its silence before, or it left Ready before.
+	for before, known := range map[string]ledger.NotReady{
+		"silent": {Since: ago(10 * time.Minute), Status: roll.ConditionUnknown, Transition: ago(10 * time.Minute)},
+		"away":   {Since: ago(30 * time.Minute), Status: roll.ConditionFalse, Transition: ago(30 * time.Minute)},
+	} {
+		a = look(fails, ledger.State{Checked: ago(4 * time.Minute), NotReady: map[roll.InstanceID]ledger.NotReady{id: known}})
+		due := now.Add(15 * time.Minute)
+		if before == "silent" && reporting.IsZero() { // it was away all the time
+			due = ago(10 * time.Minute).Add(15 * time.Minute)
+		}
+		first := one(t, before, a)
+		expect.That(t, first.Due.Equal(due), "%s, %s before: due %s, want %s", name, before, first.Due, due)
+		again := one(t, before, look(fails, ledger.State{Checked: ago(time.Minute), NotReady: a.NotReady}))
+		expect.That(t, again.Due.Equal(due) && again.Since.Equal(first.Since), "%s, %s before, the next check: %+v", name, before, again)
+	}
+	alone := map[roll.FindingKey]ledger.Finding{{Instance: id, Kind: roll.Unregistered}: {Since: ago(time.Hour)}}
+	f = one(t, "no check saw its Node", look(fails, ledger.State{Checked: ago(4 * time.Minute), Findings: alone}))
+	expect.That(t, f.Since.Equal(ago(20*time.Minute)) && f.Stage == roll.Overdue, "no check saw its Node: %+v", f)
 	f = one(t, "no check saw it Ready", look(fails, ledger.State{Checked: ago(21 * time.Minute)}))
 	expect.That(t, f.Due.Equal(ago(5*time.Minute)) && f.Stage == roll.Overdue, "no check saw it Ready: %+v", f)
 }

@@ -54,6 +54,9 @@ func (p *planner) targetObjects(f roll.Finding, act Action, pol policy.Policy) *
 		}
 		return refuse(NodeReady, "node %s is Ready and may be doing its work", n.Name)
 	}
+	if n != nil && f.Kind == roll.Flapping {
+		return refuse(NodeReady, "node %s becomes Ready again and again, and may be doing its work then", n.Name)
+	}
 	if other := p.namesakes[f.Instance]; n == nil && other != nil {
 		return refuse(Conflicting, "node %s has the name of instance %s and the id of %s: the instance may have taken the node over, and work", other.Name, f.Instance, other.Instance)
 	}
