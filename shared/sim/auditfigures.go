@@ -100,6 +100,9 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 		if rest := latest(m.leftRest, m.drawn); !rest.IsZero() && (!rest.Before(from) || !u.recordedIn(m.c.name, rest, from)) {
 			to = u.a.Now() // it counts from when a check saw that its group had put it into service
 		}
+		if from = u.dated(m, from); m.clock != 0 && n.ready().Status == corev1.ConditionFalse {
+			to = u.a.Now() // it counts from when a check saw that its clock is wrong
+		}
 		return from, to, true
 	case roll.Impaired:
 		return m.since, m.since, m.ail == impaired

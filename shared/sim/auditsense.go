@@ -68,6 +68,9 @@ func (u *auditor) owned(inv *invocation, what act, m *machine) {
 		if m.since.Before(since) {
 			since = m.since
 		}
+		if m.node.ready().Status == corev1.ConditionFalse {
+			since = since.Add(m.clock) // Karpenter goes by the time that the kubelet shows
+		}
 		ill := now.Sub(since)
 		u.forbids(RuleOwner, ill < repairAfter, "%s: %s of %s, %s for %s, which Karpenter may be about to repair", inv.name, what, m.id, m.ail, ill.Round(time.Second))
 	case g.owner == nodeGroup && g.repair && g.spec.Repair && now.Sub(illSince(m)) < repairAfter:

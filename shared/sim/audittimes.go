@@ -51,7 +51,7 @@ func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, toler
 	case !n.ready().LastTransitionTime.Time.Before(inv.begun.Add(-skewed).Truncate(time.Second)): // a Node's times are in seconds, and of another clock
 		return since, 0, false // it is not what was seen
 	default:
-		since, tolerated = u.times.away(n), pol.duration("conditions.Ready="+string(n.ready().Status))
+		since, tolerated = u.dated(m, u.times.away(n)), pol.duration("conditions.Ready="+string(n.ready().Status))
 		if m.settledAt.IsZero() || m.anew() {
 			since, tolerated = n.created, min(tolerated, pol.duration("initialization.deadline"))
 		}
@@ -60,6 +60,21 @@ func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, toler
 		since, tolerated = m.since, till
 	}
 	return since, tolerated, true
+}
+
+// dated returns the earliest time at which what a machine reports since a time can be said to have begun: by its own
+// clock, unless a check saw after that time that it had not.
+func (u *auditor) dated(m *machine, since time.Time) time.Time {
+	shown := since.Add(m.clock)
+	if m.clock >= 0 || m.node.ready().Status != corev1.ConditionFalse {
+		return since
+	}
+	for _, begun := range slices.Backward(u.verdicts.clean[m.c.name]) {
+		if begun.Before(since) && begun.After(u.verdicts.forgotten) { // otherwise nobody remembers it
+			return latest(shown, begun)
+		}
+	}
+	return shown
 }
 
 // anew reports whether a machine that was in order has a Node that never was: it was made since.
@@ -307,7 +322,7 @@ func (u *auditor) lasting(m *machine) (time.Time, time.Duration) {
 	ready := m.node.ready()
 	tolerance, watched := u.policyNow(m.c, m.g).tolerance("Ready", string(ready.Status))
 	away := ready.LastTransitionTime.Time
-	if !watched || ready.Status == corev1.ConditionTrue || away.Sub(u.times.away(m.node)) > 2*skewed {
+	if !watched || ready.Status == corev1.ConditionTrue || ready.Status == corev1.ConditionFalse && m.clock != 0 || away.Sub(u.times.away(m.node)) > 2*skewed {
 		return time.Time{}, 0
 	}
 	return away, tolerance

@@ -72,8 +72,8 @@ var vanishedNode = faultType{
 	strike: eachVictim(func(m *machine, f Fault, _ dice) {
 		a := m.c.a
 		n := m.node
-		if n.bare || n.provider != "" || n.name != m.dnsName || m.serving {
-			return // its Node does not have its id or its name, so without it nothing shows that it works
+		if n.bare || n.provider != "" || n.name != m.dnsName || m.serving || m.clock != 0 {
+			return // its Node does not have its id or its name, or its lease not the time, so without it nothing shows that it works
 		}
 		m.vanished = a.Now()
 		if f.Value == nodeUnlisted {
@@ -109,6 +109,11 @@ func (m *machine) restore() bool {
 	m.lost, n.unlisted = nil, false
 	if m.state != running || !m.c.exists() || m.node != nil {
 		return false
+	}
+	if m.claim == nil { // its kubelet restarts, and registers anew; Karpenter's could not have been deleted like that
+		m.remade++
+		m.join()
+		return true
 	}
 	m.node = n
 	m.c.addNode(n)

@@ -68,7 +68,10 @@ func init() { // set in init because the functions of a fault use this table
 			m.fall(notReady, false, false)
 		})},
 		{kind: FaultImpaired, weight: 6, draw: drawIll, ails: impaired, strike: eachVictim(func(m *machine, f Fault, d dice) { m.impair(f, d) })},
-		{kind: FaultFlapping, weight: 4, draw: drawIll, ails: flapping, strike: fell(flapping)},
+		{kind: FaultFlapping, weight: 4, draw: drawIll, ails: flapping, strike: eachVictim(func(m *machine, f Fault, _ dice) {
+			m.flickers = f.Value == flickering
+			m.fall(flapping, false, false)
+		})},
 		{kind: FaultNoJoin, weight: 8, draw: drawSome, strike: eachGroup(func(g *group, f Fault, d dice) { g.misfortune(f, d, neverJoins) })},
 		{kind: FaultNoReady, weight: 3, draw: drawSome, strike: eachGroup(func(g *group, f Fault, d dice) {
 			ill := neverReady
@@ -218,6 +221,9 @@ func drawIll(f *Fault, w drawing) {
 	}
 	if f.Kind == FaultFlapping || w.d.of("heals").chance(0.25) {
 		f.For = w.long
+	}
+	if f.Kind == FaultFlapping && w.d.of("flickers").chance(0.4) {
+		f.Value = flickering
 	}
 	if f.Kind == FaultNotReady && f.Value == "" && w.d.of("keeps").chance(0.15) { // its workload must not be terminated
 		f.Value = oneOf(w.d.of("kept"), keptAnnotated, keptUnsafe, keptBudget)

@@ -40,6 +40,7 @@ func Random(o Options) Scenario {
 		s.Permitted = "notify"
 	}
 	s.HostLogs = d.of("host logs").chance(0.25)
+	s.Clocks = d.of("clocks").chance(0.3)
 	s.Calm, s.Healed = 5*time.Hour, 150*time.Minute
 	if total < 2*(s.Calm+s.Healed) {
 		s.Calm, s.Healed = total*3/10, total/5

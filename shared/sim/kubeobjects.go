@@ -143,7 +143,9 @@ func (c *cluster) listNodes() []corev1.Node {
 			}
 			if n.listedAt != n.version {
 				n.listed, n.listedAt = n.object(), n.version
-				n.reduced = nodeOf(&n.listed)
+				shown := n.listed // the auditor gets the true times
+				shown.Status.Conditions = n.byItsClock(shown.Status.Conditions)
+				n.reduced = nodeOf(&shown)
 			}
 			c.objects, c.reduced = append(c.objects, n.listed), append(c.reduced, n.reduced)
 		}
@@ -249,18 +251,18 @@ func (m *machine) heard(what string, every time.Duration) time.Time {
 		if m.renewed.IsZero() {
 			return time.Time{}
 		}
-		return m.renewed.Add(m.c.skew)
+		return m.renewed.Add(m.c.skew + m.clock)
 	}
 	now := m.c.a.Now()
 	phase := m.d.of(what).between(0, every-time.Millisecond)
-	return now.Add(-phase).Truncate(every).Add(phase + m.c.skew)
+	return now.Add(-phase).Truncate(every).Add(phase + m.c.skew + m.clock)
 }
 
 // read returns the Node as a single read does, with the time of the last condition update. Lists
 // omit that time: they would have to rebuild each node, and nobody reads it there.
 func (n *node) read() corev1.Node {
 	o := n.object()
-	o.TypeMeta = metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}
+	o.TypeMeta, o.Status.Conditions = metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}, n.byItsClock(o.Status.Conditions)
 	if n.machine == nil {
 		return o
 	}
@@ -306,8 +308,8 @@ func (n *node) lease() (coordinationv1.Lease, bool) {
 		return coordinationv1.Lease{}, false
 	}
 	heard := n.machine.heard("lease", renewEvery)
-	if heard.Before(n.created) {
-		heard = n.created
+	if born := n.created.Add(n.machine.clock); heard.Before(born) {
+		heard = born
 	}
 	renewed, seconds := metav1.NewMicroTime(heard), int32(leaseSeconds)
 	return coordinationv1.Lease{
@@ -492,12 +494,12 @@ func (q *kubeQuery) listDropped(to *kubeList, reason string) {
 }
 
 func (o occurrence) event(about corev1.ObjectReference, i int) corev1.Event {
-	at, by := stamped(o.at), o.reporter(about.Kind)
+	at, shown, by := stamped(o.at), stamped(o.at.Add(o.ahead)), o.reporter(about.Kind)
 	return corev1.Event{
 		TypeMeta:       metav1.TypeMeta{Kind: "Event", APIVersion: "v1"},
 		ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", about.Name, o.at.UnixNano()+int64(i)), Namespace: metav1.NamespaceDefault, CreationTimestamp: at},
 		InvolvedObject: about, Type: o.kind, Reason: o.reason, Message: o.message, Count: int32(max(1, o.count)),
-		FirstTimestamp: at, LastTimestamp: at, Source: corev1.EventSource{Component: by}, ReportingController: by,
+		FirstTimestamp: shown, LastTimestamp: shown, Source: corev1.EventSource{Component: by}, ReportingController: by,
 	}
 }
 

@@ -15,6 +15,15 @@ import (
 // node monitor's grace period.
 const graceful = 40 * time.Second
 
+// The range of a wrong clock with which a kubelet still gets in. It signs its requests with it, and the authenticator of
+// EKS accepts them for 15 minutes, STS from 5 minutes before their time.
+// https://github.com/kubernetes-sigs/aws-iam-authenticator/blob/master/pkg/token/token.go
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-troubleshooting.html
+const (
+	clockSlowest = -14 * time.Minute
+	clockFastest = 4 * time.Minute
+)
+
 // launch starts a machine of the group in a zone.
 func (g *group) launch(zone string) *machine {
 	c, a := g.c, g.c.a
@@ -32,6 +41,9 @@ func (g *group) launch(zone string) *machine {
 	}
 	if g.stray {
 		m.elsewhere = g.name
+	}
+	if d := d.of("clock"); a.sc.Clocks && d.chance(0.2) {
+		m.clock = d.of("off").between(clockSlowest, clockFastest).Truncate(time.Second)
 	}
 	g.inherit(m)
 	m.ail, m.stays = g.template.breaks, g.template.breaks != well
@@ -170,7 +182,7 @@ func (m *machine) register() {
 	c, g, kind := m.c, m.g, m.kind()
 	name, bare := g.unname(m)
 	n := &node{
-		c: c, name: name, bare: bare, uid: uid(m.d.of("node").nth(m.boots)), created: c.stamp(), machine: m, bootID: uid(m.d.of("bootid").nth(m.boots)),
+		c: c, name: name, bare: bare, uid: uid(m.d.of("node").nth(m.boots + 1000*m.remade)), created: c.stamp(), machine: m, bootID: uid(m.d.of("bootid").nth(m.boots)),
 		labels: map[string]string{
 			"kubernetes.io/hostname": name, "kubernetes.io/arch": kind.Arch, "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": kind.Type,
 			"topology.kubernetes.io/zone": m.zone, "topology.k8s.aws/zone-id": zoneID(m.zone),
@@ -199,6 +211,9 @@ func (m *machine) register() {
 			corev1.NodeMemoryPressure: "SufficientMemory", corev1.NodeDiskPressure: "NoDiskPressure", corev1.NodePIDPressure: "SufficientPID"}[t]})
 	}
 	n.conditions = append(n.conditions, corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: now, Reason: "KubeletNotReady", Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"})
+	for _, t := range kubeletWrites {
+		n.date(t, m.clock)
+	}
 	m.node, m.reporting = n, true
 	n.pods = n.daemons()
 	c.addNode(n)
@@ -255,9 +270,11 @@ func (m *machine) settle(n *node) {
 	}
 	n.version = m.c.changed()
 	m.initialized(n)
-	if m.settledAt.IsZero() && n.ready().Status == corev1.ConditionTrue {
+	if first := m.settledAt.IsZero(); (first || m.anew()) && n.ready().Status == corev1.ConditionTrue {
 		m.settledAt = m.c.a.Now()
-		m.ages()
+		if first {
+			m.ages()
+		}
 	}
 	if len(n.pods) < 4 {
 		n.schedule()
@@ -369,10 +386,31 @@ func (m *machine) flap() {
 		return
 	}
 	d := m.d.of("flap").nth(m.silence)
+	if m.flickers {
+		m.flicker(d)
+		return
+	}
 	m.hush()
 	m.c.a.in(d.of("down").between(70*time.Second, 4*time.Minute), func() {
 		m.report()
 		m.c.a.in(d.of("up").between(2*time.Minute, 6*time.Minute), m.flap)
+	})
+}
+
+// flickering is the form of FaultFlapping in which the container runtime hangs and recovers: the kubelet reports all the
+// time, for minutes that its node is not ready, then for seconds that it is.
+// https://github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/pleg/generic.go
+const flickering = "flickering"
+
+// flicker takes the node out of Ready for minutes, and back for seconds.
+func (m *machine) flicker(d dice) {
+	m.silence++
+	if n := m.node; n != nil && m.reporting && !m.booting {
+		n.turn(corev1.ConditionFalse, "KubeletNotReady", "PLEG is not healthy: pleg was last seen active 3m5s ago; threshold is 3m0s")
+	}
+	m.c.a.in(d.of("out").between(5*time.Minute, 9*time.Minute), func() {
+		m.report()
+		m.c.a.in(d.of("back").between(2*time.Second, 40*time.Second), m.flap)
 	})
 }
 

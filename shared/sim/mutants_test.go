@@ -271,10 +271,10 @@ func mutantsOfLooks() []mutant {
 			}),
 		},
 		{
-			name: "a trouble is taken for an older one", sc: trial(ill(FaultNotReady, 30, api, 1)), rules: []Rule{RuleTolerance},
+			name: "a trouble is taken for an older one", sc: trial(ill(FaultSilence, 30, api, 1)), rules: []Rule{RuleTolerance},
 			guards: reading(func(s *roll.Snapshot) {
 				for i := range s.Nodes {
-					if n := &s.Nodes[i]; n.Ready.Status == roll.ConditionFalse {
+					if n := &s.Nodes[i]; n.Ready.Status == roll.ConditionUnknown {
 						n.Ready.Since = n.Ready.Since.Add(-8 * time.Minute)
 					}
 				}

@@ -35,7 +35,10 @@ func (n *node) set(what corev1.NodeConditionType, status corev1.ConditionStatus,
 	if what == corev1.NodeReady {
 		n.works = status == corev1.ConditionTrue
 	}
-	now := metav1.NewTime(n.c.stamp())
+	now, by := metav1.NewTime(n.c.stamp()), time.Duration(0)
+	if n.machine != nil && status != corev1.ConditionUnknown { // the control plane dates Unknown, the machine the others
+		by = n.machine.clock
+	}
 	changed := corev1.NodeCondition{Type: what, Status: status, LastTransitionTime: now, LastHeartbeatTime: now, Reason: reason, Message: message}
 	for i, c := range n.conditions {
 		if c.Type != what {
@@ -46,13 +49,38 @@ func (n *node) set(what corev1.NodeConditionType, status corev1.ConditionStatus,
 		}
 		if c.Status == status {
 			changed.LastTransitionTime = c.LastTransitionTime
+		} else {
+			n.date(what, by)
 		}
 		n.conditions = append([]corev1.NodeCondition{}, n.conditions...) // earlier answers may still hold the old ones
 		n.conditions[i] = changed
 		return true
 	}
 	n.conditions = append(append([]corev1.NodeCondition{}, n.conditions...), changed)
+	n.date(what, by)
 	return true
+}
+
+// date records the clock by which a condition shows its time.
+func (n *node) date(what corev1.NodeConditionType, ahead time.Duration) {
+	if n.dated == nil && ahead != 0 {
+		n.dated = map[corev1.NodeConditionType]time.Duration{}
+	}
+	if n.dated != nil {
+		n.dated[what] = ahead
+	}
+}
+
+// byItsClock returns the conditions with the times that the machine's clock and the control plane's gave them.
+func (n *node) byItsClock(conditions []corev1.NodeCondition) []corev1.NodeCondition {
+	if n.dated == nil {
+		return conditions
+	}
+	out := slices.Clone(conditions)
+	for i := range out {
+		out[i].LastTransitionTime = metav1.NewTime(out[i].LastTransitionTime.Add(n.dated[out[i].Type]))
+	}
+	return out
 }
 
 func (n *node) turn(status corev1.ConditionStatus, reason, message string) {
@@ -144,7 +172,11 @@ const eventsKept = 12 // the maximum number of events per object that a cluster 
 // happened records an Event about the node. A repeated Event increases its count, as in
 // Kubernetes.
 func (n *node) happened(kind, reason, message string) {
-	n.events = noted(n.events, occurrence{at: n.c.stamp(), kind: kind, reason: reason, message: message, count: 1})
+	o := occurrence{at: n.c.stamp(), kind: kind, reason: reason, message: message, count: 1}
+	if n.machine != nil && o.reporter("Node") == "kubelet" {
+		o.ahead = n.machine.clock
+	}
+	n.events = noted(n.events, o)
 }
 
 func noted(events []occurrence, o occurrence) []occurrence {

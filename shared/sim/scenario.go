@@ -19,6 +19,7 @@ type Scenario struct {
 	// days.
 	Quiet    bool
 	HostLogs bool // reports whether the deployment reads the logs of hosts
+	Clocks   bool // the clocks of some machines are wrong
 }
 
 // ClusterSpec describes a cluster of a scenario.

@@ -126,6 +126,8 @@ type machinePlight struct {
 	// happened, or when lists began to omit the Node.
 	lost       *node
 	vanished   time.Time
+	remade     int       // how often its kubelet registered another Node although the machine did not boot
+	flickers   bool      // while it flaps, its kubelet answers, and says for seconds only that its node is Ready
 	settledAt  time.Time // since when it is healthy; zero if it never was
 	disowned   bool      // a person took off the tag that shows its cluster
 	full       bool      // it has as many tags as EC2 allows

@@ -232,7 +232,8 @@ type machine struct {
 	bootedAt time.Time // when its last boot began
 	silence  int       // counts the times it went silent, so that delayed effects apply only to their own silence
 
-	reporting bool // its kubelet reports
+	reporting bool          // its kubelet reports
+	clock     time.Duration // by how much its clock is ahead of the cluster's
 	renewed   time.Time
 	pressure  time.Time // start of its memory shortage; zero if none
 
@@ -259,7 +260,8 @@ type node struct {
 	// It has the label with which Karpenter marks an initialized node; labels holds all others.
 	initialized bool
 
-	conditions  []corev1.NodeCondition // Ready last, as kubelets list them; set changes them
+	conditions  []corev1.NodeCondition                     // Ready last, as kubelets list them, with times of the cluster's clock; set changes them
+	dated       map[corev1.NodeConditionType]time.Duration // by how much the time that a condition shows is ahead, as its writer's clock was
 	pods        []*pod
 	version     int
 	uid         string
@@ -317,6 +319,7 @@ type occurrence struct {
 	kind            string // Normal or Warning
 	reason, message string
 	count           int
+	ahead           time.Duration // the clock of its writer
 }
 
 func (c *cluster) arn() string {
