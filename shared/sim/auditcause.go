@@ -61,7 +61,10 @@ var causesHold = map[string]func(e excuse) bool{
 	"OutOfMemory":             excuse.starved,
 	"UserDataClusterMismatch": func(e excuse) bool { return e.m.elsewhere != "" },
 	"InstanceStopped":         func(e excuse) bool { return e.lately("at rest", e.m.id) },
-	"InstanceStatusImpaired":  func(e excuse) bool { return e.lately("impaired", e.m.id) && e.m.checkFails != checksSystem },
+	"InstanceStatusImpaired": func(e excuse) bool {
+		rebooted := e.m.rebooted > 0 && e.m.rebooted == e.m.boots && e.u.a.Now().Sub(e.m.bootedAt) < 30*time.Minute
+		return rebooted || e.lately("impaired", e.m.id) && e.m.checkFails != checksSystem
+	},
 	"SystemStatusImpaired": func(e excuse) bool {
 		return e.lately("impaired", e.m.id) && e.m.checkFails != "" && e.m.checkFails != checksInstance
 	},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -123,7 +124,7 @@ func (m *machine) missed() bool { return m.g.misses() && slices.Contains(m.g.mis
 // health returns the machine's health status in its group. It depends on the state alone until the
 // group acts on a status check.
 func (m *machine) health() string {
-	if m.alive() || m.aside != "" || m.lifecycle() == types.LifecycleStateInService && m.g.halt("HealthCheck") {
+	if m.alive() && m.aside != leaving || m.aside != "" && m.aside != leaving || m.lifecycle() == types.LifecycleStateInService && m.g.halt("HealthCheck") {
 		return "Healthy"
 	}
 	return "Unhealthy"
@@ -155,11 +156,55 @@ func (s autoScalingAPI) DescribeScalingActivities(in *autoscaling.DescribeScalin
 	g := s.v.a.scaled(*in.AutoScalingGroupName)
 	switch {
 	case g != nil:
-		out.Activities, _ = cut(g.activities, nil, in.MaxRecords)
+		out.Activities, _ = cut(g.history(), nil, in.MaxRecords)
 	case !aws.ToBool(in.IncludeDeletedGroups):
 		return badRequest("ValidationError", "AutoScalingGroup name not found - AutoScalingGroup %s not found", *in.AutoScalingGroupName)
 	}
 	return nil
+}
+
+// ending is a machine that the group took out of service.
+type ending struct {
+	m     *machine
+	at    time.Time
+	cause string
+}
+
+// ends records that the group takes a machine out of service.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-healthchecks.html
+func (g *group) ends(m *machine, cause string) {
+	if g.asgName() == "" || slices.ContainsFunc(g.endings, func(e ending) bool { return e.m == m }) {
+		return
+	}
+	g.endings = append([]ending{{m, g.c.a.Now(), cause}}, g.endings[:min(len(g.endings), 19)]...)
+}
+
+// history returns the latest activities of the group, newest first: launches, also those in progress, and terminations.
+// https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Activity.html
+func (g *group) history() []types.Activity {
+	all := slices.Clone(g.activities)
+	for i := range all {
+		id, ok := strings.CutPrefix(aws.ToString(all[i].Description), "Launching a new EC2 instance: ")
+		if m := g.c.a.machines[id]; ok && m != nil && m.state == pending && all[i].StatusCode == types.ScalingActivityStatusCodeSuccessful {
+			all[i].StatusCode, all[i].Progress, all[i].EndTime = types.ScalingActivityStatusCodePreInService, aws.Int32(30), nil
+		}
+	}
+	for _, e := range g.endings {
+		at := e.at.UTC().Format("2006-01-02T15:04:05Z")
+		a := g.activity(true, "Terminating EC2 instance: "+e.m.id)
+		a.ActivityId, a.StartTime, a.EndTime, a.Cause = aws.String(uid(e.m.d.of("ends"))), aws.Time(e.at), nil, aws.String("At "+at+" an instance was taken out of service in response to "+e.cause+".")
+		switch {
+		case e.m.state == terminated:
+			a.EndTime = aws.Time(latest(e.m.ended, e.at).Add(time.Minute))
+		case e.m.aside != "":
+			a.StatusCode, a.Progress = types.ScalingActivityStatusCodeMidLifecycleAction, aws.Int32(60)
+		default:
+			a.StatusCode, a.Progress = types.ScalingActivityStatusCodeInProgress, aws.Int32(50)
+		}
+		all = append(all, a)
+	}
+	slices.SortStableFunc(all, func(a, b types.Activity) int { return b.StartTime.Compare(*a.StartTime) })
+	return all
 }
 
 // activity returns a scaling activity of the group: a launch that succeeded or failed.

@@ -309,7 +309,7 @@ func (a *account) running() iter.Seq[*machine] {
 // said iterates over the running machines that match a filter, among those that EC2 has something to
 // report about. All others pass their checks and have no scheduled event.
 func (a *account) said(filter func(*machine) bool) iter.Seq[*machine] {
-	a.reported = slices.DeleteFunc(a.reported, func(m *machine) bool { return m.ail != impaired && m.event == nil || m.shown == nil })
+	a.reported = slices.DeleteFunc(a.reported, func(m *machine) bool { return m.ail != impaired && m.event == nil && !m.booting || m.shown == nil })
 	return func(yield func(*machine) bool) {
 		for _, m := range a.reported {
 			if m.runs() && filter(m) && !yield(m) {
@@ -355,6 +355,8 @@ func (m *machine) checks() (instance, system types.SummaryStatus) {
 		first = types.SummaryStatusInitializing
 	}
 	switch {
+	case !m.failsCheck() && m.restarting():
+		return failed, first
 	case !m.failsCheck():
 		return first, first
 	case m.unchecked():
@@ -367,6 +369,21 @@ func (m *machine) checks() (instance, system types.SummaryStatus) {
 	return failed, ok
 }
 
+// failsSince returns since when the machine fails its status checks.
+func (m *machine) failsSince() time.Time {
+	if m.ail == impaired {
+		return m.since
+	}
+	return m.bootedAt
+}
+
+// restarting reports whether the machine's instance status check fails because it reboots: it may, until the
+// machine is available again.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-system-instance-status-check.html
+func (m *machine) restarting() bool {
+	return m.booting && m.rebooted == m.boots && m.state == running && m.runs() && m.d.of("checked").nth(m.boots).chance(0.6)
+}
+
 // unchecked reports whether EC2 has no result of the checks of a machine that fails them for a while: it does
 // not get one from every failing host.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusSummary.html
@@ -375,7 +392,7 @@ func (m *machine) unchecked() bool {
 	return m.checkFails != "" && m.checkFails != checksInstance && m.d.of("unchecked").nth(int(m.c.a.now/long)).chance(0.1)
 }
 
-// summary returns a status check summary. A failing check is impaired since the ailment began.
+// summary returns a status check summary. A failing check is impaired since the ailment or the reboot began.
 func (m *machine) summary(s types.SummaryStatus) *types.InstanceStatusSummary {
 	switch s {
 	case types.SummaryStatusOk:
@@ -386,7 +403,7 @@ func (m *machine) summary(s types.SummaryStatus) *types.InstanceStatusSummary {
 		return noData
 	}
 	failed := reachability(s, types.StatusTypeFailed)
-	failed.Details[0].ImpairedSince = aws.Time(m.since.UTC().Truncate(time.Second))
+	failed.Details[0].ImpairedSince = aws.Time(m.failsSince().UTC().Truncate(time.Second))
 	return failed
 }
 

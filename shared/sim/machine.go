@@ -518,6 +518,8 @@ func (m *machine) rebootAfter(off time.Duration) {
 		m.ail, m.stays, m.reboots, m.pressure = well, false, false, time.Time{}
 	}
 	m.boots++
+	m.rebooted = m.boots
+	m.c.a.report(m)
 	m.booted(off+m.g.kind.Boots*11/10+m.d.of("reboot").nth(m.boots).between(40*time.Second, 100*time.Second), func() {
 		if m.node != nil {
 			m.node.bootID = uid(m.d.of("bootid").nth(m.boots))

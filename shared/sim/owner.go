@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	scaling "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -189,7 +190,55 @@ func (m *machine) leave(by string) {
 	}
 	m.deleteClaim()
 	m.dismissed = true
+	m.g.ends(m, m.g.endCause(by))
+	if m.g.owner == nodeGroup && m.state == running && m.c.exists() && !m.taken && !m.warned {
+		m.departs(by)
+		return
+	}
 	m.end(by)
+}
+
+// endCause returns why the group terminates a machine, in the words of Auto Scaling.
+func (g *group) endCause(by string) string {
+	switch {
+	case strings.HasSuffix(by, "status checks fail"):
+		return "an EC2 instance status checks failure"
+	case strings.HasSuffix(by, "EC2 stopped it"):
+		return endedOutside
+	case strings.HasSuffix(by, "scale-in"):
+		return fmt.Sprintf("a difference between desired and actual capacity, shrinking the capacity from %d to %d", len(g.members), len(g.members)-1)
+	}
+	return "a user request"
+}
+
+// endedOutside is why an Auto Scaling group replaces a member that it did not terminate.
+const endedOutside = "an EC2 health check indicating it has been terminated or stopped"
+
+// leaving is the lifecycle state of a machine whose termination a lifecycle hook delays.
+const leaving = "Terminating:Wait"
+
+// departs has EKS drain the node of a machine that its node group terminates. Until then the lifecycle hook
+// Terminate-LC-Hook of its Auto Scaling group, which launches another one meanwhile, keeps the machine running. The pods
+// of a silent node do not end, so EKS waits for as long as it does for any.
+// https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
+func (m *machine) departs(by string) {
+	a, g, n, d := m.c.a, m.g, m.node, m.d.of("departs")
+	takes := d.of("hook").between(5*time.Second, 30*time.Second)
+	switch {
+	case n != nil && n.works:
+		takes += d.of("drains").between(0, 5*time.Minute)
+	case n != nil:
+		takes = d.of("waits").between(12*time.Minute, 15*time.Minute)
+	}
+	m.setAside(leaving)
+	m.tell(EventAilment, "leaves its group: "+by)
+	if n != nil && !n.cordoned {
+		n.cordoned, n.sealed = true, a.Now()
+		n.version = m.c.changed()
+	}
+	g.members = slices.DeleteFunc(g.members, func(other *machine) bool { return other == m })
+	g.reconcile()
+	a.in(takes, func() { m.end(by) })
 }
 
 // deleteClaim marks the machine's NodeClaim, if there is one, as deleted. Like the API server, it
@@ -205,6 +254,11 @@ func (m *machine) deleteClaim() {
 func (g *group) lost(m *machine) {
 	if g.asgName() != "" && !m.dismissed && m.brokenOff == nil && slices.Contains(g.members, m) {
 		g.missed = append(g.missed, m) // until the group's next health check
+		g.c.a.in(m.d.of("noticed").between(10*time.Second, time.Minute), func() {
+			if !g.misses() {
+				g.ends(m, endedOutside)
+			}
+		})
 	}
 	g.members = slices.DeleteFunc(g.members, func(other *machine) bool { return other == m })
 	if cl := m.claim; cl != nil {

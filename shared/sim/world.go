@@ -119,7 +119,8 @@ type group struct {
 	ill        ailment            // the fault of those launches
 	bounces    bool               // kubelets restart while their nodes start
 	took       []time.Duration    // from the launch to the registration, of its latest nodes
-	activities []scaling.Activity // the latest, newest first
+	activities []scaling.Activity // the latest launches, newest first
+	endings    []ending           // the latest terminations, newest first
 	due        bool               // a reconciliation is scheduled
 
 	groupPlight // the group's state from situations
@@ -228,6 +229,7 @@ type machine struct {
 	young    bool      // it failed soon after launch, like every machine its group launches
 	reboots  bool      // a reboot cures the ailment
 	boots    int       // number of boots
+	rebooted int       // the number of the last boot that was a reboot
 	booting  bool
 	bootedAt time.Time // when its last boot began
 	silence  int       // counts the times it went silent, so that delayed effects apply only to their own silence
