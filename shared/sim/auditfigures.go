@@ -101,7 +101,7 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 			to = u.a.Now() // it counts from when a check saw that its group had put it into service
 		}
 		if from = u.dated(m, from); m.clock != 0 && n.ready().Status == corev1.ConditionFalse {
-			to = u.a.Now() // it counts from when a check saw that its clock is wrong
+			from, to = from.Add(-ahead), u.a.Now() // it counts from when a check saw that its clock is wrong by more than it judges ahead
 		}
 		return from, to, true
 	case roll.Impaired:

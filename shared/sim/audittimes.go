@@ -63,14 +63,14 @@ func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, toler
 }
 
 // dated returns the earliest time at which what a machine reports since a time can be said to have begun: by its own
-// clock, unless a check saw after that time that it had not.
+// clock, unless a check that knew its Node saw after that time that it had not.
 func (u *auditor) dated(m *machine, since time.Time) time.Time {
 	shown := since.Add(m.clock)
 	if m.clock >= 0 || m.node.ready().Status != corev1.ConditionFalse {
 		return since
 	}
 	for _, begun := range slices.Backward(u.verdicts.clean[m.c.name]) {
-		if begun.Before(since) && begun.After(u.verdicts.forgotten) { // otherwise nobody remembers it
+		if begun.Before(since) && begun.After(latest(u.verdicts.forgotten, m.node.named)) { // otherwise nobody remembers it
 			return latest(shown, begun)
 		}
 	}

@@ -293,7 +293,7 @@ func (m *machine) rename() {
 	if n == nil {
 		return
 	}
-	n.bare = false
+	n.bare, n.named = false, m.c.a.Now()
 	if n.provider != "" {
 		m.heirOf = nil
 		m.c.removeNode(n)

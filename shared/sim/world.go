@@ -275,6 +275,7 @@ type node struct {
 	sealed      time.Time // since when a person keeps it cordoned, zero if none does
 	spared      time.Time // since when a person keeps it from repairs, zero if none does
 	bare        bool      // it has no provider ID
+	named       time.Time // when it got one later, zero if it did not
 	provider    string    // a provider ID that replaces its machine's, "" if none
 	guest       string    // what it represents if it runs on no EC2 instance; "" if it does
 	bootID      string
