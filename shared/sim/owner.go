@@ -231,7 +231,6 @@ func (m *machine) departs(by string) {
 		takes = d.of("waits").between(12*time.Minute, 15*time.Minute)
 	}
 	m.setAside(leaving)
-	m.tell(EventAilment, "leaves its group: "+by)
 	if n != nil && !n.cordoned {
 		n.cordoned, n.sealed = true, a.Now()
 		n.version = m.c.changed()

@@ -124,7 +124,7 @@ func TestTheDemoFitsOneScreen(t *testing.T) {
 	must.That(t, code == ExitOK && errs == "", "exit code %d: %s", code, errs)
 	says(t, out,
 		"UserDataMalformedFlags", "UndeclaredStartupTaint", "ArchitectureMismatch", "ControllerRoleMapped", "MemoryPressurePreceded", "ZoneOutage", "UserDataUnparseable", "OwnerGone",
-		"held terminate of 2 (SharedCause)", "rebooted 1, terminated 1", "20h 07m at 01:10", "of sick time saved", "66 notices", "--verbose",
+		"held terminate of 2 (SharedCause)", "rebooted 1, terminated 1", "20h 07m at 01:10", "of sick time saved", "67 notices", "--verbose",
 	)
 	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 	expect.That(t, len(lines) <= 60, "%d lines", len(lines))
