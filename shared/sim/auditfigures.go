@@ -100,8 +100,11 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 		if rest := latest(m.leftRest, m.drawn); !rest.IsZero() && (!rest.Before(from) || !u.recordedIn(m.c.name, rest, from)) {
 			to = u.a.Now() // it counts from when a check saw that its group had put it into service
 		}
-		if from = u.dated(m, from); m.clock != 0 && n.ready().Status == corev1.ConditionFalse {
+		switch from = u.dated(m, from); {
+		case m.clock != 0 && n.ready().Status == corev1.ConditionFalse:
 			from, to = from.Add(-ahead), u.a.Now() // it counts from when a check saw that its clock is wrong by more than it judges ahead
+		case m.clock < 0:
+			from = from.Add(m.clock) // it may have reported that it is not ready before it fell silent
 		}
 		return from, to, true
 	case roll.Impaired:
