@@ -5,6 +5,7 @@ package main
 import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
@@ -28,7 +29,7 @@ import (
 
 func main() {
 	f := start.Begin("inspect", config.Mode, config.PolicyParameter, config.WarnAfter, config.Deadline, config.Table, config.Topic, config.ChatTopic, config.Stack, config.OrdersQueueURL,
-		config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.EventBus, config.ReadSecrets, config.HostLogs, config.EvidenceBucket, config.KeepChecks, config.SweepInterval)
+		config.ChecksQueueARN, config.ScheduleGroup, config.ScheduleRole, config.EventBus, config.ReadSecrets, config.HostLogs, config.EvidenceBucket, config.KeepChecks, config.SweepInterval, config.VPCs)
 	bucket := archive.NewS3(s3.NewFromConfig(f.AWS), f.Settings.EvidenceBucket)
 	look := view.Open(f.AWS, "rollcall-inspect", view.Options{
 		Account: f.Settings.Account(), Store: bucket, Calls: f.Calls, PageInterval: start.PageInterval,
@@ -54,6 +55,8 @@ func main() {
 		Schedules:     dispatch.NewSchedules(scheduler.NewFromConfig(f.AWS), f.Settings.ScheduleGroup, f.Settings.ChecksQueueARN, f.Settings.ScheduleRole),
 		Events:        bus.New(eventbridge.NewFromConfig(f.AWS), f.Settings.EventBus),
 		Fleet:         table,
+		VPCs:          f.Settings.VPCs,
+		EKS:           eks.NewFromConfig(f.AWS),
 	}
 	if f.Settings.KeepChecks {
 		h.Runner.Record = bucket.Record

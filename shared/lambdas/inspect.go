@@ -2,6 +2,7 @@ package lambdas
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -9,6 +10,7 @@ import (
 	"rollcall/shared/lambdas/ambient"
 	"rollcall/shared/lambdas/config"
 	"rollcall/shared/lambdas/run"
+	"rollcall/shared/lambdas/scope"
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/ledger"
 	"rollcall/shared/plan"
@@ -66,6 +68,9 @@ type Inspect struct {
 	Events        eventBus
 	// Fleet stores the sizes of clusters.
 	Fleet fleet
+	// VPCs are those whose clusters are checked; empty checks all. EKS knows the VPC of a cluster.
+	VPCs []string
+	EKS  scope.Clusters
 
 	known   map[string]int // sizes in Fleet by cluster; nil before they are read
 	knownAt time.Time      // when they were read
@@ -95,8 +100,16 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 		h.Count(metric.Sample{Of: metric.ChecksSkipped, By: metric.By{metric.ByCluster: c.Cluster}, Value: 1})
 		return
 	}
+	most := h.Permitted
+	switch ours, err := h.ours(ctx, c.Cluster); {
+	case err != nil:
+		most = policy.Lower(most, policy.Notify) // the check reports what it cannot read, and nothing is destroyed
+	case !ours:
+		log.Info("cluster ignored")
+		return
+	}
 	at := roll.Later(started, c.Due) // the scheduler's clock may be ahead
-	doc, permitted, err := h.Policies.Usable(ctx, h.Permitted, started, config.PolicyAge)
+	doc, permitted, err := h.Policies.Usable(ctx, most, started, config.PolicyAge)
 	if err != nil {
 		// The mode is lowered: nothing is destroyed.
 		log.Error("policy unusable", "error", err.Error())
@@ -134,6 +147,17 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 	took := h.Clock().Sub(started)
 	h.say(log, told, result, took)
 	h.Count(append(measure(before.state, told, result, took), notices.samples(c.Cluster)...)...)
+}
+
+// ours reports whether the cluster is one that the sweep asks for. A message may name another one: an
+// instance may carry its tag in one of the VPCs, or VPCs were others when its check was scheduled. Another
+// deployment checks it, with its own ledger and limits. A cluster that is gone has no VPC any more.
+func (h *Inspect) ours(ctx context.Context, cluster string) (bool, error) {
+	if len(h.VPCs) == 0 {
+		return true, nil
+	}
+	vpc, known, err := scope.VPC(ctx, h.EKS, cluster)
+	return !known || slices.Contains(h.VPCs, vpc), err
 }
 
 // again schedules the next check if a verdict can change before the next sweep, or if this

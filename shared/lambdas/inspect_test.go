@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
@@ -396,6 +398,45 @@ func TestABadPolicyIsCountedAndNothingIsOrderedUnderIt(t *testing.T) {
 	w.check(t, policy.Remediate, demo)
 	if w.counted(t, "PolicyInvalid") != 1 || len(w.looked) != 1 || len(w.sent) != 0 {
 		t.Errorf("counted %v, looked %d times, sent %v", w.counted(t, "PolicyInvalid"), len(w.looked), w.sent)
+	}
+}
+
+// vpcs are those of the clusters that EKS knows.
+type vpcs map[string]string
+
+func (v vpcs) DescribeCluster(_ context.Context, in *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+	vpc, ok := v[*in.Name]
+	switch {
+	case !ok:
+		return nil, &ekstypes.ResourceNotFoundException{}
+	case vpc == "":
+		return nil, errors.New("no answer")
+	}
+	return &eks.DescribeClusterOutput{Cluster: &ekstypes.Cluster{ResourcesVpcConfig: &ekstypes.VpcConfigResponse{VpcId: &vpc}}}, nil
+}
+
+// A cluster belongs to one deployment, with one ledger and its limits, also if an instance in a VPC of another deployment
+// carries its tag. While its VPC is unknown, the check reports what it cannot read, and orders nothing.
+func TestOnlyClustersOfTheWantedVPCsAreChecked(t *testing.T) {
+	for name, c := range map[string]struct {
+		wanted []string
+		known  vpcs
+		mode   []string // of the check, if there is one
+	}{
+		"no VPCs are named":   {nil, nil, []string{"remediate"}},
+		"in one of them":      {[]string{"vpc-2", "vpc-1"}, vpcs{"demo": "vpc-1"}, []string{"remediate"}},
+		"in another one":      {[]string{"vpc-2"}, vpcs{"demo": "vpc-1"}, nil},
+		"EKS knows it not":    {[]string{"vpc-2"}, vpcs{}, []string{"remediate"}},
+		"EKS does not answer": {[]string{"vpc-1"}, vpcs{"demo": ""}, []string{"notify"}},
+	} {
+		w := newWorld()
+		w.gaps = []roll.Gap{{Scope: roll.ScopeCluster, Kind: roll.GapUnauthorized, Call: "kubernetes:nodes", Detail: "no access"}} // it would be looked at again soon
+		h := w.handler(policy.Remediate)
+		h.VPCs, h.EKS = c.wanted, c.known
+		r, err := h.Handle(t.Context(), logtest.Batch(demo))
+		must.That(t, err == nil && len(r.BatchItemFailures) == 0, "%s: %+v, %v", name, r, err)
+		expect.List(t, w.logged("checked", "mode"), c.mode, "%s: modes of checks", name)
+		expect.That(t, len(w.looked) == len(c.mode) && len(w.scheduled) == len(c.mode), "%s: looked %d times, scheduled %v", name, len(w.looked), w.scheduled)
 	}
 }
 

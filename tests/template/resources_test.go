@@ -397,7 +397,7 @@ func TestParametersReachTheFunctions(t *testing.T) {
 	tmpl := read(t, "Mode", "remediate", "SweepRate", "rate(7 minutes)", "VpcIds", "vpc-1,vpc-2", "WarnAfter", "1h30m", "Deadline", "2h", "PolicyParameter", "/a/b", "LogRetentionDays", "7", "EvidenceDays", "8")
 	for variable, want := range map[string]string{
 		"inspect ROLLCALL_MODE": "remediate", "remediate ROLLCALL_MODE": "remediate",
-		"sweep ROLLCALL_SWEEP_INTERVAL": "7m", "inspect ROLLCALL_SWEEP_INTERVAL": "7m", "sweep ROLLCALL_VPC_IDS": "vpc-1,vpc-2",
+		"sweep ROLLCALL_SWEEP_INTERVAL": "7m", "inspect ROLLCALL_SWEEP_INTERVAL": "7m", "sweep ROLLCALL_VPC_IDS": "vpc-1,vpc-2", "inspect ROLLCALL_VPC_IDS": "vpc-1,vpc-2",
 		"statechange ROLLCALL_WARN_AFTER": "1h30m", "inspect ROLLCALL_DEADLINE": "2h", "remediate ROLLCALL_POLICY_PARAMETER": "/a/b",
 		"sweep ROLLCALL_CHECKS_QUEUE_URL": "${ChecksQueue}", "statechange ROLLCALL_CHECKS_QUEUE_ARN": "${ChecksQueue.Arn}",
 		"inspect ROLLCALL_EVIDENCE_BUCKET": "${EvidenceBucket}", "remediate ROLLCALL_EVIDENCE_BUCKET": "${EvidenceBucket}",

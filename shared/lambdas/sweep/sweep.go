@@ -19,6 +19,7 @@ import (
 
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/lambdas/ambient"
+	"rollcall/shared/lambdas/scope"
 	"rollcall/shared/lambdas/trigger"
 	"rollcall/shared/ledger"
 	"rollcall/shared/report/metric"
@@ -26,8 +27,8 @@ import (
 )
 
 type eksAPI interface {
+	scope.Clusters
 	ListClusters(context.Context, *eks.ListClustersInput, ...func(*eks.Options)) (*eks.ListClustersOutput, error)
-	DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 }
 
 type tagsAPI interface {
@@ -137,12 +138,11 @@ func (h *Handler) inVPCs(ctx context.Context, names []string) (ours []string, fa
 		return names, nil
 	}
 	for _, name := range names {
-		out, err := h.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
+		vpc, _, err := scope.VPC(ctx, h.EKS, name) // it is not known if it was deleted since it was listed
 		switch {
-		case awserr.IsNotFound(err): // deleted since it was listed
 		case err != nil:
-			faults = append(faults, fmt.Errorf("the VPC of %s: %s", name, awserr.Describe(err, "eks:DescribeCluster", "")))
-		case out.Cluster != nil && out.Cluster.ResourcesVpcConfig != nil && slices.Contains(h.VPCs, aws.ToString(out.Cluster.ResourcesVpcConfig.VpcId)):
+			faults = append(faults, fmt.Errorf("the VPC of %s: %w", name, err))
+		case slices.Contains(h.VPCs, vpc):
 			ours = append(ours, name)
 		}
 	}

@@ -16,6 +16,18 @@ var payments = &ekstypes.Cluster{
 	Name: aws.String("payments"), Endpoint: aws.String("https://0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com"), CertificateAuthority: &ekstypes.Certificate{Data: aws.String("dW5rbm93bg==")},
 }
 
+// A cause about an instance profile names it by its ARN, which begins with the partition.
+func TestAnInstanceProfileIsInThePartitionOfTheCluster(t *testing.T) {
+	for cluster, want := range map[string]string{
+		"arn:aws:eks:eu-west-1:111122223333:cluster/payments":            "arn:aws:iam::111122223333:instance-profile/workers",
+		"arn:aws-cn:eks:cn-north-1:111122223333:cluster/payments":        "arn:aws-cn:iam::111122223333:instance-profile/workers",
+		"arn:aws-us-gov:eks:us-gov-west-1:111122223333:cluster/payments": "arn:aws-us-gov:iam::111122223333:instance-profile/workers",
+	} {
+		p := &site{cluster: &ekstypes.Cluster{Arn: aws.String(cluster)}}
+		expect.Equal(t, p.arn("instance-profile/workers"), want, "with %s", cluster)
+	}
+}
+
 // What the owner adds lets the instance join, whatever its user data has besides.
 func TestTheOwnersPartJoinsTheCluster(t *testing.T) {
 	const mime = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n--//\nContent-Type: text/x-shellscript\n\n#!/bin/bash\necho hello\n--//--\n"

@@ -147,10 +147,9 @@ func (l *launch) into(subnets []types.Subnet, public *bool) []*launch {
 }
 
 func (p *site) arn(resource string) string {
-	account := ""
+	var id roll.ClusterID
 	if p.cluster != nil {
-		id, _ := roll.ParseClusterARN(aws.ToString(p.cluster.Arn))
-		account = id.Account
+		id, _ = roll.ParseClusterARN(aws.ToString(p.cluster.Arn))
 	}
-	return "arn:aws:iam::" + account + ":" + resource
+	return "arn:" + roll.Partition(id.Region) + ":iam::" + id.Account + ":" + resource
 }
