@@ -19,6 +19,7 @@ import (
 
 // Context is what a context says about an EKS cluster. Every field but Cluster may be "".
 type Context struct {
+	Account string // of the cluster, by its ARN
 	Cluster string // name of the EKS cluster
 	Region  string
 	Profile string
@@ -54,7 +55,7 @@ func Read(file, name string) (Context, error) {
 		c.Region = cmp.Or(regionOf(server.Server), c.Region)
 	}
 	if id, ok := roll.ParseClusterARN(of.Cluster); ok {
-		c.Cluster, c.Region = id.Name, id.Region
+		c.Account, c.Cluster, c.Region = id.Account, id.Name, id.Region
 	}
 	if c.Cluster == "" {
 		return Context{}, fmt.Errorf("context %q names no EKS cluster: its user gets no token for the name of one from aws eks get-token or aws-iam-authenticator; give --cluster and --region instead", name)

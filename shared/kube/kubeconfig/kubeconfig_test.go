@@ -53,13 +53,13 @@ func written(t *testing.T, text string) string {
 func TestAContextNamesClusterRegionAndProfile(t *testing.T) {
 	path := written(t, file)
 	for name, want := range map[string]Context{
-		"":        {Cluster: "shop", Region: "eu-west-1", Profile: "prod", Role: "arn:aws:iam::111122223333:role/ops"},
+		"":        {Account: "111122223333", Cluster: "shop", Region: "eu-west-1", Profile: "prod", Role: "arn:aws:iam::111122223333:role/ops"},
 		"media":   {Cluster: "media", Region: "us-east-1"}, // which asks STS of another region
-		"by-arn":  {Cluster: "shop", Region: "eu-west-1"},
+		"by-arn":  {Account: "111122223333", Cluster: "shop", Region: "eu-west-1"},
 		"by-host": {Cluster: "media", Region: "us-east-1", Profile: "dev", Role: "ops"},
 		"dual":    {Cluster: "media", Region: "eu-north-1", Profile: "dev", Role: "ops"},
 		"beijing": {Cluster: "media", Region: "cn-north-1", Profile: "dev", Role: "ops"},
-		"outpost": {Cluster: "factory", Region: "us-west-2"},
+		"outpost": {Account: "444455556666", Cluster: "factory", Region: "us-west-2"},
 	} {
 		if got, err := Read(path, name); err != nil || got != want {
 			t.Errorf("%q: %+v, %v; want %+v", name, got, err, want)
