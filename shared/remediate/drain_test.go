@@ -131,6 +131,25 @@ func TestOnlyWhatCameAfterTheOwnCordonIsLeftAlone(t *testing.T) {
 	}
 }
 
+// A pod can come onto the node until the cordon is there: its intent was recorded before, and the API
+// server may take long.
+func TestWhatCameBeforeTheCordonWasThereIsToLeave(t *testing.T) {
+	w := unready(t)
+	o, r := w.orderAt(t, now.Add(-2*time.Minute)), w.remediator(t)
+	clock := o.At
+	r.Clock = func() time.Time { return clock }
+	w.sending["cordon"] = func(context.Context) error {
+		clock = clock.Add(20 * time.Second)
+		return nil
+	}
+	if out := r.Act(t.Context(), o, o.At); o.Action != plan.Cordon || out.Result != Acted {
+		t.Fatalf("%s: %+v", o.Action, out)
+	}
+	w.pods = pods(1)
+	out := w.pass(t, now)
+	expect.That(t, out.Result == Ongoing && w.skipped.Equal(clock), "%s: %s; what came after %s is left, and the cordon was there at %s", out.Result, out.Detail, w.skipped, clock)
+}
+
 // A check judges as of its minute, which may be ahead of the clock. A pod that must not be
 // disrupted for an hour keeps the whole hour.
 func TestPodsAreKeptByTheClock(t *testing.T) {

@@ -254,7 +254,8 @@ func (r *Remediator) act(ctx context.Context, o plan.Order, now time.Time) Outco
 	out := v.does.do(r, ctx, v, v.at)
 	out.Order, out.Evidence, out.Cause = v.order, v.evidence, v.cause()
 	out.News = (!v.tried || v.before != out.Detail) && out.Result != Ongoing && !strings.HasPrefix(out.Detail, ledger.NotYet)
-	return r.finish(ctx, out, v.at)
+	// After the call: pods come onto a node until its cordon is there, and a drain has to evict those.
+	return r.finish(ctx, out, r.later(v.at))
 }
 
 // notBefore returns the time of an act. A check judges as of the minute for which it was

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
@@ -46,6 +47,7 @@ type access struct {
 	context, kubeconfig string
 	current             bool   // the current context counts where the flags name neither cluster nor region
 	role                string // that the context's tokens are for, "" for the caller's own
+	account             string // of the context's cluster, "" if it does not say
 	timeout             time.Duration
 	hostLogs            bool            // commands print the logs of hosts
 	logsOf              roll.InstanceID // the one instance whose logs are wanted, "" for all with a finding
@@ -145,7 +147,7 @@ func (a *access) settle(cluster string) (string, error) {
 			faults = append(faults, fmt.Errorf("--context: %w", err))
 			break
 		}
-		cluster, a.profile, a.role = of.Cluster, cmp.Or(a.profile, of.Profile), of.Role
+		cluster, a.profile, a.role, a.account = of.Cluster, cmp.Or(a.profile, of.Profile), of.Role, of.Account
 		if len(a.regions) == 0 && of.Region != "" {
 			a.regions = []string{of.Region}
 		}
@@ -195,6 +197,9 @@ func (a access) connect(ctx context.Context, env Environment, p *progress, evide
 		return nil, err
 	}
 	principal := principalOf(ctx, sts.NewFromConfig(cfg))
+	if err := a.foreign(ctx, principal); err != nil {
+		return nil, err
+	}
 	regions := a.regions
 	if a.allRegions {
 		p.say("listing the regions")
@@ -217,6 +222,20 @@ func (a access) connect(ctx context.Context, env Environment, p *progress, evide
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// foreign returns an error if the context's cluster is in another account than the credentials, which may have a
+// cluster of the same name. kubectl would reach the context's own: its token may come from any account, while
+// eks:DescribeCluster returns clusters of the caller's alone.
+func (a access) foreign(ctx context.Context, principal func(context.Context) string) error {
+	if a.account == "" {
+		return nil
+	}
+	who := principal(ctx)
+	if of, err := arn.Parse(who); err != nil || of.AccountID == a.account {
+		return nil
+	}
+	return fmt.Errorf("--context: its cluster is in account %s, and the credentials are those of %s: give --profile NAME of that account", a.account, who)
 }
 
 // ready loads the AWS configuration and checks that there are a region and credentials, so that
@@ -355,7 +374,7 @@ type account struct {
 }
 
 // identityTime limits the call that reads the caller's identity, which only serves
-// messages.
+// messages, and [access.foreign].
 const identityTime = 5 * time.Second
 
 // principalOf returns a function that returns the principal of the credentials, "" if

@@ -24,6 +24,7 @@ var scope = regexp.MustCompile(`Credential=(\w+)/\d+/([a-z0-9-]+)/`)
 type world struct {
 	clusters map[string]string // by region, as JSON
 	denied   string            // the region in which nothing may be listed
+	account  string            // whose credentials these are; "" if STS does not say
 
 	mu   sync.Mutex
 	keys []string // the access keys that were used
@@ -51,6 +52,8 @@ func (w *world) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 		out.Header().Set("X-Amzn-Errortype", "ResourceNotFoundException")
 		out.WriteHeader(http.StatusNotFound)
 		_, _ = fmt.Fprint(out, `{"message":"No cluster found for name."}`)
+	case in.Form.Get("Action") == "GetCallerIdentity" && w.account != "":
+		_, _ = fmt.Fprintf(out, `<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult><Arn>arn:aws:sts::%s:assumed-role/ops/jo</Arn></GetCallerIdentityResult></GetCallerIdentityResponse>`, w.account)
 	case in.Form.Get("Action") == "DescribeRegions":
 		_, _ = fmt.Fprint(out, `<DescribeRegionsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><regionInfo><item><regionName>us-east-1</regionName></item><item><regionName>eu-west-1</regionName></item></regionInfo></DescribeRegionsResponse>`)
 	case in.Form.Get("Action") == "DescribeInstances" && in.Form.Get("Filter.1.Name") == "tag-key":
@@ -197,6 +200,35 @@ func TestAProfileAndAContext(t *testing.T) {
 			if slices.Sort(w.keys); len(slices.Compact(w.keys)) != 1 || w.keys[0] != tt.key || !strings.Contains(stdout, tt.want) {
 				t.Errorf("keys %v: %s%s", w.keys, stdout, stderr)
 			}
+		})
+	}
+}
+
+// The account of the credentials may have a cluster of the same name, and the context means another.
+func TestAContextOfAnotherAccount(t *testing.T) {
+	const of, ours = "arn:aws:eks:us-east-1:444455556666:cluster/shop", "arn:aws:eks:us-east-1:111122223333:cluster/shop"
+	const refused = "rollcall: --context: its cluster is in account 444455556666, and the credentials are those of arn:aws:sts::111122223333:assumed-role/ops/jo: give --profile NAME of that account\n"
+	for name, tt := range map[string]struct {
+		cluster, account string
+		args             []string
+		want             string
+	}{
+		"another account":               {of, "111122223333", nil, refused},
+		"a profile of another account":  {of, "111122223333", []string{"--profile", "prod"}, refused},
+		"another region":                {of, "111122223333", []string{"--region", "eu-west-1"}, refused},
+		"the account":                   {ours, "111122223333", nil, "shop (us-east-1)"},
+		"STS does not tell the account": {of, "", nil, "shop (us-east-1)"},
+		"no ARN":                        {"shop.us-east-1.eksctl.io", "111122223333", nil, "shop (us-east-1)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := twoRegions()
+			w.account = tt.account
+			w.serve(t)
+			text := strings.NewReplacer("cluster: c,", `cluster: "`+tt.cluster+`",`, "name: c,", `name: "`+tt.cluster+`",`, "name: AWS_PROFILE, value: prod", "name: AWS_PAGER, value: cat").Replace(shopContext)
+			t.Setenv("KUBECONFIG", filepath.Join(home(t, map[string]string{".aws/config": awsConfig, ".kube/config": text}), ".kube/config"))
+			code, stdout, stderr := rollcall(t, append([]string{"check", "--context", "shop"}, tt.args...)...)
+			expect.That(t, code == ExitError && strings.Contains(stdout+stderr, tt.want), "exit %d: %s%swant %s", code, stdout, stderr, tt.want)
+			expect.That(t, tt.want != refused || stdout == "", "it was read: %s", stdout)
 		})
 	}
 }

@@ -239,6 +239,12 @@ func TestWhatIsFound(t *testing.T) {
 		}, "NodeRoleNotMapped"},
 
 		{"an entry for a person", both, accessEntries(entry(nodeRole, "STANDARD")), "AccessEntryWrongType"},
+		{"an administrator's entry, as that of who created the cluster", both, accessEntries(entry(nodeRole, "STANDARD", func(a *evidence.AccessEntry) {
+			a.Policies = []string{"arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"}
+		})), "AccessEntryWrongType?"},
+		{"an entry for a person who may see everything", api, accessEntries(entry(nodeRole, "STANDARD", func(a *evidence.AccessEntry) {
+			a.Policies = []string{"arn:aws:eks::aws:cluster-access-policy/AmazonEKSAdminViewPolicy"}
+		})), "AccessEntryWrongType"},
 		{"an entry for Auto Mode without its policy", both, accessEntries(entry(nodeRole, "EC2")), ""},
 		{"an entry for Auto Mode", both, accessEntries(entry(nodeRole, "EC2", func(a *evidence.AccessEntry) {
 			a.Policies = []string{"arn:aws:eks::aws:cluster-access-policy/AmazonEKSAutoNodePolicy"}

@@ -24,8 +24,13 @@ const (
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAccessEntry.html
 var nodeTypes = []string{"EC2_LINUX", "EC2_WINDOWS", "EC2", "HYBRID_LINUX", "HYPERPOD_LINUX"}
 
-// autoNodePolicy is the end of the ARN of the access policy that an Auto Mode node needs.
-const autoNodePolicy = "/AmazonEKSAutoNodePolicy"
+// The ends of the ARNs of the access policy that an Auto Mode node needs, and of an administrator's, which allows
+// everything. EKS gives the latter to who creates a cluster.
+// https://docs.aws.amazon.com/eks/latest/userguide/access-policy-permissions.html
+const (
+	autoNodePolicy = "/AmazonEKSAutoNodePolicy"
+	adminPolicy    = "/AmazonEKSClusterAdminPolicy"
+)
 
 var (
 	entryCodes   = []cause.Code{cause.AccessEntryWrongType, cause.AccessEntryStale}
@@ -143,14 +148,23 @@ func (d *door) entryType(r evidence.Role, e evidence.AccessEntry, also string) c
 	name, shown, gap := d.naming()
 	found := d.blocks("access-entry/" + r.ARN).Fix(d.newEntry(r.ARN, true))
 	cluster := d.ClusterID.Name
+	associated := func(policy string) bool {
+		return slices.ContainsFunc(e.Policies, func(arn string) bool { return strings.HasSuffix(arn, policy) })
+	}
 	switch {
 	case !slices.Contains(nodeTypes, e.Type):
-		return found.
+		found = found.
 			Says("the access entry of %s in %s has the type %s, which makes it no node%s; the type of an entry cannot be changed", r.Name, cluster, e.Type, also).
 			Saw("access entry", "type", e.Type, d.neededType())
+		if associated(adminPolicy) { // as for the group of administrators in aws-auth
+			return found.DecisiveIf(false).Unsettled("").
+				Also("; its access policy AmazonEKSClusterAdminPolicy lets its kubelet register all the same").
+				Fix("# before this, give whoever administers the cluster by this role another way in: it takes that from the role", d.newEntry(r.ARN, true))
+		}
+		return found
 	case auto && !e.PoliciesRead:
 		return cause.NotChecked("eks:ListAssociatedAccessPolicies: the access policies of the role's entry were not read")
-	case auto && !slices.ContainsFunc(e.Policies, func(p string) bool { return strings.HasSuffix(p, autoNodePolicy) }):
+	case auto && !associated(autoNodePolicy):
 		return found.
 			Says("the access entry of %s in %s has the type EC2, and no access policy AmazonEKSAutoNodePolicy, without which it lets no node of Auto Mode in%s", r.Name, cluster, also).
 			Saw("access entry", "associatedAccessPolicies", orNone(e.Policies), "AmazonEKSAutoNodePolicy").

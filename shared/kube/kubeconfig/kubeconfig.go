@@ -11,13 +11,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+
+	"rollcall/shared/roll"
 )
 
 // Context is what a context says about an EKS cluster. Every field but Cluster may be "".
 type Context struct {
+	Account string // of the cluster, by its ARN
 	Cluster string // name of the EKS cluster
 	Region  string
 	Profile string
@@ -28,8 +30,10 @@ type Context struct {
 // Read returns a context: the current one if name is "". file is the kubeconfig, "" for the files in
 // KUBECONFIG or else ~/.kube/config, as kubectl chooses them.
 //
-// The cluster, region and profile come from the exec stanza that aws eks update-kubeconfig or eksctl
-// wrote, then from a cluster entry that is named by an ARN, then from the host of the API server.
+// The cluster comes from a cluster entry that is named by an ARN, or else from the exec stanza that aws eks
+// update-kubeconfig or eksctl wrote, which for a local cluster on AWS Outposts names its id. The region comes from the
+// ARN, or the host of the API server, or else the stanza: its region is that of STS, which may be another one.
+// https://github.com/aws/aws-cli/blob/develop/awscli/customizations/eks/update_kubeconfig.py (get_user_entry)
 func Read(file, name string) (Context, error) {
 	all, err := load(file)
 	if err != nil {
@@ -47,15 +51,14 @@ func Read(file, name string) (Context, error) {
 	if user := all.AuthInfos[of.AuthInfo]; user != nil && user.Exec != nil {
 		c.exec(user.Exec)
 	}
-	if a, err := arn.Parse(of.Cluster); err == nil && a.Service == "eks" {
-		c.Cluster = cmp.Or(c.Cluster, strings.TrimPrefix(a.Resource, "cluster/"))
-		c.Region = cmp.Or(c.Region, a.Region)
-	}
 	if server := all.Clusters[of.Cluster]; server != nil {
-		c.Region = cmp.Or(c.Region, regionOf(server.Server))
+		c.Region = cmp.Or(regionOf(server.Server), c.Region)
+	}
+	if id, ok := roll.ParseClusterARN(of.Cluster); ok {
+		c.Account, c.Cluster, c.Region = id.Account, id.Name, id.Region
 	}
 	if c.Cluster == "" {
-		return Context{}, fmt.Errorf("context %q names no EKS cluster: its user gets no token from aws eks get-token or aws-iam-authenticator; give --cluster and --region instead", name)
+		return Context{}, fmt.Errorf("context %q names no EKS cluster: its user gets no token for the name of one from aws eks get-token or aws-iam-authenticator; give --cluster and --region instead", name)
 	}
 	return c, nil
 }
@@ -91,8 +94,8 @@ func listed(all *api.Config) string {
 func (c *Context) exec(e *api.ExecConfig) {
 	var flags map[string]*string
 	switch strings.TrimSuffix(path.Base(strings.ReplaceAll(e.Command, `\`, "/")), ".exe") {
-	case "aws": // aws eks get-token
-		flags = map[string]*string{"--cluster-name": &c.Cluster, "--cluster-id": &c.Cluster, "--region": &c.Region, "--profile": &c.Profile, "--role-arn": &c.Role}
+	case "aws": // aws eks get-token; update-kubeconfig abbreviates --role-arn
+		flags = map[string]*string{"--cluster-name": &c.Cluster, "--region": &c.Region, "--profile": &c.Profile, "--role-arn": &c.Role, "--role": &c.Role}
 	case "aws-iam-authenticator": // aws-iam-authenticator token
 		flags = map[string]*string{"--cluster-id": &c.Cluster, "-i": &c.Cluster, "--region": &c.Region, "--role": &c.Role, "-r": &c.Role}
 	default:
@@ -118,15 +121,18 @@ func (c *Context) exec(e *api.ExecConfig) {
 }
 
 // regionOf returns the region in the host of an EKS API server, such as
-// https://0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com; "" for any other.
+// https://0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com or, of an IPv6 cluster,
+// https://0123456789ABCDEF.gr7.eu-west-1.api.aws; "" for any other.
+// https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
 func regionOf(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
 		return ""
 	}
-	labels := strings.Split(u.Hostname(), ".")
-	if i := slices.Index(labels, "eks"); i > 0 && len(labels) > i+1 && strings.HasPrefix(labels[i+1], "amazonaws") {
-		return labels[i-1]
+	for _, domain := range []string{".eks.amazonaws.", ".api.aws", ".api.amazonwebservices."} {
+		if before, _, ok := strings.Cut(u.Hostname(), domain); ok {
+			return before[strings.LastIndex(before, ".")+1:]
+		}
 	}
 	return ""
 }

@@ -31,9 +31,10 @@ const (
 	// https://karpenter.sh/docs/reference/cloudformation/
 	controllersTotal, documentsTotal = 6, 6
 	// entryEC2 is the type of the entries of EKS Auto Mode's nodes, which get their permissions
-	// from an access policy. Entries of the other node types can have none.
+	// from an access policy. Entries of the other node types can have none; those of people can, which
+	// have entryStandard.
 	// https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAccessEntry.html
-	entryEC2 = "EC2"
+	entryEC2, entryStandard = "EC2", "STANDARD"
 )
 
 // mode returns the cluster's authentication mode, and why it is unknown if it is.
@@ -104,17 +105,18 @@ func (l *look) readAccessEntries() {
 		return
 	}
 	entries := evidence.AccessEntries{Principals: principals, Entries: map[string]evidence.Fact[evidence.AccessEntry]{}}
-	describe, policies := l.action("eks:DescribeAccessEntry"), l.action("eks:ListAssociatedAccessPolicies")
+	describe, policies, rights := l.action("eks:DescribeAccessEntry"), l.action("eks:ListAssociatedAccessPolicies"), l.action("eks:ListAssociatedAccessPolicies")
+	rights.extra = true // an entry of a person is wrong for nodes, whatever its policies
 	own, others := l.entriesToRead(principals)
 	for _, principal := range own {
-		entries.Entries[principal] = l.accessEntry(describe, policies, principal)
+		entries.Entries[principal] = l.accessEntry(describe, map[string]*action{entryEC2: policies, entryStandard: rights}, principal)
 	}
 	nodes := 0
 	for _, principal := range others {
 		if nodes >= l.most(entriesNodes) {
 			break
 		}
-		entries.Entries[principal] = l.accessEntry(describe, policies, principal)
+		entries.Entries[principal] = l.accessEntry(describe, map[string]*action{entryEC2: policies}, principal)
 		if strings.HasPrefix(entries.Entries[principal].Value.Type, entryEC2) {
 			nodes++
 		}
@@ -195,7 +197,8 @@ func (l *look) isNodeClassRole(name string) bool {
 	})
 }
 
-func (l *look) accessEntry(describe, policies *action, principal string) evidence.Fact[evidence.AccessEntry] {
+// accessEntry describes an access entry. policies are the actions that list its access policies, by its type.
+func (l *look) accessEntry(describe *action, policies map[string]*action, principal string) evidence.Fact[evidence.AccessEntry] {
 	cluster := aws.String(l.in.Snapshot.Cluster.ID.Name)
 	in := &eks.DescribeAccessEntryInput{ClusterName: cluster, PrincipalArn: aws.String(principal)}
 	fact := part(describe, principal, l.eks.DescribeAccessEntry, in, func(out *eks.DescribeAccessEntryOutput) *ekstypes.AccessEntry { return out.AccessEntry }, func(e *ekstypes.AccessEntry) evidence.AccessEntry {
@@ -206,10 +209,11 @@ func (l *look) accessEntry(describe, policies *action, principal string) evidenc
 		l.unread(why, true)
 		return evidence.Failed[evidence.AccessEntry](why)
 	}
-	if fact.Value.Type != entryEC2 {
+	list := policies[fact.Value.Type]
+	if list == nil {
 		return fact
 	}
-	associated, end := pages(policies, maxPages, l.eks.ListAssociatedAccessPolicies, &eks.ListAssociatedAccessPoliciesInput{ClusterName: cluster, PrincipalArn: aws.String(principal)},
+	associated, end := pages(list, maxPages, l.eks.ListAssociatedAccessPolicies, &eks.ListAssociatedAccessPoliciesInput{ClusterName: cluster, PrincipalArn: aws.String(principal)},
 		func(out *eks.ListAssociatedAccessPoliciesOutput) []ekstypes.AssociatedAccessPolicy {
 			return out.AssociatedAccessPolicies
 		})
@@ -299,7 +303,7 @@ func (l *look) mappedRoles() []string {
 	entries := l.ev.Cluster.AccessEntries.Value
 	for _, p := range entries.Principals {
 		switch entries.Entries[p].Value.Type {
-		case "", "STANDARD", "FARGATE_LINUX":
+		case "", entryStandard, "FARGATE_LINUX":
 		default:
 			arns = append(arns, p)
 		}

@@ -83,11 +83,18 @@ func TestFindsTheEntryOfTheNodeRoleInWhateverSpelling(t *testing.T) {
 	}
 }
 
-func TestAccessPoliciesAreReadOfAutoModeEntriesOnly(t *testing.T) {
+func TestAccessPoliciesAreReadOfEntriesThatCanHaveThem(t *testing.T) {
+	for _, kind := range []string{"EC2", "STANDARD"} {
+		a, in := oneOfEach()
+		a.entries[0].Type = aws.String(kind)
+		e := a.collector().Collect(t.Context(), in).Cluster.AccessEntries.Value.Entries[nodeRole].Value
+		expect.That(t, e.PoliciesRead && slices.Equal(e.Policies, a.access[nodeRole]), "%s: %+v", kind, e)
+		a.fail["eks:ListAssociatedAccessPolicies"] = denied("eks:ListAssociatedAccessPolicies")
+		read := a.collector().Collect(t.Context(), in)
+		e = read.Cluster.AccessEntries.Value.Entries[nodeRole].Value
+		expect.That(t, !e.PoliciesRead && (len(read.Unread) > 0) == (kind == "EC2"), "%s: %+v, unread %v", kind, e, read.Unread)
+	}
 	a, in := oneOfEach()
-	e := a.collector().Collect(t.Context(), in).Cluster.AccessEntries.Value.Entries[nodeRole].Value
-	expect.That(t, e.PoliciesRead && slices.Equal(e.Policies, a.access[nodeRole]), "%+v", e)
-	a, in = oneOfEach()
 	a.entries[0].Type = aws.String("EC2_LINUX")
 	if e := a.collector().Collect(t.Context(), in).Cluster.AccessEntries.Value.Entries[nodeRole].Value; e.PoliciesRead || a.calls["eks:ListAssociatedAccessPolicies"] != 0 {
 		t.Errorf("%+v", e)
