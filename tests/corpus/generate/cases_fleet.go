@@ -173,7 +173,7 @@ func (b *Bundle) replaced(g Group) {
 		asg := b.find(b.ScalingGroups, "AutoScalingGroupName", g.ASG())
 		asg["DesiredCapacity"] = asg["DesiredCapacity"].(int) - 1
 		b.activity(g, m.ID, launched, "Launching a new EC2 instance", "an instance was started in response to a difference between desired and actual capacity, increasing the capacity from 0 to 1.")
-		b.activity(g, m.ID, launched-16*time.Minute, "Terminating EC2 instance", "an instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped.")
+		b.activity(g, m.ID, launched-16*time.Minute, "Terminating EC2 instance", "an instance was taken out of service in response to an ELB system health check failure.")
 	}
 }
 
