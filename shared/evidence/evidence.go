@@ -36,8 +36,6 @@ type Evidence struct {
 	Zones []Zone
 	// Shifts are the ids of the zones from which ARC shifts the cluster away.
 	Shifts []string
-	// Interrupted are the instances that EC2 took by a Spot interruption, as far as is known.
-	Interrupted map[roll.InstanceID]bool
 	// Alone reports whether only one instance was read, as before an act. The members of its group
 	// are then incomplete.
 	Alone bool

@@ -58,6 +58,7 @@ type account struct {
 	scaling     map[string]asgtypes.AutoScalingInstanceDetails
 	userData    map[string]string // as the API shows it, in base64
 	protected   map[string]bool
+	unstopped   map[string]bool // with stop protection
 	nodes       []corev1.Node
 	nodePage    int
 	owner       string // of the reservations; "" is left out
@@ -93,7 +94,7 @@ func newAccount(t *testing.T) *account {
 	t.Helper()
 	a := &account{
 		fail: map[string]error{}, before: map[string]func(){}, seen: map[string]int{},
-		scaling: map[string]asgtypes.AutoScalingInstanceDetails{}, userData: map[string]string{}, protected: map[string]bool{},
+		scaling: map[string]asgtypes.AutoScalingInstanceDetails{}, userData: map[string]string{}, protected: map[string]bool{}, unstopped: map[string]bool{},
 		owner: "111122223333", owners: map[string]string{}, nodeGroups: map[string]*ekstypes.Nodegroup{}, scalings: map[string][]asgtypes.Activity{},
 		pageSize: 1000, named: 1000, nodePage: 1000,
 	}
@@ -276,6 +277,8 @@ func (a *account) DescribeInstanceAttribute(_ context.Context, in *ec2.DescribeI
 		if v, ok := a.protected[id]; ok {
 			out.DisableApiTermination = &types.AttributeBooleanValue{Value: aws.Bool(v)}
 		}
+	case types.InstanceAttributeNameDisableApiStop:
+		out.DisableApiStop = &types.AttributeBooleanValue{Value: aws.Bool(a.unstopped[id])}
 	}
 	return out, nil
 }

@@ -135,7 +135,7 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 			asked++
 		}
 		if q.Protection {
-			asked++
+			asked += 2
 		}
 	}
 	if asked > attributeReads {
@@ -161,7 +161,16 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 		if q.Protection {
 			d.TerminationProtected = roll.Unreadable
 			if out := read(q.Instance, types.InstanceAttributeNameDisableApiTermination); out != nil {
-				d.TerminationProtected = terminationProtected(out)
+				d.TerminationProtected = isOn(out.DisableApiTermination)
+			}
+			// Stop protection refuses a termination too.
+			// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-stop-protection.html
+			if d.TerminationProtected == roll.No {
+				d.TerminationProtected = roll.Unreadable
+				if out := read(q.Instance, types.InstanceAttributeNameDisableApiStop); out != nil {
+					d.TerminationProtected = isOn(out.DisableApiStop)
+					d.StopProtected = d.TerminationProtected == roll.Yes
+				}
 			}
 		}
 		s.Details[q.Instance] = d
@@ -263,9 +272,9 @@ func bootstraps(given *types.AttributeValue, cluster roll.Cluster) whatBoots {
 	return whatBoots{ours: roll.No}
 }
 
-func terminationProtected(out *ec2.DescribeInstanceAttributeOutput) roll.Answer {
-	if out.DisableApiTermination == nil || out.DisableApiTermination.Value == nil {
+func isOn(v *types.AttributeBooleanValue) roll.Answer {
+	if v == nil || v.Value == nil {
 		return roll.Unreadable
 	}
-	return answer(*out.DisableApiTermination.Value)
+	return answer(*v.Value)
 }

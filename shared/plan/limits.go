@@ -183,8 +183,12 @@ func Protection(s *roll.Snapshot, i roll.Instance) *Refusal {
 	d := s.Details[i.ID]
 	switch d.TerminationProtected {
 	case roll.Yes:
-		return refuse(TerminationProtected, "EC2 termination protection is on for %s; turn it off to let Rollcall act: %s", i.ID,
-			paste.Format("aws ec2 modify-instance-attribute --instance-id %s --no-disable-api-termination", string(i.ID)))
+		kind, flag := "termination protection is on for "+string(i.ID), "termination"
+		if d.StopProtected {
+			kind, flag = "stop protection is on for "+string(i.ID)+", which keeps off a termination too", "stop"
+		}
+		return refuse(TerminationProtected, "EC2 %s; turn it off to let Rollcall act: %s", kind,
+			paste.Format("aws ec2 modify-instance-attribute --instance-id %s --no-disable-api-%s", string(i.ID), flag))
 	case roll.NotAsked, roll.Unreadable:
 		return unread(s, ProtectionUnknown, roll.CallInstanceAttribute, fmt.Sprintf("the termination protection of %s could not be read (%s)", i.ID, roll.CallInstanceAttribute))
 	}

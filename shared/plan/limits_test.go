@@ -243,6 +243,7 @@ func TestProtection(t *testing.T) {
 		{"starting up in its group", member, but(func(d *roll.Detail) { d.Lifecycle = "Pending:Wait" }), NotInService},
 		{"bare and free", bare, roll.Detail{TerminationProtected: roll.No}, ""},
 		{"protected", bare, roll.Detail{TerminationProtected: roll.Yes}, TerminationProtected},
+		{"protected from a stop", bare, roll.Detail{TerminationProtected: roll.Yes, StopProtected: true}, TerminationProtected},
 		{"never asked", bare, roll.Detail{}, ProtectionUnknown},
 		{"unreadable", bare, roll.Detail{TerminationProtected: roll.Unreadable}, ProtectionUnknown},
 		{"protected from scale-in", member, but(func(d *roll.Detail) { d.ScaleInProtected = roll.Yes }), ScaleInProtected},
@@ -254,6 +255,16 @@ func TestProtection(t *testing.T) {
 	} {
 		s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{tt.instance.ID: tt.detail}}
 		expect.Equal(t, reasonOf(Protection(s, tt.instance)), tt.want, "%s", tt.name)
+	}
+}
+
+func TestProtectionNamesWhatToTurnOff(t *testing.T) {
+	for stop, want := range map[bool]string{
+		false: "EC2 termination protection is on for i-00000001; turn it off to let Rollcall act: aws ec2 modify-instance-attribute --instance-id i-00000001 --no-disable-api-termination",
+		true:  "EC2 stop protection is on for i-00000001, which keeps off a termination too; turn it off to let Rollcall act: aws ec2 modify-instance-attribute --instance-id i-00000001 --no-disable-api-stop",
+	} {
+		s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{"i-00000001": {TerminationProtected: roll.Yes, StopProtected: stop}}}
+		expect.Equal(t, Protection(s, roll.Instance{ID: "i-00000001"}).Detail, want, "the sentence")
 	}
 }
 

@@ -106,7 +106,7 @@ const (
 	ReplacementUnavailable Reason = "ReplacementUnavailable"
 	// NoNodeIntent: nothing about the instance itself shows that it should be a node.
 	NoNodeIntent Reason = "NoNodeIntent"
-	// TerminationProtected: EC2's termination protection is on.
+	// TerminationProtected: EC2's termination protection is on, or its stop protection, which refuses a termination too.
 	TerminationProtected Reason = "TerminationProtected"
 	// ScaleInProtected: its Auto Scaling group protects it from scale-in.
 	ScaleInProtected Reason = "ScaleInProtected"

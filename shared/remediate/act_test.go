@@ -144,6 +144,10 @@ func TestACallThatAWSRefusedFailed(t *testing.T) {
 			apiError("OperationNotPermitted", "The instance 'i-00000000000000001' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again."),
 			"ec2:TerminateInstances was refused: the instance has termination protection (disableApiTermination)",
 		},
+		"protected from a stop": {
+			apiError("OperationNotPermitted", "The instance 'i-00000000000000001' may not be terminated. Modify its 'disableApiStop' instance attribute and try again."),
+			"ec2:TerminateInstances was refused: the instance has stop protection (disableApiStop)",
+		},
 		"incorrect state": {apiError("IncorrectInstanceState", "The instance is not in a valid state"), ""},
 		"not found":       {apiError("InvalidInstanceID.NotFound", "The instance ID 'i-00000000000000001' does not exist"), ""},
 	}

@@ -224,8 +224,10 @@ type Detail struct {
 	// OtherCluster is the cluster that its user data joins if Bootstraps is No, "" if it joins
 	// none.
 	OtherCluster string
-	// TerminationProtected: EC2's disableApiTermination is on.
+	// TerminationProtected: EC2's disableApiTermination is on, or StopProtected: disableApiStop is, which refuses a
+	// termination too.
 	TerminationProtected Answer
+	StopProtected        bool
 	// ScaleInProtected: its Auto Scaling group protects it from scale-in.
 	ScaleInProtected Answer
 	// Lifecycle is its state in its Auto Scaling group, such as InService, Standby or

@@ -227,6 +227,13 @@ func TestAttributesAndConsole(t *testing.T) {
 		}
 		out, err = v.ec2().DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: &m.id, Attribute: types.InstanceAttributeNameDisableApiTermination})
 		expect.That(t, *need(t, out, err).DisableApiTermination.Value, "it is not protected")
+		m.unstoppable = true
+		for _, attribute := range []types.InstanceAttributeName{types.InstanceAttributeNameDisableApiTermination, types.InstanceAttributeNameDisableApiStop} {
+			out, err = v.ec2().DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: &m.id, Attribute: attribute})
+			got := need(t, out, err)
+			expect.That(t, got.DisableApiTermination == nil || !*got.DisableApiTermination.Value, "it has termination protection")
+			expect.That(t, got.DisableApiStop == nil || *got.DisableApiStop.Value, "it has no stop protection")
+		}
 		if got := text(v); !strings.Contains(got, " login: ") || strings.Contains(got, "Out of memory") {
 			t.Errorf("got %s", got)
 		}
@@ -316,6 +323,10 @@ func TestOnlyWhatCarriesAnOrderIsEndedOrRebooted(t *testing.T) {
 		}
 		if err := end(protected); !awserr.IsTerminationProtected(err) || protected.state != running {
 			t.Errorf("protected: %v, %s", err, protected.state)
+		}
+		protected.unstoppable = true
+		if err := end(protected); !awserr.IsTerminationProtected(err) || protected.state != running {
+			t.Errorf("protected from a stop: %v, %s", err, protected.state)
 		}
 		for range 2 {
 			err := end(m)

@@ -426,9 +426,10 @@ func (m *machine) status() types.InstanceStatus {
 }
 
 // DescribeInstanceAttribute returns the user data of an instance, or whether it has termination
-// protection.
+// protection or stop protection.
 func (e ec2API) DescribeInstanceAttribute(in *ec2.DescribeInstanceAttributeInput, out *ec2.DescribeInstanceAttributeOutput) error {
-	if in.Attribute != types.InstanceAttributeNameUserData && in.Attribute != types.InstanceAttributeNameDisableApiTermination {
+	protections := []types.InstanceAttributeName{types.InstanceAttributeNameDisableApiTermination, types.InstanceAttributeNameDisableApiStop}
+	if in.Attribute != types.InstanceAttributeNameUserData && !slices.Contains(protections, in.Attribute) {
 		e.v.unsimulated(in)
 	}
 	out.InstanceId = in.InstanceId
@@ -436,7 +437,9 @@ func (e ec2API) DescribeInstanceAttribute(in *ec2.DescribeInstanceAttributeInput
 	switch {
 	case err != nil:
 	case in.Attribute == types.InstanceAttributeNameDisableApiTermination:
-		out.DisableApiTermination = &types.AttributeBooleanValue{Value: aws.Bool(of[0].protected)}
+		out.DisableApiTermination = &types.AttributeBooleanValue{Value: aws.Bool(of[0].protected && of[0].protection() == in.Attribute)}
+	case in.Attribute == types.InstanceAttributeNameDisableApiStop:
+		out.DisableApiStop = &types.AttributeBooleanValue{Value: aws.Bool(of[0].protected && of[0].protection() == in.Attribute)}
 	default:
 		out.UserData, err = of[0].readUserData("ec2:DescribeInstanceAttribute")
 	}

@@ -24,7 +24,7 @@ func (e ec2API) TerminateInstances(ctx context.Context, in *ec2.TerminateInstanc
 		machines, err := e.v.a.leashed(call, in.InstanceIds)
 		for _, m := range machines {
 			if m.protected && m.state != shuttingDown && m.state != terminated {
-				return badRequest("OperationNotPermitted", "The instance '%s' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.", m.id)
+				return badRequest("OperationNotPermitted", "The instance '%s' may not be terminated. Modify its '%s' instance attribute and try again.", m.id, m.protection())
 			}
 		}
 		for _, m := range machines {
@@ -40,6 +40,15 @@ func (e ec2API) TerminateInstances(ctx context.Context, in *ec2.TerminateInstanc
 		return err
 	})
 	return answered(out, err)
+}
+
+// protection returns the attribute with which people protect the instance. Stop protection refuses a termination too.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-stop-protection.html
+func (m *machine) protection() types.InstanceAttributeName {
+	if m.unstoppable {
+		return types.InstanceAttributeNameDisableApiStop
+	}
+	return types.InstanceAttributeNameDisableApiTermination
 }
 
 // RebootInstances reboots instances. It ignores terminated ones; others must be running.

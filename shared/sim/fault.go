@@ -376,7 +376,7 @@ func (m *machine) meddle(f Fault, p dice) {
 			a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag(roll.TagIgnore) })
 		})
 	case peopleProtect:
-		m.protected, m.protectedAt = true, a.Now()
+		m.protected, m.protectedAt, m.unstoppable = true, a.Now(), p.of("stop").chance(0.5)
 		a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.protected = false })
 	case peopleCordon:
 		m.node.cordoned, m.node.sealed = true, a.Now()

@@ -193,6 +193,8 @@ func mutantsOfLooks() []mutant {
 	ignored.Clusters[0].Groups[0] = one
 	protected := trial(people(peopleProtect, 30, "one"), ill(FaultNotReady, 40, "one", 1))
 	protected.Clusters[0].Groups[0] = one
+	again := trial(ill(FaultNotReady, 40, api, 1))
+	again.Seed = 3
 	canceled := trial(Fault{Kind: FaultScheduled, At: 30 * time.Minute, Group: workers, Count: 3, Value: eventCanceled})
 	far := trial(Fault{Kind: FaultScheduled, At: 30 * time.Minute, Group: workers, Count: 1, Value: eventFar})
 	soon := trial(Fault{Kind: FaultScheduled, At: 90 * time.Minute, Group: pool, Count: 1, Value: eventRetires})
@@ -307,7 +309,7 @@ func mutantsOfLooks() []mutant {
 			guards: reading(func(s *roll.Snapshot) { s.Gaps = nil }),
 		},
 		{
-			name: "the target is not looked at again", sc: trial(ill(FaultNotReady, 40, api, 1)), rules: []Rule{RuleWhole},
+			name: "the target is not looked at again", sc: again, rules: []Rule{RuleWhole},
 			guards: func() Guards {
 				first, orders := map[roll.InstanceID]*roll.Snapshot{}, map[roll.InstanceID]string{}
 				return Guards{Targets: func(o Targets) Targets { return oldTargets{o, first, orders} }, Plan: planned(ordersOf(orders))}
@@ -519,6 +521,7 @@ func mutantsOfMode() []mutant {
 	sick := trial(ill(FaultNotReady, 30, api, 1))
 	asks := trial(ill(FaultNotReady, 30, api, 1))
 	asks.Policy += "ladders: {NotReady: [{do: notify}, {approve: {for: 1h}}, {do: cordon}, {do: drain}, {do: terminate}]}\n"
+	asks.Seed = 3
 	goes := asks.clone()
 	goes.Policy = strings.Replace(asks.Policy, "1h", "1h, then: go", 1)
 	notify, observe, permits := sick.clone(), sick.clone(), sick.clone()

@@ -246,6 +246,7 @@ type machine struct {
 	tagsChanged time.Duration
 
 	protectedAt time.Time
+	unstoppable bool // protected by stop protection
 }
 
 // node is a Node object.

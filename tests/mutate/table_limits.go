@@ -105,7 +105,7 @@ func limited() []Mutation {
 		},
 		{
 			Name: "termination protection is ignored", File: limits,
-			Old: "\tcase roll.Yes:\n\t\treturn refuse(TerminationProtected", New: "\tcase roll.Unreadable + 1:\n\t\treturn refuse(TerminationProtected",
+			Old: "\tcase roll.Yes:\n\t\tkind, flag := \"termination protection", New: "\tcase roll.Unreadable + 1:\n\t\tkind, flag := \"termination protection",
 			Harm: "what somebody protected is rebooted or drained", Faults: faults(sim.FaultPeople+"=protect", sim.FaultNotReady+"=2"),
 			Rules: rules(sim.RuleKept),
 		},

@@ -356,6 +356,12 @@ func TestErrors(t *testing.T) {
 			text: "ec2:TerminateInstances was refused: the instance has termination protection (disableApiTermination)",
 		},
 		{
+			name: "stop protection", call: "ec2:TerminateInstances",
+			err:  answer("EC2", "TerminateInstances", 400, "OperationNotPermitted", "The instance 'i-0aaaaaaaaaaaaaaaa' may not be terminated. Modify its 'disableApiStop' instance attribute and try again."),
+			want: kinds{protected: true},
+			text: "ec2:TerminateInstances was refused: the instance has stop protection (disableApiStop)",
+		},
+		{
 			name: "stop protection is not termination protection", call: "ec2:StopInstances",
 			err:  answer("EC2", "StopInstances", 400, "OperationNotPermitted", "The instance 'i-0aaaaaaaaaaaaaaaa' may not be stopped. Modify its 'disableApiStop' instance attribute and try again."),
 			text: "ec2:StopInstances failed with OperationNotPermitted: The instance 'i-0aaaaaaaaaaaaaaaa' may not be stopped. Modify its 'disableApiStop' instance attribute and try again",

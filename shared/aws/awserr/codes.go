@@ -164,9 +164,20 @@ func IsUnreachable(err error) bool {
 }
 
 // IsTerminationProtected reports whether ec2:TerminateInstances was refused because
-// disableApiTermination is set. EC2 uses the code for other refusals too.
-func IsTerminationProtected(err error) bool {
-	return errorCode(err) == "OperationNotPermitted" && strings.Contains(errorMessage(err), "disableApiTermination")
+// disableApiTermination or disableApiStop is set. EC2 uses the code for other refusals too.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-stop-protection.html
+func IsTerminationProtected(err error) bool { return protection(err) != "" }
+
+// protection names the protection for which EC2 refused a termination, "" for another error.
+func protection(err error) string {
+	switch said := errorMessage(err); {
+	case errorCode(err) != "OperationNotPermitted":
+	case strings.Contains(said, "disableApiTermination"):
+		return "termination protection (disableApiTermination)"
+	case strings.Contains(said, "may not be terminated") && strings.Contains(said, "disableApiStop"):
+		return "stop protection (disableApiStop)"
+	}
+	return ""
 }
 
 // IsIncorrectState reports whether the instance's state does not allow the call, such as a

@@ -65,7 +65,7 @@ func Describe(err error, call, principal string) string {
 	case errors.Is(err, context.Canceled):
 		return call + " was interrupted before it was answered"
 	case IsTerminationProtected(err):
-		return call + " was refused: the instance has termination protection (disableApiTermination)"
+		return call + " was refused: the instance has " + protection(err)
 	}
 	if c := errorCode(err); c != "" {
 		return strings.TrimSuffix(fmt.Sprintf("%s failed with %s: %s", call, c, redact.Text(clean(errorMessage(err)))), ": ")

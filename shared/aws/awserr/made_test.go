@@ -19,6 +19,7 @@ func TestMade(t *testing.T) {
 		{"UnauthorizedOperation", "You are not authorized to perform this operation.", 403, kinds{denied: true}},
 		{"ResourceNotFoundException", "No cluster found for name: demo.", 404, kinds{notFound: true}},
 		{"OperationNotPermitted", "The instance 'i-0123456789abcdef0' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.", 400, kinds{protected: true}},
+		{"OperationNotPermitted", "The instance 'i-0123456789abcdef0' may not be terminated. Modify its 'disableApiStop' instance attribute and try again.", 400, kinds{protected: true}},
 		{"IncorrectInstanceState", "The instance 'i-0123456789abcdef0' is not in the 'running' state.", 400, kinds{state: true}},
 	} {
 		err := Made(tt.code, tt.message, tt.status)

@@ -57,6 +57,13 @@ type wrapped struct{ *evidence.Case }
 // do combines the changes of a world.
 func do(steps ...func(*wrapped)) func(*wrapped) { return causetest.Do(steps...) }
 
+// What Auto Scaling says of instances that it ended.
+// https://repost.aws/knowledge-center/auto-scaling-instance-how-terminated
+const (
+	failedEC2 = "an instance was taken out of service in response to an EC2 instance status checks failure."
+	failedELB = "an instance was taken out of service in response to an ELB system health check failure."
+)
+
 // activities makes the group have launched two instances before the case's, and terminated each
 // 15 minutes later for that cause.
 func activities(why string) func(*wrapped) {
@@ -237,17 +244,17 @@ func TestWhatIsFound(t *testing.T) {
 		{"what worked was launched before", roll.Unregistered, karpenter,
 			do(replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute), group(func(g *evidence.Group) { g.Proven = now.Add(-90 * time.Minute) })), "ReplacementRepeats"},
 
-		{"the group ended two before it", roll.Unregistered, scaled, activities("instance was taken out of service in response to an EC2 health check"), "ReplacementRepeats"},
-		{"EC2 took one of two before it, a Spot Instance", roll.Unregistered, scaled, func(w *wrapped) {
-			activities("instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped")(w)
-			w.Interrupted = map[roll.InstanceID]bool{"i-00000008": true, "i-00000009": false}
-		}, ""},
-		{"EC2 took another one", roll.Unregistered, scaled, func(w *wrapped) {
-			activities("instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped")(w)
-			w.Interrupted = map[roll.InstanceID]bool{"i-00000007": true}
-		}, "ReplacementRepeats"},
+		{"two before it failed the checks of EC2", roll.Unregistered, scaled, activities(failedEC2), "ReplacementRepeats"},
+		{"two before it failed the checks of a load balancer", roll.Unregistered, scaled, activities(failedELB), "ReplacementRepeats"},
+		{"two before it failed a person's own checks", roll.Unregistered, scaled, activities("an instance was taken out of service in response to a user health-check."), "ReplacementRepeats"},
+		{"somebody else ended two before it, or EC2 took them, Spot Instances", roll.Unregistered, scaled, activities("an instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped."), ""},
+		{"one was ended by somebody else, the other failed a check", roll.Unregistered, scaled, do(activities(failedEC2), group(func(g *evidence.Group) {
+			g.Activities.Value[1].Cause = "an instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped."
+		})), ""},
+		{"two before it were ended at somebody's request", roll.Unregistered, scaled, activities("an instance was taken out of service in response to a user request."), ""},
+		{"EC2 was to reboot two before it", roll.Unregistered, scaled, activities("an instance was taken out of service in response to an EC2 scheduled reboot."), ""},
 		{"the group ended two that had run for an hour", roll.Unregistered, scaled, func(w *wrapped) {
-			activities("instance was taken out of service in response to an EC2 health check")(w)
+			activities(failedEC2)(w)
 			group(func(g *evidence.Group) {
 				for i := 0; i < len(g.Activities.Value); i += 2 { // the launches
 					g.Activities.Value[i].At = g.Activities.Value[i+1].At.Add(-time.Hour)
@@ -255,7 +262,7 @@ func TestWhatIsFound(t *testing.T) {
 			})(w)
 		}, ""},
 		{"the group ended two that were launched before its activities", roll.Unregistered, scaled, func(w *wrapped) {
-			activities("instance was taken out of service in response to an EC2 health check")(w)
+			activities(failedEC2)(w)
 			group(func(g *evidence.Group) {
 				g.Activities.Value = slices.DeleteFunc(g.Activities.Value, func(a evidence.Activity) bool { return a.Cause == "" })
 			})(w)
@@ -266,7 +273,7 @@ func TestWhatIsFound(t *testing.T) {
 			do(replaced(roll.Unregistered, 40*time.Minute, 80*time.Minute), group(func(g *evidence.Group) { g.Acts.Value[1].Done = false })), ""},
 		{"the group shrank twice", roll.Unregistered, scaled, activities("a difference between desired and actual capacity, shrinking the capacity"), ""},
 		{"the group ended two before it, and one works", roll.Unregistered, scaled,
-			do(activities("instance was taken out of service in response to an EC2 health check"), group(func(g *evidence.Group) { g.Members[1].Launched = now.Add(-30 * time.Minute) })), ""},
+			do(activities(failedEC2), group(func(g *evidence.Group) { g.Members[1].Launched = now.Add(-30 * time.Minute) })), ""},
 
 		{"another version of the launch template", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.Members[0].LaunchTemplateVersion = "2" }), "LaunchTemplateDrift?"},
 		{"another AMI", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.Members[0].Image = "ami-2" }), "LaunchTemplateDrift?"},

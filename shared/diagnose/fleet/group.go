@@ -24,12 +24,17 @@ type ending struct {
 // that never worked.
 const shortLife = time.Hour
 
-// ended returns the instances that the group terminated for their health within shortLife of
-// their launch, the latest first. Instances terminated to scale in were healthy, and so may those have been
-// that EC2 took by a Spot interruption, which Auto Scaling calls a failed health check too. The words are those
-// of Auto Scaling's activities.
-// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-health-checks.html
+// unhealthy reports whether an activity says that an instance which was running failed a health check. Scaled in, it was
+// healthy. Found "terminated or stopped" it may have been: a person or another program ended it, EC2 did by a Spot
+// interruption, or Rollcall, whose acts the ledger has.
 // https://repost.aws/knowledge-center/auto-scaling-instance-how-terminated
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-healthchecks.html
+func unhealthy(a evidence.Activity) bool {
+	return (strings.Contains(a.Cause, "health") || strings.Contains(a.Cause, "status check")) && !strings.Contains(a.Cause, "terminated or stopped")
+}
+
+// ended returns the instances that the group terminated for their health within shortLife of
+// their launch, the latest first.
 func (l *look) ended() (out []ending) {
 	g := l.Group()
 	launched := map[string]time.Time{}
@@ -38,7 +43,7 @@ func (l *look) ended() (out []ending) {
 	}
 	for _, a := range g.Activities.Value {
 		id := strings.TrimPrefix(a.Description, "Terminating EC2 instance: ")
-		if a.At.Sub(launched[id]) < shortLife && strings.Contains(a.Cause, "health") && !l.Interrupted[roll.InstanceID(id)] { // long, if its launch is unknown
+		if a.At.Sub(launched[id]) < shortLife && unhealthy(a) { // long, if its launch is unknown
 			out = append(out, ending{id, a.At})
 		}
 	}

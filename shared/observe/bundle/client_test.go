@@ -303,6 +303,18 @@ func TestWhatNoFileCanShowIsTakenToBeOff(t *testing.T) {
 	in := &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String("i-0f100000000000001"), Attribute: types.InstanceAttributeNameDisableApiTermination}
 	out, err := of(opened(t, fsys)).ec2.DescribeInstanceAttribute(t.Context(), in)
 	expect.That(t, err == nil && out.DisableApiTermination != nil && !*out.DisableApiTermination.Value, "got %+v, %v", out, err)
+	stop := &ec2.DescribeInstanceAttributeInput{InstanceId: in.InstanceId, Attribute: types.InstanceAttributeNameDisableApiStop}
+	for file, want := range map[string]bool{
+		"": false, `{"i-0f100000000000001": {"DisableApiTermination": {"Value": false}}}`: false, // by an earlier version
+		`{"i-0f100000000000001": {"DisableApiTermination": {"Value": false}, "DisableApiStop": {"Value": true}}}`: true,
+	} {
+		if file != "" {
+			with(fsys, "instance-attributes.json", file)
+		}
+		out, err := of(opened(t, fsys)).ec2.DescribeInstanceAttribute(t.Context(), stop)
+		expect.That(t, err == nil && out.DisableApiStop != nil && *out.DisableApiStop.Value == want && out.DisableApiTermination == nil, "%s: got %+v, %v", file, out, err)
+		delete(fsys, "instance-attributes.json")
+	}
 	with(fsys, "instance-attributes.json", `{"i-0f100000000000001": {"DisableApiTermination": {"Value": true}}}`)
 	with(fsys, "zonal-shifts.json", `{"zonalShifts": [{"appliedStatus": "APPLIED", "awayFrom": "euw1-az1", "expiryTime": 1772500000.0}], "autoshifts": []}`)
 	b := opened(t, fsys)

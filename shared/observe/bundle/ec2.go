@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -147,7 +148,7 @@ func attributesSpec() spec {
 	return out
 }
 
-// instanceAttribute answers from the folder user-data, and about termination protection from
+// instanceAttribute answers from the folder user-data, and about termination and stop protection from
 // instance-attributes.json. No other file of a bundle can show that, so without this one protection
 // counts as off: whoever acts asks EC2 again.
 func (c *contents) instanceAttribute(in *ec2.DescribeInstanceAttributeInput) (*ec2.DescribeInstanceAttributeOutput, error) {
@@ -157,18 +158,20 @@ func (c *contents) instanceAttribute(in *ec2.DescribeInstanceAttributeInput) (*e
 		text, err := c.document(folderUserData, in.InstanceId)
 		out.UserData = &types.AttributeValue{Value: inBase64(text)}
 		return out, err
-	case types.InstanceAttributeNameDisableApiTermination:
+	case types.InstanceAttributeNameDisableApiTermination, types.InstanceAttributeNameDisableApiStop:
 		if err := c.unknown(aws.ToString(in.InstanceId)); err != nil {
 			return nil, err
 		}
-		out.DisableApiTermination = &types.AttributeBooleanValue{Value: aws.Bool(false)}
-		known := tableOf[ec2.DescribeInstanceAttributeOutput](c, fileAttributes)
-		if known.missing() != nil {
-			return out, nil
+		off := &types.AttributeBooleanValue{Value: aws.Bool(false)}
+		all := tableOf[ec2.DescribeInstanceAttributeOutput](c, fileAttributes)
+		known, err := all.find(aws.ToString(in.InstanceId))
+		if all.missing() != nil {
+			known, err = &ec2.DescribeInstanceAttributeOutput{DisableApiTermination: off}, nil
 		}
-		p, err := known.find(aws.ToString(in.InstanceId))
-		if err == nil {
-			out.DisableApiTermination = p.DisableApiTermination
+		if in.Attribute == types.InstanceAttributeNameDisableApiTermination {
+			out.DisableApiTermination = known.DisableApiTermination
+		} else { // earlier versions did not record it
+			out.DisableApiStop = cmp.Or(known.DisableApiStop, off)
 		}
 		return out, err
 	}
@@ -177,8 +180,12 @@ func (c *contents) instanceAttribute(in *ec2.DescribeInstanceAttributeInput) (*e
 
 func (c *contents) recordAttribute(in *ec2.DescribeInstanceAttributeInput, out *ec2.DescribeInstanceAttributeOutput) {
 	switch in.Attribute {
-	case types.InstanceAttributeNameDisableApiTermination:
-		tableOf[ec2.DescribeInstanceAttributeOutput](c, fileAttributes).set(aws.ToString(in.InstanceId), ec2.DescribeInstanceAttributeOutput{DisableApiTermination: out.DisableApiTermination})
+	case types.InstanceAttributeNameDisableApiTermination, types.InstanceAttributeNameDisableApiStop:
+		all := tableOf[ec2.DescribeInstanceAttributeOutput](c, fileAttributes)
+		known, _ := all.find(aws.ToString(in.InstanceId)) // the other attribute, if it was read before
+		all.set(aws.ToString(in.InstanceId), ec2.DescribeInstanceAttributeOutput{
+			DisableApiTermination: cmp.Or(out.DisableApiTermination, known.DisableApiTermination), DisableApiStop: cmp.Or(out.DisableApiStop, known.DisableApiStop),
+		})
 	case types.InstanceAttributeNameUserData:
 		var said *string
 		if out.UserData != nil {

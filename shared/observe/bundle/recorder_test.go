@@ -78,6 +78,7 @@ func (c clients) askAll(t *testing.T) map[string]any {
 	put("user data")(c.ec2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: id, Attribute: types.InstanceAttributeNameUserData}))
 	put("no user data")(c.ec2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: aws.String("i-0f200000000000001"), Attribute: types.InstanceAttributeNameUserData}))
 	put("protection")(c.ec2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: id, Attribute: types.InstanceAttributeNameDisableApiTermination}))
+	put("stop protection")(c.ec2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: id, Attribute: types.InstanceAttributeNameDisableApiStop}))
 	put("console")(c.ec2.GetConsoleOutput(ctx, &ec2.GetConsoleOutputInput{InstanceId: aws.String("i-0f200000000000001")}))
 	put("images")(c.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{"ami-0b1"}}))
 	put("templates")(c.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String("lt-0a1"), Versions: []string{"3"}}))

@@ -402,18 +402,6 @@ func TestNodesOfEachZone(t *testing.T) {
 	expect.That(t, reflect.DeepEqual(got, want), "got %+v, want %+v", got, want)
 }
 
-func TestInstancesThatEC2Took(t *testing.T) {
-	a, in := oneOfEach()
-	in.Snapshot.Instances[0].SpotTaken = true
-	in.State.Spot = map[ledger.SpotKey]time.Time{
-		{Instance: "i-00000091", Event: roll.SpotInterruption}: at, {Instance: "i-00000091", Event: roll.SpotRebalance}: at, {Instance: "i-00000092", Event: roll.SpotRebalance}: at,
-	}
-	e := a.collector().Collect(t.Context(), in)
-	for id, want := range map[roll.InstanceID]bool{in.Snapshot.Instances[0].ID: true, in.Snapshot.Instances[1].ID: false, "i-00000091": true, "i-00000092": false} {
-		expect.That(t, e.Interrupted[id] == want, "%s: interrupted %v, want %v", id, e.Interrupted[id], want)
-	}
-}
-
 func TestZonesFromWhichTheClusterIsShifted(t *testing.T) {
 	a, in := oneOfEach()
 	in.Snapshot.Shifts, in.Snapshot.ShiftsRead = []roll.Shift{{ZoneID: "euw1-az1"}}, roll.Yes

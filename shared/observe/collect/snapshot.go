@@ -17,7 +17,6 @@ func (l *look) fromSnapshot() {
 		l.ev.Zones = zones(l.in.Snapshot)
 	}
 	l.ev.Shifts = roll.Map(l.in.Snapshot.Shifts, func(s roll.Shift) string { return s.ZoneID })
-	l.ev.Interrupted = interrupted(l.in.State, l.in.Snapshot)
 	l.readMembers()
 	l.ev.Proven = map[roll.FindingKey][]roll.Proof{}
 	for _, f := range l.findings {
@@ -44,20 +43,6 @@ func (l *look) fromSnapshot() {
 		remembered := l.remembered(f, states[f.Node])
 		l.node(f.Node, func(n *evidence.Node) { n.Remembered = remembered })
 	}
-}
-
-// interrupted returns the instances of which EC2 announced a Spot interruption, or says that one ended them.
-func interrupted(s ledger.State, now *roll.Snapshot) map[roll.InstanceID]bool {
-	out := map[roll.InstanceID]bool{}
-	for k := range s.Spot {
-		out[k.Instance] = out[k.Instance] || k.Event == roll.SpotInterruption
-	}
-	for i := range now.Instances {
-		if now.Instances[i].SpotTaken {
-			out[now.Instances[i].ID] = true
-		}
-	}
-	return out
 }
 
 // zones counts the EC2 nodes of each zone, except those that are silent because their instances

@@ -51,14 +51,23 @@ func fleetCases() []Case {
 				m := b.Launch(Sick, "10.0.41.21", "a", Edge, 20*time.Minute)
 				b.UserData[m.ID] = UserData(Edge)
 				b.Console[m.ID] = console(booted()...)
-				b.replaced(Edge)
+				b.replaced(Edge, "an instance was taken out of service in response to an ELB system health check failure.")
 				b.activity(Edge, m.ID, 20*time.Minute, "Launching a new EC2 instance", "an instance was started in response to a difference between desired and actual capacity, increasing the capacity from 0 to 1.")
 				return unregistered(m, "ReplacementRepeats").holds("")
+			}),
+		misleading("two-before-it-ended-by-somebody", "Somebody terminated two young instances of the Auto Scaling group, which replaced them. Why is not known: they may have worked. The third does not register.",
+			from("https://repost.aws/knowledge-center/auto-scaling-instance-how-terminated", "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-healthchecks.html"), func(b *Bundle) *verdict {
+				m := b.Launch(Sick, "10.0.41.21", "a", Edge, 20*time.Minute)
+				b.UserData[m.ID] = UserData(Edge)
+				b.Console[m.ID] = console(booted()...)
+				b.replaced(Edge, "an instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped.")
+				b.activity(Edge, m.ID, 20*time.Minute, "Launching a new EC2 instance", "an instance was started in response to a difference between desired and actual capacity, increasing the capacity from 0 to 1.")
+				return unregistered(m, "").orders("terminate")
 			}),
 		broken("replacements-fail-alike-for-a-role", "Karpenter launches again and again for a pool whose role is mapped nowhere, and says that registration is unhealthy.",
 			from(docNodePools, "https://github.com/aws/karpenter-provider-aws/issues/6303"), unjoined(Batch, func(b *Bundle, m *Machine) *verdict {
 				b.unmap(Batch)
-				b.replaced(Batch)
+				b.replaced(Batch, "")
 				conditions := b.poolOf(Batch)["status"].(object)["conditions"].([]object)
 				conditions[1] = object{"type": "NodeRegistrationHealthy", "status": "False", "reason": "RegistrationFailed", "message": "Failed to register node", "lastTransitionTime": b.kubeTime(20 * time.Minute)}
 				return unregistered(m, "NodeRoleNotMapped", "ReplacementRepeats")
@@ -157,8 +166,8 @@ func (b *Bundle) unhealthyGroup(m *Machine, code, message string) {
 	g["health"] = object{"issues": []object{{"code": code, "message": message, "resourceIds": []string{m.ID}}}}
 }
 
-// replaced adds two earlier instances of a group that never registered and were terminated.
-func (b *Bundle) replaced(g Group) {
+// replaced adds two earlier instances of a group that were terminated, for the reason that Auto Scaling gives.
+func (b *Bundle) replaced(g Group, why string) {
 	for i, launched := range []time.Duration{58 * time.Minute, 39 * time.Minute} {
 		m := b.Launch(fmt.Sprintf("i-0dead00000000000%d", i+1), fmt.Sprintf("10.0.41.%d", 31+i), "a", g, launched)
 		m.Instance["State"] = object{"Code": 48, "Name": "terminated"}
@@ -173,7 +182,7 @@ func (b *Bundle) replaced(g Group) {
 		asg := b.find(b.ScalingGroups, "AutoScalingGroupName", g.ASG())
 		asg["DesiredCapacity"] = asg["DesiredCapacity"].(int) - 1
 		b.activity(g, m.ID, launched, "Launching a new EC2 instance", "an instance was started in response to a difference between desired and actual capacity, increasing the capacity from 0 to 1.")
-		b.activity(g, m.ID, launched-16*time.Minute, "Terminating EC2 instance", "an instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped.")
+		b.activity(g, m.ID, launched-16*time.Minute, "Terminating EC2 instance", why)
 	}
 }
 
