@@ -37,7 +37,7 @@ func (d *Document) Cluster(name, clusterTag string, permitted Mode) func(roll.Se
 	return func(of roll.Selector) Policy {
 		p, ok := known[of]
 		if !ok {
-			p = d.known.Get(asked{name, clusterTag, of}, func() Policy { return d.For(name, clusterTag, of) })
+			p = d.cached(name, clusterTag, of)
 			if p.ModeSet {
 				p.Mode = Lower(p.Mode, permitted)
 			} else {
@@ -47,6 +47,11 @@ func (d *Document) Cluster(name, clusterTag string, permitted Mode) func(roll.Se
 		}
 		return p
 	}
+}
+
+// cached is For, whose result must not be changed.
+func (d *Document) cached(cluster, clusterTag string, of roll.Selector) Policy {
+	return d.known.Get(asked{cluster, clusterTag, of}, func() Policy { return d.For(cluster, clusterTag, of) })
 }
 
 // Deployed returns the document with the registration times of a deployment in place of the

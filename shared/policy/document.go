@@ -56,7 +56,7 @@ func (d *Document) For(cluster, clusterTag string, of roll.Selector) Policy {
 
 // Ignores reports whether a cluster is not to be read at all, whatever its tag rollcall:mode says.
 func (d *Document) Ignores(cluster string) bool {
-	return d.For(cluster, "", roll.Selector{}).Mode == Ignore
+	return d.cached(cluster, "", roll.Selector{}).Mode == Ignore
 }
 
 // Setting is one value of an effective policy, and its source.
