@@ -112,9 +112,13 @@ func Share(sheets []*Sheet) {
 	}
 	var notes []note
 	for _, s := range sheets {
+		roots := s.roots()
+		if len(roots) == 0 {
+			continue
+		}
 		for _, other := range sheets {
 			for i, v := range other.verdicts {
-				if code := codes[i]; !Symptom(code) && s.shows(code) {
+				if code := codes[i]; roots[code] {
 					notes = append(notes, note{s, code, v})
 				}
 			}
@@ -125,12 +129,22 @@ func Share(sheets []*Sheet) {
 	}
 }
 
-// shows reports whether a symptom of the code was found.
-func (s *Sheet) shows(root Code) bool {
+// roots returns the codes that explain symptoms that were found, without symptoms.
+func (s *Sheet) roots() map[Code]bool {
+	var roots map[Code]bool
 	for i, v := range s.verdicts {
-		if code := codes[i]; v.cause != nil && Symptom(code) && Explains(root, code) {
-			return true
+		if v.cause == nil {
+			continue
+		}
+		for _, root := range explainedBy[codes[i]] {
+			if Symptom(root) {
+				continue
+			}
+			if roots == nil {
+				roots = map[Code]bool{}
+			}
+			roots[root] = true
 		}
 	}
-	return false
+	return roots
 }

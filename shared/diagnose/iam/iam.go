@@ -58,6 +58,9 @@ func Everybody(principal json.RawMessage) bool {
 // Matches reports whether the pattern matches the text: * stands for any text and ? for any one
 // character.
 func Matches(pattern, text string) bool {
+	if !strings.ContainsAny(pattern, "*?") {
+		return pattern == text
+	}
 	p := strings.NewReplacer(`\*`, `.*`, `\?`, `.`).Replace(regexp.QuoteMeta(pattern))
 	ok, err := regexp.MatchString(`^`+p+`$`, text)
 	return ok && err == nil

@@ -13,15 +13,19 @@ import (
 	"unicode"
 )
 
-// plain are the characters that a shell reads literally.
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+"
+// plain reports whether a shell reads a character literally.
+func plain(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)
+}
+
+func special(r rune) bool { return !plain(r) }
 
 // Word returns the text quoted as one shell word, on one line: control characters are written
 // as bash, zsh and ksh read them in $'...', so that they neither end a comment nor move the
 // cursor of a terminal.
 func Word(text string) string {
 	switch {
-	case text != "" && strings.Trim(text, plain) == "":
+	case text != "" && !strings.ContainsFunc(text, special):
 		return text
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return "$'" + escaped(text) + "'"
@@ -78,7 +82,7 @@ func Remark(text string) string {
 // contain them, in places that cannot be quoted.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(plain, r) {
+		if plain(r) {
 			return r
 		}
 		return '?'
