@@ -186,6 +186,9 @@ func (u *auditor) proves(g *group) {
 	}
 	within := u.policyNow(g.c, g).duration("limits.provenAfter")
 	for _, m := range g.members {
+		if !latest(m.launched, m.drawn).After(u.sense.proven[g]) {
+			continue // it shows nothing new
+		}
 		if m.node == nil || m.settledAt.IsZero() || !m.unnamed.IsZero() || m.node.ready().Status != corev1.ConditionTrue || m.shown == nil || m.drawn.IsZero() && m.node.created.Before(*m.shown.LaunchTime) {
 			continue
 		}
