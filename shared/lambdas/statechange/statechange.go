@@ -215,7 +215,7 @@ func (h *Handler) plan(ctx context.Context, changes []change, found map[roll.Ins
 				w.remember(roll.ClusterID{Account: c.Account, Region: c.Region, Name: cluster}, c)
 				continue
 			}
-			for _, due := range dues(doc.Cluster(cluster, "", policy.Observe)(selector), c, aws.ToTime(i.LaunchTime), now) {
+			for _, due := range dues(doc.For(cluster, "", selector), c, aws.ToTime(i.LaunchTime), now) {
 				check := trigger.Check{Cluster: cluster, Due: due}
 				w.checks[check] = append(w.checks[check], c.message)
 			}
