@@ -130,6 +130,8 @@ type Join struct {
 	Missing []string
 	// DropIns reports whether scripts write a part of it to /etc/eks/nodeadm.d, which cannot give what is Missing.
 	DropIns bool
+	// Proxied reports whether nodeadm itself uses a proxy: a NodeConfig of the user data sets it for all services.
+	Proxied bool
 	// Karpenter are the parts with NodeConfigs that carry Karpenter's comment.
 	Karpenter []string
 }

@@ -268,6 +268,11 @@ func (d *nodeDocument) read(root *yaml.Node, part string) {
 	d.CA = CertificateOf(cluster("certificateAuthority"))
 	d.cidr = cluster("cidr")
 	d.InstanceIDName = truth(lookup(root, "spec", "featureGates", "InstanceIdNodeName")) == "true"
+	if all := lookup(root, "spec", "instance", "environment", "default"); all != nil {
+		for i, n := range all.Content {
+			d.Proxied = d.Proxied || i%2 == 0 && proxyName(n.Value)
+		}
+	}
 	for _, flag := range items(lookup(root, "spec", "kubelet", "flags")) {
 		if len(d.flags) < maxFlags {
 			d.flags = append(d.flags, scalar(flag))
@@ -304,6 +309,7 @@ func mergedJoin(tool Tool, docs []nodeDocument) Join {
 			j.DropIns = true
 		} else {
 			own.Cluster, own.Endpoint, own.CA, own.cidr = j.Cluster, j.Endpoint, j.CA, own.cidr+d.cidr
+			j.Proxied = j.Proxied || d.Proxied
 		}
 		j.InstanceIDName = j.InstanceIDName || d.InstanceIDName
 		if d.hasTaints {
