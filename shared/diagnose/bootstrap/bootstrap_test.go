@@ -66,9 +66,18 @@ func soundUserData() []example {
 	}
 }
 
-// fromTemplate writes the NodeConfig of the cluster NAME to /tmp/t and runs more.
+// fromTemplate writes the NodeConfig of the cluster NAME to /tmp/t and runs more, beside a NodeConfig.
 func fromTemplate(more ...string) string {
+	return multipart(part(ofNodeadm, nodeConfig(name, endpoint, ca)), part(ofShell, writesTemplate(more...)))
+}
+
+func writesTemplate(more ...string) string {
 	return script("C=$(cat /etc/payments/cluster)", "cat > /tmp/t <<'EOF'", nodeConfig("NAME", endpoint, ca)+"EOF", strings.Join(more, "\n"))
+}
+
+// dropsIn writes the NodeConfig for nodeadm-run.service and runs more.
+func dropsIn(more ...string) string {
+	return script("cat > /etc/eks/nodeadm.d/x.yaml <<'EOF'", nodeConfig(name, endpoint, ca)+"EOF", strings.Join(more, "\n"))
 }
 
 // passedOver is a whole boot of Ubuntu whose cloud-init passes a NodeConfig over.
@@ -172,6 +181,14 @@ func brokenUserData() []example {
 		{"a NodeConfig of a version that the AMI's nodeadm does not know", nodeadm().data(nextVersion), "UserDataUnparseable"},
 		{"a NodeConfig of a version that a later AMI refuses", healthyWith(laterAMI, nextVersion).console(lines(bootAL2023, []string{
 			`[   12.330441] nodeadm[1502]: {"level":"fatal","ts":1770000000.1,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no kind \"NodeConfig\" is registered for version \"node.eks.aws/v1beta1\" in scheme"}`})...), "UserDataUnparseable NodeadmFailed"},
+		{"a NodeConfig that a script alone writes, before which nodeadm stops", nodeadm().data(dropsIn("systemctl restart kubelet")), "UserDataUnparseable"},
+		{"and a NodeConfig without a cluster beside it", nodeadm().data(multipart(part(ofNodeadm, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    flags: [--node-labels=team=a]\n"), part(ofShell, dropsIn()))), "UserDataUnparseable"},
+		{"and a NodeConfig with the cluster beside it", nodeadm().data(multipart(part(ofNodeadm, nodeConfig(name, endpoint, ca)), part(ofShell, dropsIn()))), ""},
+		{"and a script that runs nodeadm, which may read it one day", nodeadm().data(dropsIn("nodeadm init")), "UserDataUnparseable?"},
+		{"and one that starts its service, after a change of its unit", nodeadm().data(dropsIn("systemctl start nodeadm-run.service")), "UserDataUnparseable?"},
+		{"and one that writes its unit", nodeadm().data(dropsIn("sed -i s,imds://user-data,file:///etc/eks/nodeadm.d/, /etc/systemd/system/nodeadm-config.service")), "UserDataUnparseable?"},
+		{"on an AMI of one's own", healthyWith(amiOwn, dropsIn()).console(bootAL2023...), "UserDataUnparseable?"},
+		{"and its nodeadm finds nothing", healthyWith(amiOwn, dropsIn()).console(lines(bootAL2023, []string{noConfig, configFailed})...), "UserDataUnparseable NodeadmFailed"},
 		{"a NodeConfig with an authority that is no base64", nodeadm().data(nodeConfig(name, endpoint, "'***'")), "UserDataUnparseable"},
 		{"settings with a table that dotted keys made, and a header of its own", rocket().data("[settings]\nkubernetes.max-pods = 3\n" + toml(name, endpoint, ca)), "UserDataUnparseable"},
 		{"settings that lack the endpoint", rocket().data("[settings.kubernetes]\ncluster-name = '" + name + "'\n"), "UserDataUnparseable"},

@@ -25,14 +25,14 @@ func (b *start) unparseable() (v cause.Verdict, certain bool) {
 		return b.readable(), false
 	}
 	v, incomplete := b.unreadable(faults, lacks), false
-	if f, ok := b.sign(console.NodeConfigInvalid); ok && lacks != nil && incompleteness(f) && !later(b.log(), f.Line, started...) {
+	if f, ok := b.sign(console.NodeConfigInvalid, console.NodeConfigMissing); ok && lacks != nil && (incompleteness(f) || lacks.DropIns && f.Sign == console.NodeConfigMissing) && !later(b.log(), f.Line, started...) {
 		incomplete = true
 		v.Shows(cause.Line(f, "a whole NodeConfig"))
 	}
 	// A file on a custom AMI may complete a NodeConfig, unless nodeadm says that it is not complete. A bootstrap
 	// container may make Bottlerocket's settings
 	// (https://github.com/bottlerocket-os/bottlerocket/issues/1647).
-	made := b.os.family == bottlerocket && b.data.Value.Opaque
+	made := b.os.family == bottlerocket && b.data.Value.Opaque || slices.Contains(b.data.Value.Edits, userdata.ChangesNodeadm)
 	sure := len(faults) > 0 && b.certain(faults) || lacks != nil && (incomplete || b.os.eks && !b.data.Value.Unread() && !made)
 	return b.given(sure, v), sure && b.mate() == ""
 }
@@ -176,6 +176,14 @@ func (b *start) missing() *userdata.Join {
 	return incomplete
 }
 
+// outside says where fields are missing that drop-in files may have.
+func outside(j *userdata.Join) string {
+	if j.DropIns {
+		return " outside of /etc/eks/nodeadm.d"
+	}
+	return ""
+}
+
 func (b *start) unreadable(faults []userdata.Fault, lacks *userdata.Join) cause.Verdict {
 	var seen []roll.Evidence
 	row := func(field, observed, expected string) {
@@ -200,8 +208,12 @@ func (b *start) unreadable(faults []userdata.Fault, lacks *userdata.Join) cause.
 		if what == "" {
 			what = fmt.Sprintf("%s lacks %s, without which nothing joins", lacks.Part, missing)
 			fix = fmt.Sprintf("add what is missing to %s: %s", lacks.Part, missing)
+			if lacks.DropIns {
+				what = fmt.Sprintf("it has no NodeConfig of its own with %s, and nodeadm stops before it reads the files in /etc/eks/nodeadm.d", missing)
+				fix = "add a part of the type application/node.eks.aws, with a NodeConfig that has " + missing
+			}
 		}
-		row(lacks.Part, "no "+strings.Join(lacks.Missing, ", no "), "all of them")
+		row(lacks.Part, "no "+strings.Join(lacks.Missing, ", no ")+outside(lacks), "all of them")
 	}
 	return b.inData().Says("the user data of %s cannot be read: %s", b.Finding.Instance, what).
 		Shows(seen[:min(len(seen), maxEvidence)]...).Fix(b.change(fix))

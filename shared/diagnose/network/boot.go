@@ -7,6 +7,7 @@ import (
 	"rollcall/shared/diagnose/cause"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/userdata"
+	"rollcall/shared/roll"
 )
 
 // boot returns the instance's user data: its own, that of its launch template's version, or
@@ -58,11 +59,28 @@ func (l *look) proxied() (s state, why string) {
 	return unsure, boot.Missing("user data")
 }
 
+// pastProxy reports whether nodeadm certainly calls EC2 directly although scripts of the user data set a
+// proxy. nodeadm-config.service runs before cloud-init runs any script, and takes only the variables that
+// its NodeConfig sets for all services.
+//
+//   - https://github.com/awslabs/amazon-eks-ami/blob/main/templates/al2023/runtime/rootfs/etc/systemd/system/nodeadm-config.service
+//   - https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/system/environment.go
+//   - https://github.com/awslabs/amazon-eks-ami/issues/2128
+func (l *look) pastProxy() bool {
+	boot := l.boot().Value
+	if l.Finding.Kind != roll.Unregistered || !boot.Proxy || l.needsEC2() != open {
+		return false
+	}
+	j := boot.Joins[0]
+	return j.Tool == userdata.Nodeadm && !j.Proxied && !boot.Unread() && !boot.Opaque && !slices.Contains(boot.Edits, userdata.ChangesNodeadm)
+}
+
 // direct is like proxied, but also doubts custom images, which may have a proxy, as in a VPC
 // without another path out. Images with a name of EKS's do not, nor those that EKS or Karpenter
 // picks by an alias.
-func (l *look) direct() (s state, why string) {
-	s, why = l.proxied()
+func (l *look) direct() (s state, why string) { return l.doubtImage(l.proxied()) }
+
+func (l *look) doubtImage(s state, why string) (state, string) {
 	group, class, image := l.Group().NodeGroup, l.Group().NodeClass, l.Image()
 	_, shown := l.timedOut()
 	switch {

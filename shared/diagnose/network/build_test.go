@@ -191,8 +191,19 @@ func unread(w *world) {
 	w.instance(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") })
 }
 
-// proxied makes the user data set a proxy.
-func proxied(w *world) { w.boot.Proxy = true }
+// proxied makes the user data set a proxy, for nodeadm too.
+func proxied(w *world) { w.boot = throughProxy(w.boot) }
+
+func throughProxy(b userdata.Boot) userdata.Boot {
+	b.Proxy, b.Joins = true, slices.Clone(b.Joins)
+	for i := range b.Joins {
+		b.Joins[i].Proxied = true
+	}
+	return b
+}
+
+// proxiedByScript makes a script of the user data set a proxy.
+func proxiedByScript(w *world) { w.boot.Proxy = true }
 
 func publicOnly(cidrs ...string) func(*world) {
 	return func(w *world) {
@@ -240,7 +251,9 @@ func sampled(version string) func(*world) {
 func ofTemplate(version string, proxy bool) func(*world) {
 	return func(w *world) {
 		boot := w.boot
-		boot.Proxy = proxy
+		if boot.Proxy = false; proxy {
+			boot = throughProxy(boot)
+		}
 		w.Templates = map[string]evidence.Fact[evidence.LaunchTemplate]{
 			template + ":" + version: evidence.Read(evidence.LaunchTemplate{ID: template, Version: version, UserData: evidence.Read(boot)}),
 		}

@@ -58,14 +58,15 @@ func (l *look) services() cause.Verdict {
 		}
 	}
 	proxied, said := l.proxied()
+	past := l.pastProxy()
 	switch {
 	case why.state == open:
 		return l.reached(endpoints, unclear)
-	case a.place == public:
+	case a.place == public && !past:
 		return cause.Verdict{} // ApiEndpointUnreachable reports what cuts it off
 	case why.state == unsure:
 		return cause.NotChecked(why.gap)
-	case proxied == open && !l.failedPull(toBeReady).direct:
+	case proxied == open && !past && !l.failedPull(toBeReady).direct:
 		return cause.NotChecked(said)
 	case !endpoints.Settled():
 		return cause.Missing(endpoints, "the endpoints of "+l.i.VPC)
@@ -403,7 +404,11 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	}
 	registered, pull := l.Finding.Kind != roll.Unregistered, l.failedPull(names)
 	direct, _ := l.direct()
-	if unanswered {
+	past := l.pastProxy()
+	switch {
+	case past:
+		direct, _ = l.doubtImage(closed, "")
+	case unanswered:
 		direct, _ = l.proxied()
 	}
 	proven := !registered && direct == closed && l.needsEC2() == open ||
@@ -417,6 +422,10 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	}
 	if crashes {
 		c.Saw("pods", crashing.Namespace+"/"+crashing.Name, "waits in "+crashing.Waiting+", and asks STS for the role of its service account", "is ready")
+	}
+	if past {
+		c.Also("; nodeadm calls EC2 before cloud-init runs the script that sets a proxy").
+			Fix(append(fixes, "# or set the proxy in the NodeConfig, for all services: spec.instance.environment.default")...)
 	}
 	switch {
 	case !l.Subnet().Known():

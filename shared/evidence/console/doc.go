@@ -6,7 +6,7 @@
 //   - EC2 keeps the last 64 KB, so the beginning may be missing and the first line may be cut
 //     (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html).
 //   - Text printed after EC2 last took the output is missing.
-//   - The kernel writes into the middle of systemd's lines.
+//   - The kernel writes into the middle of systemd's lines, and logger into the login prompt.
 //   - systemd colours its text and shortens unit names to fit 80 columns
 //     ("Failed to start nodeadm-co…service - EKS Nodeadm Config.").
 //

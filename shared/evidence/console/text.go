@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ func dated(line string) time.Time {
 }
 
 // segments splits a line into separately written messages: at carriage returns, and where the
-// kernel wrote into the middle of a line, which its timestamp shows.
+// kernel or logger wrote into the middle of a line, which its timestamp or header shows.
 func segments(line string) []segment {
 	var out []segment
 	add := func(part string) {
@@ -56,7 +57,12 @@ func segments(line string) []segment {
 	}
 	for part := range strings.SplitSeq(line, "\r") {
 		from := 0
-		for _, m := range stamp.FindAllStringIndex(part, -1) {
+		starts := stamp.FindAllStringIndex(part, -1)
+		if strings.Contains(part, "<") {
+			starts = append(starts, header.FindAllStringIndex(part, -1)...)
+			slices.SortFunc(starts, func(a, b []int) int { return a[0] - b[0] })
+		}
+		for _, m := range starts {
 			// After a program's tag, the timestamp is part of that program's text: it prints an
 			// older log.
 			if !strings.HasSuffix(part[:m[0]], "]: ") {
@@ -79,6 +85,9 @@ func newSegment(raw string) segment {
 	if m := tagged.FindStringSubmatch(s.text); m != nil {
 		s.tag, s.message = strings.Trim(m[1]+m[2], "()"), s.text[len(m[0]):]
 	}
+	if m := logged.FindStringSubmatch(s.message); m != nil {
+		s.tag, s.message = m[1], s.message[len(m[0]):]
+	}
 	s.trace = traced(s.message)
 	return s
 }
@@ -86,6 +95,19 @@ func newSegment(raw string) segment {
 // tagged matches the writer of a message: "systemd[1]: ...", "kernel: ...", also after the date and
 // host of a system log.
 var tagged = pattern.New(`^(?:\w{3} .. ..:..:.. \S+ )?(?:(kernel)|([^\s\[]{0,60})\[\d*\]): `)
+
+// header begins what logger -s prints: "<13>Feb  8 20:21:18 user-data: ...". Karpenter's user data for
+// Amazon Linux 2, and many scripts, send all their output and their trace to the console through it.
+//
+//   - https://github.com/util-linux/util-linux/blob/master/misc-utils/logger.c (syslog_local_header)
+//   - https://github.com/aws/karpenter-provider-aws/blob/main/pkg/providers/amifamily/bootstrap/eksbootstrap.go
+//   - https://github.com/aws/karpenter-provider-aws/issues/5593
+var (
+	header = pattern.New(`<\d{1,3}>` + date)
+	logged = pattern.New(`^<\d{1,3}>` + date + `([^\s\[:]{1,60})(?:\[\d*\])?: `)
+)
+
+const date = `\w{3} [ \d]\d \d\d:\d\d:\d\d `
 
 // traced reports whether a message is the trace of a shell: "+ command", "++ command".
 func traced(message string) bool {

@@ -128,6 +128,10 @@ type Join struct {
 	// Missing are the paths of missing fields without which the tool stops. A launch template of a
 	// managed node group may omit them, since EKS adds them; the instance's own user data may not.
 	Missing []string
+	// DropIns reports whether scripts write a part of it to /etc/eks/nodeadm.d, which cannot give what is Missing.
+	DropIns bool
+	// Proxied reports whether nodeadm itself uses a proxy: a NodeConfig of the user data sets it for all services.
+	Proxied bool
 	// Karpenter are the parts with NodeConfigs that carry Karpenter's comment.
 	Karpenter []string
 }
@@ -183,6 +187,7 @@ const (
 	EditsKubeletUnit     Edit = "writes a systemd unit or drop-in of the kubelet"
 	EditsKubeletConfig   Edit = "changes the kubelet's configuration file"
 	RestartsKubelet      Edit = "starts or restarts the kubelet's service"
+	ChangesNodeadm       Edit = "runs nodeadm, or changes what it runs with"
 )
 
 // Fetch is a program for one architecture that the user data fetches and installs or runs.

@@ -153,6 +153,11 @@ func TestBootOfNodeConfig(t *testing.T) {
 				  missing: spec.cluster.apiServerEndpoint spec.cluster.certificateAuthority`},
 		{name: "where nodeadm does not look",
 			data: inMIME("text/plain", nodeConfigHead+exampleCluster, "text/cloud-config", "#cloud-config\nwrite_files:\n- path: /etc/eks/node.yaml\n  content: |\n    "+"apiVersion: node.eks.aws/v1alpha1\n"), want: `fault: part 1 (nodeconfig) stands where its reader does not look for it [nodeadm is passed over]`},
+		{name: "a drop-in alone, which does not count as the user data's own, and a script that runs nodeadm",
+			data: "#!/bin/bash\ncat > /etc/eks/nodeadm.d/x.yaml <<EOF\n" + nodeConfigHead + exampleCluster + "EOF\nnodeadm init\n", want: `
+				nodeadm.d file 1 by nodeadm, cluster demo, its endpoint and CA
+				  missing: spec.cluster.name spec.cluster.apiServerEndpoint spec.cluster.certificateAuthority spec.cluster.cidr
+				edit: runs nodeadm, or changes what it runs with`},
 		{name: "drop-ins that scripts write, after the user data, and only those it knows by their names",
 			data: inMIME(node, nodeConfigHead+exampleCluster, shell, "#!/bin/bash\ncat > /etc/eks/nodeadm.d/20-labels.yaml <<EOF\n"+nodeConfigHead+"  kubelet:\n    flags: ['--node-labels=b=c']\nEOF\ncat > /etc/eks/nodeadm.d/10-pods.yaml <<EOF\n"+nodeConfigHead+"  kubelet:\n    config: {maxPods: 20}\n    flags: ['--node-labels=a=b,b=a']\nEOF\necho no > /etc/eks/nodeadm.d/readme.txt\n"), want: `
 				part 1, nodeadm.d file 1, nodeadm.d file 2 by nodeadm, cluster demo, its endpoint and CA

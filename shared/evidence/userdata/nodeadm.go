@@ -68,6 +68,7 @@ type nodeDocument struct {
 	meant     string // the cluster that it names, even if nodeadm does not read it
 	ok        bool   // nodeadm reads it
 	karpenter bool   // it carries the comment with which Karpenter marks its own
+	dropIn    bool   // nodeadm-run.service reads it, and nodeadm-config.service before it does not
 }
 
 // nodeConfigGroup is the prefix of the apiVersions that nodeadm reads (awslabs/amazon-eks-ami,
@@ -93,14 +94,18 @@ func (r *reader) merge(doc nodeDocument) {
 // isDropIn matches the files that nodeadm reads after the user data (configprovider/file.go).
 var isDropIn = form(`/etc/eks/nodeadm\.d/[^/]*(?i:\.yaml|\.yml|\.json)`)
 
-// dropIns reads the files that scripts write for nodeadm, in the order of their names. nodeadm runs
-// after cloud-init (nodeadm-run.service).
+// dropIns reads the files that scripts write for nodeadm, in the order of their names. nodeadm-run.service,
+// which reads them, runs after cloud-init. It requires nodeadm-config.service, which runs before and fails
+// without a cluster in the user data itself: "drop-in files cannot be used on their own"
+// (https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/doc/examples.md).
 func (r *reader) dropIns() {
 	n := 0
 	for _, path := range slices.Sorted(maps.Keys(r.files)) {
 		if isDropIn(path) {
 			n++
-			r.merge(r.nodeDocument(r.files[path], fmt.Sprintf("nodeadm.d file %d", n), true, true))
+			doc := r.nodeDocument(r.files[path], fmt.Sprintf("nodeadm.d file %d", n), true, true)
+			doc.dropIn = true
+			r.merge(doc)
 		}
 	}
 }
@@ -263,6 +268,11 @@ func (d *nodeDocument) read(root *yaml.Node, part string) {
 	d.CA = CertificateOf(cluster("certificateAuthority"))
 	d.cidr = cluster("cidr")
 	d.InstanceIDName = truth(lookup(root, "spec", "featureGates", "InstanceIdNodeName")) == "true"
+	if all := lookup(root, "spec", "instance", "environment", "default"); all != nil {
+		for i, n := range all.Content {
+			d.Proxied = d.Proxied || i%2 == 0 && proxyName(n.Value)
+		}
+	}
 	for _, flag := range items(lookup(root, "spec", "kubelet", "flags")) {
 		if len(d.flags) < maxFlags {
 			d.flags = append(d.flags, scalar(flag))
@@ -289,13 +299,18 @@ func mergedJoin(tool Tool, docs []nodeDocument) Join {
 	var config kubeletConfig
 	var parts []string
 	var flags strings.Builder
-	cidr := ""
+	var own nodeDocument // the cluster by those that are no drop-ins
 	for _, d := range docs {
 		parts = append(parts, d.Part)
 		j.Cluster = j.Cluster.over(d.Cluster)
 		j.Endpoint = j.Endpoint.over(d.Endpoint)
 		j.CA = j.CA.over(d.CA)
-		cidr += d.cidr
+		if d.dropIn {
+			j.DropIns = true
+		} else {
+			own.Cluster, own.Endpoint, own.CA, own.cidr = j.Cluster, j.Endpoint, j.CA, own.cidr+d.cidr
+			j.Proxied = j.Proxied || d.Proxied
+		}
 		j.InstanceIDName = j.InstanceIDName || d.InstanceIDName
 		if d.hasTaints {
 			dropAll(config.taints)
@@ -315,10 +330,10 @@ func mergedJoin(tool Tool, docs []nodeDocument) Join {
 	j.Kubelet = newKubelet(commandLineWords(value), config, parts...)
 	j.Kubelet.Loss = loss
 	// Without these nodeadm stops (nodeadm/internal/api/validation.go).
-	j.needs("spec.cluster.name", j.Cluster.State != Absent)
-	j.needs("spec.cluster.apiServerEndpoint", j.Endpoint.State != Absent)
-	j.needs("spec.cluster.certificateAuthority", j.CA.State != Absent)
-	j.needs("spec.cluster.cidr", cidr != "")
+	j.needs("spec.cluster.name", own.Cluster.State != Absent)
+	j.needs("spec.cluster.apiServerEndpoint", own.Endpoint.State != Absent)
+	j.needs("spec.cluster.certificateAuthority", own.CA.State != Absent)
+	j.needs("spec.cluster.cidr", own.cidr != "")
 	return j
 }
 
@@ -336,6 +351,7 @@ func (w *walk) nodeadm(args []field) {
 		return
 	}
 	var docs []nodeDocument
+	named := false // a source of its own
 	for i, f := range args {
 		option, source, _ := strings.Cut(f.text, "=")
 		if option != "-c" && option != "--config-source" {
@@ -347,6 +363,7 @@ func (w *walk) nodeadm(args []field) {
 		if source == "" || strings.HasPrefix(source, "imds:") {
 			continue
 		}
+		named = true
 		name := w.at(path.Clean(strings.TrimPrefix(source, "file://")))
 		if w.tooEarly(name) {
 			continue
@@ -363,6 +380,9 @@ func (w *walk) nodeadm(args []field) {
 		if doc.meant != "" {
 			w.cluster(doc.meant)
 		}
+	}
+	if !named { // it reads the user data again, in the environment that the script has made
+		add(&w.boot.Edits, ChangesNodeadm, maxList)
 	}
 	if len(docs) > 0 {
 		j := mergedJoin(NodeadmCommand, docs)

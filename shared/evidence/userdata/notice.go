@@ -53,13 +53,19 @@ func (r *reader) changes(path string) {
 		add(&r.boot.Edits, EditsKubeletUnit, maxList)
 	case strings.HasPrefix(path, "/etc/kubernetes/kubelet/"), strings.HasPrefix(path, "/var/lib/kubelet/config"):
 		add(&r.boot.Edits, EditsKubeletConfig, maxList)
+	case nodeadmUnits(path):
+		add(&r.boot.Edits, ChangesNodeadm, maxList)
 	}
 }
 
 var (
 	inPlace        = form(`(?s)-i.*|--in-place.*|--inplace.*|-p.*`)
 	kubeletService = form(`kubelet|kubelet\.service|kubelet-eks`)
+	nodeadmService = form(`nodeadm-(?:config|run)(?:\.service)?`)
 	startsService  = form(`start|restart|enable|reload-or-restart|try-restart`)
+	// nodeadmUnits matches the units of nodeadm, and the environment of all units, which takes effect when
+	// the instance boots again.
+	nodeadmUnits = form(`/(?:etc|usr/lib|run)/systemd/(?:system/(?:nodeadm-|service\.d/)|system\.conf).*`)
 )
 
 // notice records the effect of a command on the tools and on fetched files.
@@ -80,8 +86,11 @@ func (w *walk) notice(command string, args []field) {
 			w.copied(command, words)
 		}
 	case "systemctl", "service", "snap":
-		if slices.ContainsFunc(words, kubeletService) && slices.ContainsFunc(words, startsService) {
+		switch starts := slices.ContainsFunc(words, startsService); {
+		case starts && slices.ContainsFunc(words, kubeletService):
 			add(&w.boot.Edits, RestartsKubelet, maxList)
+		case starts && slices.ContainsFunc(words, nodeadmService):
+			add(&w.boot.Edits, ChangesNodeadm, maxList)
 		}
 	}
 	for _, f := range args {
