@@ -75,7 +75,7 @@ var causesHold = map[string]func(e excuse) bool{
 	// its group, its zone and its cluster
 	"NodeGroupUnhealthy":      func(e excuse) bool { return e.lately("unwell", e.g.groupName()) },
 	"InstanceProfileMissing":  func(e excuse) bool { return e.lately("unwell", e.g.groupName()) }, // by EKS's word
-	"ReplacementRepeats":      func(e excuse) bool { return e.lately("ill", e.m.id) && len(e.u.sense.replaced[e.g]) > 0 },
+	"ReplacementRepeats":      func(e excuse) bool { return e.lately("ill", e.m.id) && len(e.u.sense.replaced[e.g])+e.g.failures() > 0 },
 	"ZoneOutage":              func(e excuse) bool { return e.outage() || e.m.muted && e.m.frozen.IsZero() || !e.k.whole }, // without EC2, what ended looks silent
 	"ClusterNotActive":        func(e excuse) bool { return e.lately("not active", e.c.name) },
 	"ControlPlaneUnreachable": func(e excuse) bool { return ofCluster["ClusterUnreachable"](e) == "" || e.m.muted },

@@ -662,7 +662,7 @@ var ofMachine = map[string]func(excuse) bool{
 	},
 	"ReplacementRepeats": func(e excuse) bool {
 		n := e.u.policy(e.inv, e.c, e.g.groupName()).count("limits.replacements")
-		return e.u.failed(e.g, 24*time.Hour) >= n || n <= 2 && e.u.failed(e.g, math.MaxInt64/2) >= 2 // two in a row, at any age
+		return e.u.failed(e.g, 24*time.Hour) >= n || n <= 2 && e.u.failed(e.g, math.MaxInt64/2)+e.g.failures() >= 2 // two in a row, at any age
 	},
 	"ReplacementPending": func(e excuse) bool {
 		newest := slices.MaxFunc(append(slices.Clone(e.g.members), e.m), func(a, b *machine) int { return a.launched.Compare(b.launched) })

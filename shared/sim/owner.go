@@ -202,13 +202,26 @@ func (m *machine) leave(by string) {
 func (g *group) endCause(by string) string {
 	switch {
 	case strings.HasSuffix(by, "status checks fail"):
-		return "an EC2 instance status checks failure"
+		return endedForChecks
 	case strings.HasSuffix(by, "EC2 stopped it"):
 		return endedOutside
 	case strings.HasSuffix(by, "scale-in"):
 		return fmt.Sprintf("a difference between desired and actual capacity, shrinking the capacity from %d to %d", len(g.members), len(g.members)-1)
 	}
 	return "a user request"
+}
+
+// endedForChecks is why an Auto Scaling group replaces a member that fails its status checks.
+const endedForChecks = "an EC2 instance status checks failure"
+
+// failures returns how many of the machines that the group ended lately failed their status checks when they were young.
+func (g *group) failures() (n int) {
+	for _, e := range g.endings {
+		if e.cause == endedForChecks && e.at.Sub(e.m.launched) < time.Hour+slack {
+			n++
+		}
+	}
+	return n
 }
 
 // endedOutside is why an Auto Scaling group replaces a member that it did not terminate.
