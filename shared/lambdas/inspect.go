@@ -103,6 +103,7 @@ func (h *Inspect) check(ctx context.Context, c trigger.Check) {
 	most := h.Permitted
 	switch ours, err := h.ours(ctx, c.Cluster); {
 	case err != nil:
+		log.Warn("VPC unknown", "error", err.Error())
 		most = policy.Lower(most, policy.Notify) // the check reports what it cannot read, and nothing is destroyed
 	case !ours:
 		log.Info("cluster ignored")

@@ -436,6 +436,8 @@ func TestOnlyClustersOfTheWantedVPCsAreChecked(t *testing.T) {
 		r, err := h.Handle(t.Context(), logtest.Batch(demo))
 		must.That(t, err == nil && len(r.BatchItemFailures) == 0, "%s: %+v, %v", name, r, err)
 		expect.List(t, w.logged("checked", "mode"), c.mode, "%s: modes of checks", name)
+		unknown := slices.ContainsFunc(w.logged("VPC unknown", "error"), func(s string) bool { return strings.Contains(s, "eks:DescribeCluster") })
+		expect.That(t, unknown == (name == "EKS does not answer"), "%s: the log says that the VPC is unknown: %t", name, unknown)
 		expect.That(t, len(w.looked) == len(c.mode) && len(w.scheduled) == len(c.mode), "%s: looked %d times, scheduled %v", name, len(w.looked), w.scheduled)
 	}
 }

@@ -113,11 +113,12 @@ func (o *Observer) autoScalingInstances(ctx context.Context, ids []string) (map[
 }
 
 func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questions []roll.Question) {
-	reads := 0
+	reads, later := 0, false
 	f := &faults{o: o, s: s, call: roll.CallInstanceAttribute}
 	// read returns nil for an attribute that was not read.
 	read := func(id roll.InstanceID, attribute types.InstanceAttributeName) *ec2.DescribeInstanceAttributeOutput {
 		if f.over || reads >= attributeReads {
+			later = true
 			return nil
 		}
 		reads++
@@ -175,7 +176,7 @@ func (o *Observer) readAttributes(ctx context.Context, s *roll.Snapshot, questio
 		}
 		s.Details[q.Instance] = d
 	}
-	if !f.over && asked > attributeReads {
+	if !f.over && later {
 		unknown(s, roll.CallInstanceAttribute, roll.GapLater, fmt.Sprintf("%d attributes of suspects were wanted and %d read, those of the most urgent and others in turn; what is not known is not acted on", asked, attributeReads))
 	}
 }

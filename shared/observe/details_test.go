@@ -125,6 +125,14 @@ func TestReadsFiftyAttributesAtMostTheMostUrgentAndOthersInTurn(t *testing.T) {
 	if s := look(t, b, suspects(1, 25, roll.Question{Protection: true})); len(s.Gaps) != 0 || len(b.attributes) != 50 {
 		t.Errorf("exactly 50: gaps %+v after %d reads", s.Gaps, len(b.attributes))
 	}
+
+	c := newAccount(t)
+	for n := 1; n <= 50; n++ {
+		c.protected[instanceID(n)] = true // so that its stop protection is not read
+	}
+	if s := look(t, c, suspects(1, 50, roll.Question{Protection: true})); len(s.Gaps) != 0 || len(c.attributes) != 50 {
+		t.Errorf("100 at most, of which 50 are read, and enough: gaps %+v after %d reads", s.Gaps, len(c.attributes))
+	}
 }
 
 func TestAfterAnAttributeThatCannotBeReadNoneIsAskedFor(t *testing.T) {

@@ -91,7 +91,8 @@ func (o *Observer) readNodeGroupLaunches(ctx context.Context, s *roll.Snapshot, 
 			return o.unlaunchedGap(ctx, s, roll.CallNodegroup, err)
 		case out.Nodegroup != nil:
 			short, known := scaled[name]
-			addNodeGroup(s, name, project.NodeGroup(out.Nodegroup), known && !short)
+			unread := !known && s.ScalingRead != roll.Yes
+			addNodeGroup(s, name, project.NodeGroup(out.Nodegroup), unread || known && !short)
 		}
 	}
 	return roll.Yes
@@ -105,7 +106,7 @@ func (o *Observer) nodeGroups(ctx context.Context, cluster string) (names []stri
 
 // addNodeGroup adds a managed node group that EKS could not create or for which it cannot launch
 // instances. EKS does not report when an issue began, so it counts from this check, or from the
-// failed creation. full: its Auto Scaling group has its desired capacity.
+// failed creation. full: its Auto Scaling group has its desired capacity, or could not be read.
 func addNodeGroup(s *roll.Snapshot, name string, g evidence.NodeGroup, full bool) {
 	if g.Status == string(ekstypes.NodegroupStatusDeleting) || g.Status == string(ekstypes.NodegroupStatusDeleteFailed) {
 		return

@@ -110,6 +110,21 @@ func TestHealthIssuesOfAGroupAtItsDesiredCapacity(t *testing.T) {
 	}
 }
 
+// That a launch failed some time says nothing while it is unknown whether the group wants another one.
+func TestHealthIssuesOfAGroupWhoseCapacityCannotBeRead(t *testing.T) {
+	for issue, found := range map[ekstypes.NodegroupIssueCode]bool{
+		ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures: false, ekstypes.NodegroupIssueCodeEc2LaunchTemplateNotFound: true,
+	} {
+		a := newAccount(t)
+		a.noKarpenter = true
+		a.fail["autoscaling:DescribeAutoScalingGroups"] = apiError("AutoScaling", "DescribeAutoScalingGroups", "Throttling", "Rate exceeded")
+		a.nodeGroups["blue"] = unhealthy(ekstypes.NodegroupStatusDegraded, issue)
+		s := a.observer().Snapshot(t.Context(), "demo", at, roll.Watch{})
+		_, failing := s.Launches["nodegroup/blue"]
+		expect.That(t, failing == found && s.ScalingRead == roll.Unreadable && s.NodeGroupsRead == roll.Yes, "%s: %+v, gaps %+v", issue, s.Launches, s.Gaps)
+	}
+}
+
 // A missing permission is one gap about details, and closes no finding.
 func TestNodeGroupsThatCannotBeRead(t *testing.T) {
 	for _, call := range []string{"eks:ListNodegroups", "eks:DescribeNodegroup"} {

@@ -185,7 +185,7 @@ func Protection(s *roll.Snapshot, i roll.Instance) *Refusal {
 	case roll.Yes:
 		kind, flag := "termination protection is on for "+string(i.ID), "termination"
 		if d.StopProtected {
-			kind, flag = "stop protection is on for "+string(i.ID)+", which keeps off a termination too", "stop"
+			kind, flag = "stop protection is on for "+string(i.ID)+", which refuses a termination too", "stop"
 		}
 		return refuse(TerminationProtected, "EC2 %s; turn it off to let Rollcall act: %s", kind,
 			paste.Format("aws ec2 modify-instance-attribute --instance-id %s --no-disable-api-%s", string(i.ID), flag))

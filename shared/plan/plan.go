@@ -31,8 +31,8 @@ type Input struct {
 	// permits.
 	Policy func(roll.Selector) policy.Policy
 	Now    time.Time
-	// Lowered: the mode is lowered for this check only, because the policy is unreadable. Remediate
-	// was not turned off.
+	// Lowered: the mode is lowered for this check only, because the policy is unreadable, or the
+	// cluster may belong to another deployment. Remediate was not turned off.
 	Lowered bool
 	// Unremembered: the ledger does not outlive this check. If the mode allows no act, the reason
 	// is then the mode, and not NotSeenTwice, which would never end.

@@ -267,7 +267,7 @@ var ends = map[Reason]string{
 	OwnerDidNotAct:         "when 15 minutes have passed since the owner's time was over; the ladder continues then, if it has a step left",
 	ReplacementUnavailable: "when a launch works, or you tag the instance rollcall:replace=true, or set limits.withoutReplacement: proceed",
 	NoNodeIntent:           "when its own user data, or a node of its group, shows that it is one; else take the cluster's tag off, or terminate it",
-	TerminationProtected:   "when you turn the termination protection off",
+	TerminationProtected:   "when you turn the protection off",
 	ScaleInProtected:       "when you turn the scale-in protection of the instance off",
 	ProtectionUnknown:      "when Rollcall may read how the instance is protected and, if it has no node, its lease: see infra/README.md",
 	NotReadYet:             "when a check can read it; every check asks again",

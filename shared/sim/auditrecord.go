@@ -434,7 +434,7 @@ func (u *auditor) over(inv *invocation, d noticed) {
 func (u *auditor) ends(inv *invocation, key about) {
 	m, lasts := u.a.machines[key.instance], false
 	switch kind := roll.Kind(key.kind); {
-	case m == nil || m.state != running || m.aside != "": // what leaves its group is not judged
+	case m == nil || m.state != running || m.aside != "": // what is not in service in its group is not judged
 	case kind == roll.Impaired:
 		lasts = m.ail == impaired && (inv.seen.unchecked || m.unchecked())
 	case !inv.seen.unchecked:

@@ -725,6 +725,7 @@ func (u *auditor) hindered(m *machine) string {
 	if m.holds != nil {
 		held = m.holds.keeps(now)
 	}
+	_, failed := g.launchFailure()
 	switch {
 	case !c.exists() || c.unjudged():
 		return "the cluster"
@@ -736,6 +737,8 @@ func (u *auditor) hindered(m *machine) string {
 		return "its owner"
 	case g.suspended || g.halts() || g.unwell() || g.failing != "" || now.Before(g.dry) || len(g.members) < g.desired || g.template.breaks != well || g.unlucky > 0:
 		return "the group"
+	case failed:
+		return "EKS shows that a launch of its group failed, until another one succeeds"
 	case u.failed(g, 24*time.Hour) >= u.policyNow(c, g).count("limits.replacements"):
 		return "its replacements fail"
 	case u.foundLowered(g, m.since) && !slices.ContainsFunc(m.found(), func(kind string) bool { return u.wasOpened(c.name, about{m.id, kind}, m) }):

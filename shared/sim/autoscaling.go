@@ -124,7 +124,7 @@ func (m *machine) missed() bool { return m.g.misses() && slices.Contains(m.g.mis
 // health returns the machine's health status in its group. It depends on the state alone until the
 // group acts on a status check.
 func (m *machine) health() string {
-	if m.alive() && m.aside != leaving || m.aside != "" && m.aside != leaving || m.lifecycle() == types.LifecycleStateInService && m.g.halt("HealthCheck") {
+	if m.aside != leaving && (m.alive() || m.aside != "") || m.lifecycle() == types.LifecycleStateInService && m.g.halt("HealthCheck") {
 		return "Healthy"
 	}
 	return "Unhealthy"

@@ -187,6 +187,7 @@ func brokenUserData() []example {
 		{"and a script that runs nodeadm, which may read it one day", nodeadm().data(dropsIn("nodeadm init")), "UserDataUnparseable?"},
 		{"and one that starts its service, after a change of its unit", nodeadm().data(dropsIn("systemctl start nodeadm-run.service")), "UserDataUnparseable?"},
 		{"and one that writes its unit", nodeadm().data(dropsIn("sed -i s,imds://user-data,file:///etc/eks/nodeadm.d/, /etc/systemd/system/nodeadm-config.service")), "UserDataUnparseable?"},
+		{"by its other path", nodeadm().data(dropsIn("sed -i s,imds://user-data,file:///etc/eks/nodeadm.d/, /lib/systemd/system/nodeadm-config.service")), "UserDataUnparseable?"},
 		{"on an AMI of one's own", healthyWith(amiOwn, dropsIn()).console(bootAL2023...), "UserDataUnparseable?"},
 		{"and its nodeadm finds nothing", healthyWith(amiOwn, dropsIn()).console(lines(bootAL2023, []string{noConfig, configFailed})...), "UserDataUnparseable NodeadmFailed"},
 		{"a NodeConfig with an authority that is no base64", nodeadm().data(nodeConfig(name, endpoint, "'***'")), "UserDataUnparseable"},

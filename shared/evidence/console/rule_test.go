@@ -205,6 +205,8 @@ var said = []struct {
 	{"ip-10-0-50-176 login: <13>Feb  8 20:21:18 user-data: + echo 'x: No space left on device'", "BootFinished: login prompt"},
 	{"<13>Feb 18 20:21:18 user-da[    9.000001] Kernel panic - not syncing: x", "KernelPanic: x"},
 	{"+ logger '<13>Feb 18' x: No space left on device", ""},
+	{"+ grep '<13>Feb 18 20:21:18 user-data: tar: x: Cannot write: No space left on device' /var/log/x", ""},
+	{"<13>Feb 18 20:21:18 user-data: + grep '<13>Feb 18 20:21:18 user-data: tar: x: Cannot write: No space left on device' /var/log/x", ""},
 	{"cloud-init[990]: Aliasing EKS k8s snap commands", "BootstrapRan"},
 	{"cloud-init[990]: Starting k8s kubelet daemon", "BootstrapRan"},
 	{"cloud-init[990]: + echo 'Starting k8s kubelet daemon'", ""},

@@ -64,11 +64,12 @@ func segments(line string) []segment {
 		}
 		for _, m := range starts {
 			// After a program's tag, the timestamp is part of that program's text: it prints an
-			// older log.
-			if !strings.HasSuffix(part[:m[0]], "]: ") {
-				add(part[from:m[0]])
-				from = m[0]
+			// older log. A header in the trace of a command is a word of it.
+			if strings.HasSuffix(part[:m[0]], "]: ") || part[m[0]] == '<' && newSegment(part[from:m[0]]).trace {
+				continue
 			}
+			add(part[from:m[0]])
+			from = m[0]
 		}
 		add(part[from:])
 	}

@@ -64,8 +64,8 @@ var (
 	nodeadmService = form(`nodeadm-(?:config|run)(?:\.service)?`)
 	startsService  = form(`start|restart|enable|reload-or-restart|try-restart`)
 	// nodeadmUnits matches the units of nodeadm, and the environment of all units, which takes effect when
-	// the instance boots again.
-	nodeadmUnits = form(`/(?:etc|usr/lib|run)/systemd/(?:system/(?:nodeadm-|service\.d/)|system\.conf).*`)
+	// the instance boots again. /lib is a link to /usr/lib.
+	nodeadmUnits = form(`/(?:etc|(?:usr/(?:local/)?)?lib|run)/systemd/(?:system/(?:nodeadm-|service\.d/)|system\.conf).*`)
 )
 
 // notice records the effect of a command on the tools and on fetched files.

@@ -129,8 +129,8 @@ func regionOf(server string) string {
 	if err != nil {
 		return ""
 	}
-	for _, domain := range []string{".eks.amazonaws.", ".api.aws", ".api.amazonwebservices."} {
-		if before, _, ok := strings.Cut(u.Hostname(), domain); ok {
+	for _, domain := range []string{".eks.amazonaws.com", ".eks.amazonaws.com.cn", ".api.aws", ".api.amazonwebservices.com.cn"} {
+		if before, ok := strings.CutSuffix(u.Hostname(), domain); ok {
 			return before[strings.LastIndex(before, ".")+1:]
 		}
 	}

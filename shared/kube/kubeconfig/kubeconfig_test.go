@@ -67,6 +67,22 @@ func TestAContextNamesClusterRegionAndProfile(t *testing.T) {
 	}
 }
 
+func TestTheRegionOfAnAPIServer(t *testing.T) {
+	for server, want := range map[string]string{
+		"https://0A.gr7.eu-west-1.eks.amazonaws.com":             "eu-west-1",
+		"https://0A.gr7.eu-west-1.eks.amazonaws.com:443":         "eu-west-1",
+		"https://0A.yl4.cn-north-1.eks.amazonaws.com.cn":         "cn-north-1",
+		"https://0A.gr7.eu-west-1.api.aws":                       "eu-west-1",
+		"https://0A.yl4.cn-north-1.api.amazonwebservices.com.cn": "cn-north-1",
+		"https://k8s.api.awsome.example.com":                     "",
+		"https://k8s.api.aws.example.com":                        "",
+		"https://k8s.eks.amazonaws.com.example.com":              "",
+		"https://127.0.0.1:6443":                                 "",
+	} {
+		expect.Equal(t, regionOf(server), want, "the region of %s", server)
+	}
+}
+
 func TestAContextThatNamesNoCluster(t *testing.T) {
 	for name, tt := range map[string]struct{ file, context, want string }{
 		"of another kind":     {written(t, file), "kind", `context "kind" names no EKS cluster`},
