@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -209,6 +210,15 @@ func (c *Case) Image() Fact[Image] {
 		}
 		return c.Images[i.Image]
 	})
+}
+
+// CallsFIPS reports whether the instance certainly calls AWS's FIPS endpoints: it runs a FIPS variant of
+// Bottlerocket, and its settings leave that as it is.
+// https://bottlerocket.dev/en/os/latest/api/settings/aws/
+func (c *Case) CallsFIPS() bool {
+	data, _ := c.UserData()
+	return c.Image().Value.Family == "bottlerocket" && strings.Contains(c.Image().Value.Name, "-fips-") &&
+		data.Known() && !slices.ContainsFunc(data.Value.Joins, func(j userdata.Join) bool { return j.AWSConfig })
 }
 
 // Profile returns the instance profile of the finding's instance; Absent if it has none. EC2 does not show

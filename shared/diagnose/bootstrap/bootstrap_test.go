@@ -771,6 +771,38 @@ func consoles() []example {
 	}
 }
 
+// A FIPS variant of Bottlerocket calls EC2's FIPS endpoint, which few regions have.
+func TestFIPSVariantOfBottlerocket(t *testing.T) {
+	const held = "launch-template/" + template + ":3"
+	timedOut := "[  306.571770] pluto[1534]: Timed out retrieving private DNS name from EC2: deadline has elapsed"
+	fips := func(data string, console ...string) *scene {
+		return rocket().data(toml(name, endpoint, ca) + data).console(append([]string{bootRocket}, console...)...).
+			image(func(i *evidence.Image) { i.Name = "bottlerocket-aws-k8s-1.35-fips-x86_64-v1.55.0-f3ac4e6c" })
+	}
+	in := func(region string, s *scene) *scene { s.e.Region = region; return s }
+	for _, tt := range []struct {
+		name    string
+		scene   *scene
+		subject string
+	}{
+		{"a region without FIPS endpoints", fips("", timedOut), held},
+		{"one in the US", in("us-east-2", fips("", timedOut)), ""},
+		{"one in Canada", in("ca-central-1", fips("", timedOut)), ""},
+		{"one that is not known", in("", fips("", timedOut)), ""},
+		{"settings of its own for the SDK", fips("[settings.aws]\nconfig = 'W2RlZmF1bHRdCnVzZV9maXBzX2VuZHBvaW50PWZhbHNl'\n", timedOut), ""},
+		{"another failure", fips("", "[    6.512345] pluto[1534]: IMDS request failed: No 'local-ipv4' found"), ""},
+		{"no FIPS variant", rocket().console(bootRocket, timedOut), ""},
+		{"user data that was not read", fips("", timedOut).update(func(i *evidence.Instance) { i.UserData = evidence.Failed[userdata.Boot]("no") }), ""},
+		{"a healthy instance of the same template", fips("", timedOut).group(func(g *evidence.Group) {
+			g.Members = []evidence.Member{{Instance: "i-0fedcba9876543210", Healthy: true, LaunchTemplate: template, LaunchTemplateVersion: "3"}}
+		}), ""},
+	} {
+		c, ok := roll.Find(tt.scene.analyze().Causes(), func(c roll.Cause) bool { return c.Code == cause.CloudInitFailed })
+		expect.That(t, ok && c.Confidence == roll.Decisive && c.Subject == tt.subject, "%s: %+v", tt.name, c)
+		expect.Equal(t, strings.Contains(c.Summary, "FIPS") && strings.Contains(c.Fix, "use_fips_endpoint=false"), tt.subject != "", "%s", tt.name)
+	}
+}
+
 func TestWhatStandsFirst(t *testing.T) {
 	s := nodeadm().data(strings.Replace(nodeConfig(name, endpoint, ca), "    name: ", "    name ", 1) + "  : oops\n").console(lines(bootAL2023, []string{
 		`[    9.710421] nodeadm[1701]: {"level":"fatal","ts":1773141655.81,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no config in chain"}`,

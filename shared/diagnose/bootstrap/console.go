@@ -311,9 +311,29 @@ func (b *start) cloudInitFailed(f console.Found, sure bool) cause.Verdict {
 	if f.Sign == console.KubeletRefused && b.mate() == "" { // its flags, labels and swap come from the user data, the AMI or the group
 		v = b.inData().Everywhere()
 	}
-	return v.DecisiveIf(sure).
+	lacksFIPS := b.lacksFIPS(f)
+	if lacksFIPS {
+		v = b.inData().Everywhere()
+	}
+	v.DecisiveIf(sure).
 		Says("the %s of %s shows that %s%s", f.Where(), b.Finding.Instance, bootFailed[f.Sign], detail).
 		Shows(cause.Line(f, "a boot without that error")).Fix(b.showConsole())
+	if lacksFIPS {
+		v.Also(". Its AMI is a FIPS variant of Bottlerocket, which calls EC2 at a FIPS endpoint, and "+b.Region+" has none").
+			Saw("AMI", "Name", b.Image().Value.Name, "a variant without FIPS, or settings.aws.config that turns FIPS endpoints off").
+			Fix(`printf '[default]\nuse_fips_endpoint=false' | base64   # the value of config below [settings.aws] in the user data; or use a variant without FIPS`)
+	}
+	return v
+}
+
+// lacksFIPS reports whether EC2 did not answer Bottlerocket because the instance calls FIPS endpoints, which
+// only regions in the US and in Canada have.
+//
+//   - https://bottlerocket.dev/en/os/latest/api/settings/aws/
+//   - https://github.com/bottlerocket-os/bottlerocket/issues/4363
+func (b *start) lacksFIPS(f console.Found) bool {
+	return strings.HasPrefix(f.Detail, "pluto: Timed out retrieving private DNS name from EC2") && b.CallsFIPS() && b.mate() == "" &&
+		b.Region != "" && !strings.HasPrefix(b.Region, "us-") && !strings.HasPrefix(b.Region, "ca-")
 }
 
 // bootGated returns the verdict that systemd did not start what leads to the kubelet, with what

@@ -632,6 +632,7 @@ func TestMissingPolicies(t *testing.T) {
 	joined := func(e *evidence.Evidence) {
 		e.Sound = []evidence.Sound{{Profile: profile, Latest: "i-00000002", Joined: then}}
 	}
+	ipv6 := func(e *evidence.Evidence) { e.Cluster.Config.Value.IPFamily = "ipv6" }
 	for _, tt := range []struct {
 		name  string
 		kind  roll.Kind
@@ -644,7 +645,13 @@ func TestMissingPolicies(t *testing.T) {
 		{"the CNI looks for other subnets, and may not", roll.Uninitialized, calls("DescribeSubnets", waits), ""},
 		{"the CNI looks for other subnets, and may not, nor take an address", roll.Uninitialized, calls("DescribeSubnets AssignPrivateIpAddresses", waits), "RolePoliciesMissing"},
 		{"the CNI looks for other subnets, and the node waits for something else", roll.NotReady, calls("DescribeSubnets", "PLEG is not healthy"), "RolePoliciesMissing?"},
-		{"the CNI looks for other subnets, with IPv6", roll.Uninitialized, do(calls("DescribeSubnets", waits), func(e *evidence.Evidence) { e.Cluster.Config.Value.IPFamily = "ipv6" }), "RolePoliciesMissing"},
+		{"the CNI looks for other subnets, with IPv6", roll.Uninitialized, do(calls("DescribeSubnets", waits), ipv6), "RolePoliciesMissing"},
+		{"the CNI may not set security groups, with IPv6", roll.Uninitialized, do(calls("ModifyNetworkInterfaceAttribute", waits), ipv6), ""},
+		{"the CNI may not attach another interface, with IPv6", roll.Uninitialized, do(calls("CreateNetworkInterface DescribeInstances AttachNetworkInterface", waits), ipv6), ""},
+		{"the CNI may not set security groups, nor take a prefix, with IPv6", roll.Uninitialized, do(calls("ModifyNetworkInterfaceAttribute AssignIpv6Addresses", waits), ipv6), "RolePoliciesMissing"},
+		{"the CNI may not ask what its instance type has, with IPv6", roll.Uninitialized, do(calls("DescribeInstanceTypes", waits), ipv6), "RolePoliciesMissing"},
+		{"the CNI may not set security groups, which it must with custom networking alone", roll.Uninitialized, calls("ModifyNetworkInterfaceAttribute", waits), "RolePoliciesMissing?"},
+		{"the CNI may not set security groups, nor take an address", roll.Uninitialized, calls("ModifyNetworkInterfaceAttribute AssignPrivateIpAddresses", waits), "RolePoliciesMissing"},
 		{"the CNI may not free what it does not need", roll.Uninitialized, calls("DeleteNetworkInterface DetachNetworkInterface UnassignPrivateIpAddresses", waits), ""},
 		{"the CNI may not attach an interface, which it must with custom networking", roll.Uninitialized, calls("AttachNetworkInterface", waits), "RolePoliciesMissing"},
 		{"another pod's call is refused", roll.NotReady, pod("DaemonSet/ebs-csi-node", "MissingIAMPermissions", waits), ""},

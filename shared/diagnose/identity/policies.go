@@ -48,42 +48,68 @@ func own(p evidence.Policies) bool {
 	return slices.ContainsFunc(p.Attached, func(arn string) bool { return !strings.Contains(arn, ":iam::aws:policy/") })
 }
 
-// spared matches the calls without which the Amazon VPC CNI starts: it looks for other subnets, or
-// frees what it does not need. Without ec2:DescribeSubnets it takes the node's own subnet, and in a
-// cluster of IPv6 it does not start.
-// https://github.com/aws/amazon-vpc-cni-k8s/blob/master/pkg/ipamd/ipamd.go (nodeInit)
-// https://github.com/aws/amazon-vpc-cni-k8s/blob/master/README.md (ENABLE_SUBNET_DISCOVERY)
-var spared = pattern.New(`ec2:(DescribeSubnets|DetachNetworkInterface|DeleteNetworkInterface|UnassignPrivateIpAddresses|UnassignIpv6Addresses)\b`)
+// The calls without which the Amazon VPC CNI starts. In any cluster it frees what it does not need. With IPv4 it
+// looks for other subnets, and takes the node's own if it may not. With IPv6 it attaches interfaces to further
+// network cards, and sets the security groups of those that it has. With IPv4 it starts without these too, unless
+// custom networking is on, which must attach an interface.
+//
+//   - https://github.com/aws/amazon-vpc-cni-k8s/blob/master/pkg/ipamd/ipamd.go (nodeInit, createSecondaryIPv6ENIs)
+//   - https://github.com/aws/amazon-vpc-cni-k8s/blob/master/pkg/awsutils/awsutils.go (applySecurityGroupsToENIs, AllocENI)
+//   - https://github.com/terraform-aws-modules/terraform-aws-eks/pull/3613
+var (
+	spared       = []string{"DetachNetworkInterface", "DeleteNetworkInterface", "UnassignPrivateIpAddresses", "UnassignIpv6Addresses"}
+	sparedByIPv4 = []string{"DescribeSubnets"}
+	sparedByIPv6 = []string{groupsCall, "CreateNetworkInterface", "AttachNetworkInterface", "DescribeInstances"}
+)
 
-// startsWithout reports whether the node waits for its CNI, which starts without the call that its event
-// names: the refusal is not why it waits.
-func (d *door) startsWithout(e evidence.Event) bool {
-	if !d.waitsForCNI() {
-		return false
+// groupsCall sets the security groups of interfaces, each time the CNI starts.
+const groupsCall = "ModifyNetworkInterfaceAttribute"
+
+var callOfEC2 = pattern.New(`ec2:(\w+)`)
+
+// refusedCall returns the call that an event of the CNI names, "" if it names none.
+func refusedCall(e evidence.Event) string {
+	if m := callOfEC2.FindStringSubmatch(e.Message); m != nil {
+		return m[1]
 	}
-	call := spared.FindStringSubmatch(e.Message)
-	return call != nil && (call[1] != "DescribeSubnets" || d.Cluster.Config.Value.IPFamily != "ipv6")
+	return ""
+}
+
+// startsWithout reports whether the node waits for its CNI, which starts without the call: its refusal is not
+// why the node waits.
+func (d *door) startsWithout(call string) bool {
+	some := sparedByIPv4
+	if d.Cluster.Config.Value.IPFamily == "ipv6" {
+		some = sparedByIPv6
+	}
+	return d.waitsForCNI() && (slices.Contains(spared, call) || slices.Contains(some, call))
 }
 
 // refused checks whether the CNI's pod on the node reports a refused call without which it does not
 // start: proof for a node that waits for its CNI. The event does not show whether the role is the
-// nodes' or the service account's.
+// nodes' or the service account's. Nor is custom networking read, so a call that only this needs is a hint.
 func (d *door) refused() (v cause.Verdict, ok bool) {
 	for _, p := range d.Node().Pods.Value {
 		if _, set, _ := strings.Cut(p.Owner, "/"); set != "aws-node" {
 			continue
 		}
 		for _, e := range p.Events {
-			if e.Reason == refusedEvent && !d.startsWithout(e) {
-				return cause.DecisiveIf(d.waitsForCNI()).In("cni/"+d.ClusterID.Name).
-					Says("the CNI on node %s lacks a permission: %s", d.Finding.Node, strings.TrimSuffix(e.Message, ".")).
-					Saw("pod "+p.Namespace+"/"+p.Name, "event "+e.Reason, e.Message, "EC2 answers the call").
-					Fix("kubectl -n kube-system get serviceaccount aws-node -o yaml   # with a role of its own, or else by the role of the nodes",
-						"# attach AmazonEKS_CNI_Policy to that role; with IPv6 it needs a policy of your own with ec2:AssignIpv6Addresses: https://docs.aws.amazon.com/eks/latest/userguide/cni-iam-role.html"), true
+			call := refusedCall(e)
+			sure := d.waitsForCNI() && call != groupsCall
+			if e.Reason != refusedEvent || d.startsWithout(call) || ok && !sure {
+				continue
+			}
+			v, ok = cause.DecisiveIf(sure).In("cni/"+d.ClusterID.Name).
+				Says("the CNI on node %s lacks a permission: %s", d.Finding.Node, strings.TrimSuffix(e.Message, ".")).
+				Saw("pod "+p.Namespace+"/"+p.Name, "event "+e.Reason, e.Message, "EC2 answers the call").
+				Fix("kubectl -n kube-system get serviceaccount aws-node -o yaml   # with a role of its own, or else by the role of the nodes",
+					"# attach AmazonEKS_CNI_Policy to that role; with IPv6 it needs a policy of your own with ec2:AssignIpv6Addresses: https://docs.aws.amazon.com/eks/latest/userguide/cni-iam-role.html"), true
+			if sure {
+				return v, true
 			}
 		}
 	}
-	return cause.Verdict{}, false
+	return v, ok
 }
 
 // refusedAtBoot returns the console line by which what joins the instance failed because AWS

@@ -132,6 +132,8 @@ func (l *look) lacking(why way, endpoints []evidence.VPCEndpoint, unclear string
 			lacks = append(lacks, lack{w, service, hint})
 		case w.state == unsure && service != sts:
 			open = cmp.Or(open, w.gap)
+		case service == "ec2" && l.callsFIPS():
+			open = "the instance calls EC2 at ec2-fips." + l.Region + ".amazonaws.com, and which VPC endpoint answers to that name is not read"
 		}
 	}
 	switch {
@@ -141,6 +143,15 @@ func (l *look) lacking(why way, endpoints []evidence.VPCEndpoint, unclear string
 		return cause.NotChecked(open)
 	}
 	return l.reached(evidence.Read(endpoints), unclear)
+}
+
+// callsFIPS reports whether what joins the instance calls EC2 at another name than that of its endpoint in the
+// VPC. In GovCloud EC2 has one name.
+//
+//   - https://github.com/bottlerocket-os/bottlerocket/issues/4382
+//   - https://github.com/aws/aws-sdk-go-v2/blob/main/service/ec2/endpoints.go
+func (l *look) callsFIPS() bool {
+	return l.CallsFIPS() && l.needsEC2() == open && !strings.HasPrefix(l.Region, "us-gov-")
 }
 
 // internet returns the way to the internet: closed if routes, security groups or network ACLs

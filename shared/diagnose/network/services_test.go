@@ -1,6 +1,7 @@
 package network_test
 
 import (
+	"strings"
 	"testing"
 
 	"rollcall/shared/diagnose/cause"
@@ -25,6 +26,16 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 		return do(routes(), endpoints(change, services...))
 	}
 	others := []string{"ecr.api", "ecr.dkr", "s3", "sts"}
+	// fips makes it a FIPS variant of Bottlerocket in a region, after the endpoints.
+	fips := func(region string) func(*world) {
+		return func(w *world) {
+			w.boot.Joins[0].Tool, w.image.Family, w.image.Name = userdata.BottlerocketSettings, "bottlerocket", "bottlerocket-aws-k8s-1.35-fips-x86_64-v1.55.0-f3ac4e6c"
+			for i, e := range w.vpc.Endpoints.Value {
+				w.vpc.Endpoints.Value[i].Service = strings.Replace(e.Service, w.Region, region, 1)
+			}
+			w.Region = region
+		}
+	}
 	run(t, []scenario{
 		{
 			name: "no endpoint of EC2", change: cutOff(nil, others...), decisive: codes(code),
@@ -103,6 +114,12 @@ func TestVpcEndpointMissingForRegistration(t *testing.T) {
 				w.boot.Joins[0].Kubelet.HostnameOverride = userdata.Setting{State: userdata.Given, Value: "node-1"}
 			}, hint: codes(code),
 		},
+		{name: "a FIPS variant of Bottlerocket, which does not call the endpoint of EC2", change: do(cutOff(nil, append(others, "ec2")...), fips("us-east-2")), open: codes(code)},
+		{name: "a FIPS variant of Bottlerocket in GovCloud, where EC2 has one name", change: do(cutOff(nil, append(others, "ec2")...), fips("us-gov-west-1")), clear: codes(code)},
+		{name: "a FIPS variant of Bottlerocket whose settings are its own", change: do(cutOff(nil, append(others, "ec2")...), fips("us-east-2"), func(w *world) { w.boot.Joins[0].AWSConfig = true }), clear: codes(code)},
+		{name: "a FIPS variant of Bottlerocket with a name of its own", change: do(cutOff(nil, append(others, "ec2")...), fips("us-east-2"), func(w *world) { w.boot.Joins[0].InstanceIDName = true }), clear: codes(code)},
+		{name: "a FIPS variant of Bottlerocket, and a way to the internet", change: do(endpoints(nil), fips("us-east-2")), clear: codes(code)},
+		{name: "a FIPS variant of Bottlerocket, and no endpoint of EC2", change: do(cutOff(nil, others...), fips("us-east-2")), decisive: codes(code)},
 		{name: "bootstrap.sh", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, "1.31" }), decisive: codes(code)},
 		{name: "bootstrap.sh of the first AMI that asks", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, "1.26" }), decisive: codes(code)},
 		{name: "bootstrap.sh of an AMI that does not ask", change: do(cutOff(nil, others...), func(w *world) { w.boot.Joins[0].Tool, w.image.Kubernetes = userdata.BootstrapScript, "1.25" }), hint: codes(code)},

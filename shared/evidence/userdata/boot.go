@@ -117,6 +117,8 @@ type Join struct {
 	// Region is that of Bottlerocket's calls of AWS, settings.aws.region, if it is not to be the instance's.
 	// https://bottlerocket.dev/en/os/latest/api/settings/aws/
 	Region Setting
+	// AWSConfig reports whether Bottlerocket's settings.aws.config is given, the configuration of its calls of AWS.
+	AWSConfig bool
 	// InstanceIDName reports whether the node is named after the instance's id, by nodeadm's
 	// feature gate InstanceIdNodeName or Bottlerocket's hostname-override-source.
 	InstanceIDName bool

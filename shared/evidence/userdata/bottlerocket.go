@@ -67,8 +67,10 @@ func (r *reader) bottlerocket(text, part string) {
 	}
 	b.known(kubernetes, "settings.kubernetes", kubernetesSettings)
 	j := b.kubernetes(kubernetes)
-	region, _ := typed[map[string]any](b, settings, "settings.", "aws")["region"].(string)
+	aws := typed[map[string]any](b, settings, "settings.", "aws")
+	region, _ := aws["region"].(string)
 	j.Region = setting(region, validRegion)
+	_, j.AWSConfig = aws["config"]
 	r.join(j)
 }
 

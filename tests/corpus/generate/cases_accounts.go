@@ -25,6 +25,15 @@ func accountCases() []Case {
 	rocket := BatchGroup
 	rocket.Image, rocket.Custom = imageBottlerocket, true
 	settings := bottlerocketData(Cluster)
+	timedOut := strings.Join([]string{
+		"Welcome to Bottlerocket OS 1.55.0 (aws-k8s-1.35)!",
+		"[  OK  ] Finished Bottlerocket userdata configuration system.",
+		"[  305.912208] pluto[1521]: Timed out retrieving private DNS name from EC2: deadline has elapsed",
+		"[FAILED] Failed to start Generate additional settings for Kubernetes.",
+		"[DEPEND] Dependency failed for Bottlerocket initial configuration complete.",
+	}, "\n")
+	fips := rocket
+	fips.Image.ID, fips.Image.Name = "ami-0b07aaaaaaaaaaaa3", "bottlerocket-aws-k8s-1.35-fips-x86_64-v1.55.0-f3ac4e6c"
 	elsewhere := "\n[settings.aws]\nregion = \"us-east-2\"\n"
 	// refuses has the kubelet of an instance print these lines and exit.
 	refuses := func(lines ...string) func(*Bundle) *verdict {
@@ -77,13 +86,7 @@ func accountCases() []Case {
 			from(docRegion, docPluto), func(b *Bundle) *verdict {
 				m := b.Unregistered(rocket)
 				b.retext(m, settings+elsewhere)
-				b.Console[m.ID] = strings.Join([]string{
-					"Welcome to Bottlerocket OS 1.55.0 (aws-k8s-1.35)!",
-					"[  OK  ] Finished Bottlerocket userdata configuration system.",
-					"[  305.912208] pluto[1521]: Timed out retrieving private DNS name from EC2: deadline has elapsed",
-					"[FAILED] Failed to start Generate additional settings for Kubernetes.",
-					"[DEPEND] Dependency failed for Bottlerocket initial configuration complete.",
-				}, "\n")
+				b.Console[m.ID] = timedOut
 				return unregistered(m, "UserDataClusterMismatch", "CloudInitFailed").says("us-east-2").holds("NotClaimed")
 			}),
 		misleading("bottlerocket-for-another-region-with-a-name", "The same region, and the settings name the node, so that EC2 is not asked. The role is mapped nowhere.",
@@ -92,6 +95,21 @@ func accountCases() []Case {
 				b.retext(m, strings.Replace(settings, "[settings.kubernetes]\n", "[settings.kubernetes]\nhostname-override = \""+m.Name()+"\"\n", 1)+elsewhere)
 				b.unmap(rocket)
 				return unregistered(m, "NodeRoleNotMapped").suggests("UserDataClusterMismatch")
+			}),
+
+		broken("bottlerocket-fips-in-a-region-without-fips-endpoints", "The AMI is a FIPS variant, and the settings leave its calls of AWS as they are: pluto asks EC2 at ec2-fips.eu-west-1.amazonaws.com, which does not exist.",
+			from("https://github.com/bottlerocket-os/bottlerocket/issues/4363", "https://bottlerocket.dev/en/os/latest/api/settings/aws/"), func(b *Bundle) *verdict {
+				m := b.Unregistered(fips)
+				b.retext(m, settings)
+				b.Console[m.ID] = timedOut
+				return unregistered(m, "CloudInitFailed").says("FIPS", "eu-west-1 has none").holds("CauseOutside")
+			}),
+		misleading("bottlerocket-fips-with-fips-endpoints-off", "The same AMI, and the settings turn FIPS endpoints off: why EC2 does not answer is not known.",
+			from("https://github.com/bottlerocket-os/bottlerocket/issues/4363", "https://bottlerocket.dev/en/os/latest/api/settings/aws/"), func(b *Bundle) *verdict {
+				m := b.Unregistered(fips)
+				b.retext(m, settings+"\n[settings.aws]\nconfig = \"W2RlZmF1bHRdCnVzZV9maXBzX2VuZHBvaW50PWZhbHNl\"\n")
+				b.Console[m.ID] = timedOut
+				return unregistered(m, "CloudInitFailed").saysNot("FIPS").rulesOut("VpcEndpointMissing")
 			}),
 
 		broken("kubelet-that-refuses-a-label", "The label of a role is one that a kubelet may not set. The error is on the line after the one that announces it.",

@@ -158,6 +158,15 @@ func systemCases() []Case {
 				b.podEvent(p, "MissingIAMPermissions", "Unauthorized operation: failed to call ec2:DescribeInstanceTypes due to missing permissions. Please refer https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/iam-policy.md to attach relevant policy to IAM role", 2*time.Minute, 5)
 				return finds(m, "Uninitialized", "RolePoliciesMissing", "CniNotReady")
 			}),
+		misleading("ipv6-cni-may-not-set-security-groups", "A cluster of IPv6: AWS's example of a policy for it lacks ec2:ModifyNetworkInterfaceAttribute. The CNI of each new node says so by an event, and starts. This one's crashes for another reason.",
+			from("https://github.com/terraform-aws-modules/terraform-aws-eks/pull/3613", docCNIRole), func(b *Bundle) *verdict {
+				m := b.cniWaits(BatchGroup)
+				b.Policies[BatchGroup.Role] = policies("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
+				six(b)
+				p := b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node")
+				b.podEvent(p, "MissingIAMPermissions", "Unauthorized operation: failed to call ec2:ModifyNetworkInterfaceAttribute due to missing permissions. Please refer https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/iam-policy.md to attach relevant policy to IAM role", 2*time.Minute, 5)
+				return finds(m, "Uninitialized", "CniNotReady").rulesOut("RolePoliciesMissing")
+			}),
 		misleading("ipv6-cni-that-crashes", "A cluster of IPv6 whose CNI crashes and complains of no permission: the policy for IPv6 may be the role's of its pods.",
 			from(docIPv6, docCNIRole), func(b *Bundle) *verdict {
 				m := b.cniWaits(BatchGroup)
