@@ -60,8 +60,8 @@ const (
 	KubeletFailed Sign = "KubeletFailed"
 	// ContainerdFailed: containerd.service failed. Detail is the unit.
 	ContainerdFailed Sign = "ContainerdFailed"
-	// KubeletRefused: the kubelet exits because of its flags, its configuration, or swap space or sysctls
-	// that it does not allow. Detail is its error.
+	// KubeletRefused: the kubelet exits because of its flags, its configuration, swap space or sysctls
+	// that it does not allow, or a containerd without the service that it needs. Detail is its error.
 	// cmd/kubelet/app/server.go; https://github.com/awslabs/amazon-eks-ami/issues/1398;
 	// https://github.com/awslabs/amazon-eks-ami/pull/1958.
 	KubeletRefused Sign = "KubeletRefused"
