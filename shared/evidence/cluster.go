@@ -69,6 +69,9 @@ type Webhook struct {
 	Lacks     string
 	// Namespaces are what its namespace selector requires of the namespace's name.
 	Namespaces []Requirement
+	// Leases reports whether it is also asked when a kubelet renews its node's lease; LeasesIf: only if its
+	// namespace selector matches, which requires more than a name, or is not known.
+	Leases, LeasesIf bool
 	// Namespace and Service are those of the service that answers; "" if it is called by URL.
 	Namespace, Service string
 	// Endpoints is the number of ready addresses of its service.

@@ -282,7 +282,7 @@ var bootFailed = map[console.Sign]string{
 	console.BottlerocketFailed: "a program that makes settings of the user data failed",
 	console.DependencyFailed:   "the boot stopped before the kubelet",
 	console.JobRuns:            "a part of the boot does not end",
-	console.KubeletRefused:     "the kubelet exits because of its flags or its configuration",
+	console.KubeletRefused:     "the kubelet exits because of its flags, its configuration or that of its container runtime",
 	console.EmergencyMode:      "the boot stopped in emergency mode",
 	console.CloudInitFailed:    "cloud-init failed",
 	console.IncludeFailed:      "cloud-init could not read what the user data includes",
@@ -308,7 +308,7 @@ func (b *start) cloudInitFailed(f console.Found, sure bool) cause.Verdict {
 		detail = " (" + f.Detail + ")"
 	}
 	v := cause.Suggestive()
-	if f.Sign == console.KubeletRefused && b.mate() == "" { // its flags, labels and swap come from the user data, the AMI or the group
+	if f.Sign == console.KubeletRefused && b.mate() == "" { // its flags, labels, swap and runtime come from the user data, the AMI or the group
 		v = b.inData().Everywhere()
 	}
 	lacksFIPS := b.lacksFIPS(f)

@@ -219,6 +219,39 @@ func (l *look) unreported() (waits bool, gap string) {
 	return false, ""
 }
 
+// needsReport is what a node waits for that is not heard, not even by its lease.
+var needsReport = request{"nodes/status", "UPDATE", "the leases and the status of nodes", "so no kubelet can report"}
+
+// unheard checks for a webhook without endpoints that must approve both the leases and the status of nodes,
+// where none of several nodes is heard. One node may have taken down the pods of the webhook. What refuses
+// the status alone has not silenced the node, and would keep it from being ready when it comes back.
+//
+//   - https://blog.jetstack.io/blog/gke-webhook-outage/
+//   - https://github.com/open-policy-agent/gatekeeper/issues/3829
+func (l *look) unheard() {
+	nodes, silent := 0, 0
+	for _, z := range l.Zones {
+		nodes, silent = nodes+z.Nodes, silent+len(z.Silent)
+	}
+	fact, all, open := l.Cluster.Webhooks, nodes > 1 && silent == nodes, nodes == 0
+	for _, w := range fact.Value {
+		switch {
+		case !w.MustApprove(needsReport.resource, needsReport.operation):
+		case all && w.Leases:
+			w.Selective = w.Selective || w.LeasesIf
+			l.refused([]evidence.Webhook{w}, needsReport, true, "")
+		default:
+			open = open || w.Endpoints.Value == 0
+		}
+	}
+	switch {
+	case fact.Settled() && !open:
+		l.RuledOut(cause.AdmissionWebhookBlocks) // unless one was found or could not be checked
+	case !fact.Settled() && all:
+		l.NotChecked(fact.Gap(), cause.AdmissionWebhookBlocks)
+	}
+}
+
 // needsChange is what the cloud controller and some network plugins need before a node is ready. That
 // the former waits for it shows in its taint.
 var needsChange = request{"nodes", "UPDATE", "nodes", "so neither the cloud controller nor a network plugin can prepare a node"}
@@ -231,6 +264,9 @@ func (l *look) webhooks() {
 	need, changes := needs[l.Finding.Kind]
 	reports, gap := l.unreported()
 	if !changes && !reports {
+		if l.Finding.Kind == roll.Unknown {
+			l.unheard()
+		}
 		return
 	}
 	fact := l.Cluster.Webhooks

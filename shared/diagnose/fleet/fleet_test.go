@@ -489,6 +489,50 @@ func TestAWebhookThatRefusesTheStatusOfNodes(t *testing.T) {
 	}
 }
 
+// A webhook that is asked about leases too silences all kubelets at once.
+func TestAWebhookThatSilencesAllNodes(t *testing.T) {
+	const blocks = "AdmissionWebhookBlocks"
+	all := []evidence.Zone{{Zone: "eu-west-1a", Nodes: 2, Silent: silent(0, 1)}, {Zone: "eu-west-1b", Nodes: 1, Silent: silent(1)}}
+	everything := func(change ...func(*evidence.Webhook)) evidence.Fact[[]evidence.Webhook] {
+		return webhook(append([]func(*evidence.Webhook){func(h *evidence.Webhook) { h.Resources, h.Leases = []string{"*/*"}, true }}, change...)...)
+	}
+	for name, tt := range map[string]struct {
+		zones []evidence.Zone
+		hooks evidence.Fact[[]evidence.Webhook]
+		want  string
+	}{
+		"no node is heard":             {all, everything(), blocks},
+		"one node is heard":            {[]evidence.Zone{all[0], {Zone: "eu-west-1b", Nodes: 1}}, everything(), ""},
+		"there is one node":            {all[1:], everything(), ""},
+		"the nodes were not counted":   {nil, everything(), ""},
+		"it is asked of leases alone":  {all, everything(func(h *evidence.Webhook) { h.Resources = []string{"*"} }), "ruled out"},
+		"it is asked of nodes alone":   {all, everything(func(h *evidence.Webhook) { h.Leases = false }), ""},
+		"of some namespaces by label":  {all, everything(func(h *evidence.Webhook) { h.LeasesIf = true }), blocks + "?"},
+		"somebody answers":             {all, everything(func(h *evidence.Webhook) { h.Endpoints = evidence.Read(1) }), "ruled out"},
+		"one is heard, all answer":     {all[1:], everything(func(h *evidence.Webhook) { h.Endpoints = evidence.Read(1) }), "ruled out"},
+		"it is ignored":                {all, everything(func(h *evidence.Webhook) { h.FailurePolicy = "Ignore" }), "ruled out"},
+		"its endpoints were not read":  {all, everything(func(h *evidence.Webhook) { h.Endpoints = evidence.Failed[int]("denied") }), "open"},
+		"the webhooks were not read":   {all, evidence.Failed[[]evidence.Webhook]("denied"), "open"},
+		"the cluster has no such hook": {all, evidence.Read([]evidence.Webhook{}), "ruled out"},
+	} {
+		c := world(roll.Unknown, roll.OwnerManagedNodeGroup, "nodegroup/web")
+		c.Finding.Node, c.Zones, c.Cluster.Webhooks = "n", tt.zones, tt.hooks
+		c.Nodes = map[string]evidence.Node{"n": {
+			Lease:  evidence.Read(evidence.Lease{Renewed: now.Add(-40 * time.Minute)}),
+			Object: evidence.Read(evidence.NodeObject{Name: "n", Conditions: []evidence.Condition{{Type: "Ready", Status: "Unknown", Reason: "NodeStatusUnknown"}}}),
+		}}
+		s := analyze(c)
+		got := causetest.Told(s)
+		switch {
+		case s.Noted(cause.AdmissionWebhookBlocks) && !s.Decided(cause.AdmissionWebhookBlocks):
+			got = "open"
+		case s.Noted(cause.AdmissionWebhookBlocks) && got == "":
+			got = "ruled out"
+		}
+		expect.Equal(t, got, tt.want, "%s", name)
+	}
+}
+
 // What a webhook asks about was cut out of its answer: that it blocks is only suggested, and not
 // settled, so that nothing is terminated for want of it.
 func TestAWebhookThatLacksASelectorIsUnsettled(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"rollcall/shared/evidence/redact"
+	"rollcall/shared/roll/pattern"
 )
 
 // Read reads a console's text. It never fails: if nothing is recognized, the log has no signs.
@@ -45,7 +46,7 @@ func (r *reader) line(i int, line string) {
 		r.facts(s)
 		r.readAgain(s)
 		for _, rule := range rules {
-			if sign, _ := rule.apply(s); sign != "" && !slices.Contains(seen, sign) {
+			if sign, _ := rule.apply(s); sign != "" && !slices.Contains(seen, sign) && (sign != DiskFull || !r.inMemory(s)) {
 				seen = append(seen, sign)
 			}
 		}
@@ -54,6 +55,14 @@ func (r *reader) line(i int, line string) {
 		r.redacted(i, seen)
 	}
 }
+
+// inMemory reports whether the message names a file below /tmp, which is no part of a disk on Amazon Linux 2023.
+// https://docs.aws.amazon.com/linux/al2023/ug/filesystem-slash-tmp.html
+func (r *reader) inMemory(s segment) bool {
+	return r.log.OS == "al2023" && belowTmp.MatchString(s.message)
+}
+
+var belowTmp = pattern.New(`(?:^|[\s'"=:(])/tmp/`)
 
 // readAgain drops what failed when cloud-init read the user data, if it begins to read it again.
 func (r *reader) readAgain(s segment) {

@@ -204,3 +204,25 @@ func TestLatestIsOfTheLastLineWithTheSign(t *testing.T) {
 		expect.That(t, f.Latest == 0, "%s: got %s for a line without a timestamp", f.Detail, f.Latest)
 	}
 }
+
+// /tmp is a part of the root disk, except on Amazon Linux 2023.
+func TestAFullTmpIsAFullDiskWhereItIsOnADisk(t *testing.T) {
+	const (
+		al2023 = "[    0.000000] Linux version 6.1.94-99.176.amzn2023.x86_64 (mockbuild@ip-10-0-0-1)\n"
+		al2    = "[    0.000000] Linux version 5.10.219-208.866.amzn2.x86_64 (mockbuild@ip-10-0-0-1)\n"
+	)
+	for _, tt := range []struct {
+		system, line string
+		full         bool
+	}{
+		{al2023, "cloud-init[2103]: cp: error writing '/tmp/agent.tar.gz': No space left on device", false},
+		{al2023, "cloud-init[2103]: OSError: [Errno 28] No space left on device: '/tmp/tmp4k2'", false},
+		{al2023, "cloud-init[2103]: tee: /tmp/x.log: No space left on device", false},
+		{al2023, "cloud-init[2103]: cp: error writing '/var/tmp/agent.tar.gz': No space left on device", true},
+		{al2023, "cloud-init[2103]: tee: /var/log/x.log: No space left on device", true},
+		{al2, "cloud-init[2103]: cp: error writing '/tmp/agent.tar.gz': No space left on device", true},
+		{"", "cloud-init[2103]: cp: error writing '/tmp/agent.tar.gz': No space left on device", true},
+	} {
+		expect.Equal(t, Read(tt.system+tt.line+"\n").Has(DiskFull), tt.full, "%s%s", tt.system, tt.line)
+	}
+}

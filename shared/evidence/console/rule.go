@@ -116,8 +116,10 @@ var rules = []rule{
 	{needle: "Multi-User System", read: multiUser},
 	{needle: "emergency mode", sign: EmergencyMode, says: pattern.New(`^(?:You are in emergency mode|Welcome to emergency mode!|Entering emergency mode\.)`)},
 	{needle: "kubelet is configured to not run on a host using cgroup v1", sign: CgroupV1Refused},
+	// A containerd that answers and has no service for the kubelet has its plugin switched off, or left out for a
+	// fault in its configuration: https://github.com/containerd/containerd/issues/14121.
 	{needle: "command failed", sign: KubeletRefused, by: kubelet, detail: "$1",
-		says: pattern.New(`"command failed" err="((?:` + refusals + `|unknown command |failed to run Kubelet: running with swap on is not supported).*?)"?$`), not: pattern.New(`cgroup v1`)},
+		says: pattern.New(`"command failed" err="((?:` + refusals + `|unknown command |failed to run Kubelet: (?:running with swap on is not supported|validate service connection: .*unknown service runtime\.)).*?)"?$`), not: pattern.New(`cgroup v1`)},
 	// An error of several lines, such as that about labels, begins on the line after "err=<"
 	// (https://github.com/kubernetes/klog, internal/serialize).
 	{needle: "failed to ", sign: KubeletRefused, by: kubelet, detail: "$1",

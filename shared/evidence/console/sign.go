@@ -30,8 +30,9 @@ const (
 // Trouble that several programs report in the words of the C library or Go.
 const (
 	// DiskFull: a write failed with "No space left on device". The same error about inotify
-	// watches, control groups or memory-backed files is not counted, because a larger disk does not
-	// fix it (https://github.com/systemd/systemd/issues/6030). Detail is the program, if known.
+	// watches, control groups or memory-backed files, such as those in /tmp of Amazon Linux 2023, is not
+	// counted, because a larger disk does not fix it (https://github.com/systemd/systemd/issues/6030).
+	// Detail is the program, if known.
 	DiskFull Sign = "DiskFull"
 	// ExecFormatError: a program is built for another architecture. Detail is its path.
 	ExecFormatError Sign = "ExecFormatError"
@@ -60,8 +61,8 @@ const (
 	KubeletFailed Sign = "KubeletFailed"
 	// ContainerdFailed: containerd.service failed. Detail is the unit.
 	ContainerdFailed Sign = "ContainerdFailed"
-	// KubeletRefused: the kubelet exits because of its flags, its configuration, or swap space or sysctls
-	// that it does not allow. Detail is its error.
+	// KubeletRefused: the kubelet exits because of its flags, its configuration, swap space or sysctls
+	// that it does not allow, or a containerd without the service that it needs. Detail is its error.
 	// cmd/kubelet/app/server.go; https://github.com/awslabs/amazon-eks-ami/issues/1398;
 	// https://github.com/awslabs/amazon-eks-ami/pull/1958.
 	KubeletRefused Sign = "KubeletRefused"

@@ -190,6 +190,38 @@ func TestWebhooksThatAreAskedAboutNodes(t *testing.T) {
 	}
 }
 
+// A webhook on all that there is is also asked when a kubelet renews its node's lease, which has a namespace.
+func TestWebhooksThatAreAskedAboutLeases(t *testing.T) {
+	everything := func(selector string) string {
+		return `{` + selector + `"rules": [{"apiGroups": ["*"], "operations": ["CREATE", "UPDATE"], "resources": ["*/*"], "scope": "*"}]}`
+	}
+	but := func(namespace string) string {
+		return everything(`"namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "` + namespace + `"]}]}, `)
+	}
+	for name, tt := range map[string]struct{ webhook, want string }{
+		"all that there is":         {everything(""), "leases"},
+		"all but some namespaces":   {but("kyverno"), "leases"},
+		"all but that of leases":    {but("kube-node-lease"), ""},
+		"some namespaces by label":  {everything(`"namespaceSelector": {"matchExpressions": [{"key": "admission.gatekeeper.sh/ignore", "operator": "DoesNotExist"}]}, `), "leases?"},
+		"nodes and their status":    {`{"rules": [{"apiGroups": [""], "operations": ["*"], "resources": ["*/*"]}]}`, ""},
+		"nodes and leases, by name": {`{"rules": [{"apiGroups": [""], "operations": ["UPDATE"], "resources": ["nodes/status"]}, {"apiGroups": ["coordination.k8s.io"], "operations": ["UPDATE"], "resources": ["leases"]}]}`, "leases"},
+		"leases that are created":   {`{"rules": [{"apiGroups": [""], "operations": ["UPDATE"], "resources": ["nodes/status"]}, {"apiGroups": ["*"], "operations": ["CREATE"], "resources": ["leases"]}]}`, ""},
+		"what has no namespace":     {`{"rules": [{"apiGroups": ["*"], "operations": ["*"], "resources": ["*/*"], "scope": "Cluster"}]}`, ""},
+	} {
+		w := printed()
+		must.Succeed(t, json.Unmarshal([]byte(tt.webhook), &w))
+		found, _ := nodesOnly(w)
+		got := ""
+		if found.Leases {
+			got = "leases"
+			if found.LeasesIf {
+				got += "?"
+			}
+		}
+		expect.Equal(t, got, tt.want, "%s", name)
+	}
+}
+
 func TestWebhooksThatAreAskedAboutPods(t *testing.T) {
 	const pods = `"rules": [{"apiGroups": [""], "operations": ["CREATE"], "resources": ["pods"]}]`
 	for name, tt := range map[string]struct {

@@ -82,8 +82,16 @@ func hooksOf(c *webhookConfiguration) (out hooks) {
 
 // nodesOnly reduces a webhook to its rules about nodes; false if it has none.
 func nodesOnly(w webhook) (evidence.Webhook, bool) {
-	return w.only(rule.nodes, selector{"objectSelector", w.ObjectSelector})
+	found, ok := w.only(rule.nodes, selector{"objectSelector", w.ObjectSelector})
+	names, others := w.namespaces()
+	found.Leases = slices.ContainsFunc(w.Rules, rule.renewals) && evidence.Webhook{Namespaces: names}.MayAskIn(namespaceLeases)
+	found.LeasesIf = others
+	return found, ok
 }
+
+// namespaceLeases has the lease of each node.
+// https://kubernetes.io/docs/concepts/architecture/leases/#node-heart-beats
+const namespaceLeases = "kube-node-lease"
 
 // podsOnly reduces a webhook to its rules about new pods; false if it has none.
 func podsOnly(w webhook) (evidence.Webhook, bool) {
@@ -171,18 +179,25 @@ func selects(selector json.RawMessage) bool {
 	return json.Unmarshal(selector, &s) != nil || len(s.MatchLabels)+len(s.MatchExpressions) > 0
 }
 
-// about reports whether the rule is about one of the operations on objects of the core group.
-func (r rule) about(operations ...string) bool {
-	named := func(all []string, wanted ...string) bool {
-		return slices.ContainsFunc(all, func(s string) bool { return s == "*" || slices.Contains(wanted, s) })
-	}
-	return named(r.APIGroups, "") && named(r.Operations, operations...)
+// about reports whether the rule is about one of the operations on objects of the API group.
+func (r rule) about(group string, operations ...string) bool {
+	return lists(r.APIGroups, group) && lists(r.Operations, operations...)
+}
+
+// lists reports whether a list of a rule has one of the names, or a star for all.
+func lists(all []string, wanted ...string) bool {
+	return slices.ContainsFunc(all, func(s string) bool { return s == "*" || slices.Contains(wanted, s) })
+}
+
+// renewals reports whether the rule is about the renewal of leases.
+func (r rule) renewals() bool {
+	return r.about("coordination.k8s.io", "UPDATE") && r.Scope != "Cluster" && lists(r.Resources, "leases", "*/*")
 }
 
 // nodes returns the resources of the rule that mean nodes or their status, as written, if the rule
 // is about creating or changing them.
 func (r rule) nodes() []string {
-	if !r.about("CREATE", "UPDATE") || r.Scope == "Namespaced" {
+	if !r.about("", "CREATE", "UPDATE") || r.Scope == "Namespaced" {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(r.Resources), func(s string) bool {
@@ -194,7 +209,7 @@ func (r rule) nodes() []string {
 // pods returns the resources of the rule that mean pods, as written, if the rule is about creating
 // them.
 func (r rule) pods() []string {
-	if !r.about("CREATE") || r.Scope == "Cluster" {
+	if !r.about("", "CREATE") || r.Scope == "Cluster" {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(r.Resources), func(s string) bool { return s != "pods" && s != "*" && s != "*/*" })

@@ -122,6 +122,9 @@ func accountCases() []Case {
 		broken("kubelet-that-refuses-swap", "A script of the user data makes a swap file, and nothing allows the kubelet to start with one.",
 			from(docSwap, "https://github.com/eksctl-io/eksctl/issues/8468"), refuses(
 				`kubelet[2211]: E0310 11:31:04.798470    2211 run.go:72] "command failed" err="failed to run Kubelet: running with swap on is not supported, please disable swap or set --fail-swap-on flag to false"`)),
+		broken("containerd-without-the-service-for-the-kubelet", "A script of the user data writes containerd's default configuration, which switches off the plugin that serves the kubelet.",
+			from("https://github.com/containerd/containerd/issues/14121", "https://github.com/containerd/containerd/issues/7844"), refuses(
+				`kubelet[7826]: E0310 11:31:04.866810    7826 run.go:72] "command failed" err="failed to run Kubelet: validate service connection: validate CRI v1 runtime API for endpoint \"unix:///run/containerd/containerd.sock\": rpc error: code = Unimplemented desc = unknown service runtime.v1.RuntimeService"`)),
 
 		broken("network-plugin-that-hangs", "A new version of the network plugin starts, and never opens the port by which it is probed.",
 			from("https://github.com/aws/amazon-vpc-cni-k8s/issues/3705"), func(b *Bundle) *verdict {

@@ -21,6 +21,12 @@ func webhookCases() []Case {
 		b.claimSays(m, "Registered", "Unknown", "NodeNotFound", "Node not registered with cluster", 25*time.Minute)
 		return m
 	}
+	// unheard silences all nodes of the cluster.
+	unheard := func(b *Bundle) (m, other *Machine) {
+		m, other = silentWorker(b), b.healthy.worker
+		b.silent(other, 44*time.Minute)
+		return m, other
+	}
 	lifecycle := "https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/controller/nodelifecycle/node_lifecycle_controller.go"
 	return []Case{
 		broken("webhook-without-endpoints-and-a-kubelet-that-lives", "The control plane lost sight of the node for a while and marked it Unknown. Its kubelet renews its lease again, and a webhook without endpoints must approve the status with which it would become Ready.",
@@ -32,6 +38,23 @@ func webhookCases() []Case {
 		misleading("webhook-without-endpoints-and-a-silent-kubelet", "The same webhook, and the kubelet does not renew its lease either, which the webhook is not asked about.",
 			from(admission, lifecycle), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
 				b.webhook("Fail", "nodes/status", 0)
+				return finds(m, "Unknown", "KubeletSilent")
+			})),
+		broken("webhook-on-everything-without-endpoints", "A policy engine's webhook is asked about every change outside of kube-system and its own namespace, and its pods are gone. So no kubelet can renew its lease or report its status, and all nodes are silent.",
+			from("https://github.com/open-policy-agent/gatekeeper/issues/3829", "https://blog.jetstack.io/blog/gke-webhook-outage/", admission), func(b *Bundle) *verdict {
+				m, other := unheard(b)
+				b.webhookOnEverything()
+				return finds(m, "Unknown", "AdmissionWebhookBlocks", "KubeletSilent").and(other, "Unknown", "AdmissionWebhookBlocks", "KubeletSilent").holds("SharedCause")
+			}),
+		misleading("webhook-on-everything-but-leases-without-endpoints", "The same webhook, which leaves the namespace of the nodes' leases alone: their kubelets could renew them.",
+			from("https://kyverno.io/docs/installation/customization/#namespace-selectors", admission), func(b *Bundle) *verdict {
+				m, other := unheard(b)
+				b.webhookOnEverything("kube-node-lease")
+				return finds(m, "Unknown", "KubeletSilent").and(other, "Unknown", "KubeletSilent").orders()
+			}),
+		misleading("webhook-on-everything-without-endpoints-and-a-node-that-works", "The same webhook, and another node of the cluster renews its lease all the time.",
+			from(admission), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
+				b.webhookOnEverything()
 				return finds(m, "Unknown", "KubeletSilent")
 			})),
 		broken("webhook-without-endpoints-and-karpenters-taint", "A webhook without endpoints must approve each change of a node, so Karpenter cannot take its taint off. That the taint is there says nothing of Karpenter or the node.",
@@ -74,4 +97,12 @@ func webhookCases() []Case {
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved").misses("AdmissionWebhookBlocks")
 			}),
 	}
+}
+
+// webhookOnEverything adds a webhook on all that there is, outside of kube-system and other namespaces, whose
+// service has no endpoints.
+func (b *Bundle) webhookOnEverything(but ...string) {
+	b.webhook("Fail", "*/*", 0)
+	b.lastWebhook()["rules"].([]object)[0]["apiGroups"] = []string{"*"}
+	b.lastWebhook()["namespaceSelector"] = object{"matchExpressions": []object{{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": append([]string{"kube-system", "capsule-system"}, but...)}}}
 }
