@@ -156,12 +156,13 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 			unknown(s, roll.CallAutoScalingGroups, roll.GapFailed, fmt.Sprintf("there is no Auto Scaling group %s, which instances of %s name", g.asgs[missing], g.group))
 			continue
 		}
-		launch, desired, standby, instances := false, 0, 0, 0
+		launch, complete, desired, standby, instances := false, true, 0, 0, 0
 		var replace []string
 		for _, asg := range g.asgs {
 			desired, instances = desired+read[asg].Desired, instances+len(read[asg].Lifecycles)
 			n, _ := read[asg].Capacity(inStandby)
 			standby += n
+			complete = complete && full(read[asg])
 			for _, process := range read[asg].SuspendedProcesses {
 				switch process {
 				case "Launch":
@@ -174,7 +175,7 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 		slices.Sort(replace)
 		setGroup(s, g.group, func(d *roll.GroupDetail) {
 			d.LaunchSuspended, d.ReplaceSuspended, d.Suspended, d.Desired = answer(launch), answer(len(replace) > 0), strings.Join(slices.Compact(replace), ", "), desired
-			d.Standby, d.Instances = standby, instances
+			d.Standby, d.Instances, d.Complete = standby, instances, complete
 		})
 	}
 }

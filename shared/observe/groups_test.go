@@ -78,8 +78,8 @@ func TestReadsWhatGroupsDoByThemselves(t *testing.T) {
 	want := map[roll.Group]roll.GroupDetail{
 		"nodegroup/repaired": {AutoRepair: roll.Yes, Overrides: []roll.RepairOverride{
 			{Condition: "NetworkingReady", Reason: "IPAMDNotRunning", Wait: 15 * time.Minute}, {Condition: "AcceleratedHardwareReady", Reason: "NvidiaXID31Error", Wait: 5 * time.Minute, None: true},
-		}, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes},
-		"nodegroup/plain":  {AutoRepair: roll.No, LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes, LaunchFailed: at.Add(-time.Hour), LaunchMessage: spot},
+		}, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, Complete: true, LaunchesRead: roll.Yes},
+		"nodegroup/plain":  {AutoRepair: roll.No, LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No, Complete: true, LaunchesRead: roll.Yes, LaunchFailed: at.Add(-time.Hour), LaunchMessage: spot},
 		"asg/web":          {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "HealthCheck", Desired: 3, Standby: 2, Instances: 3, LaunchesRead: roll.Yes, LaunchFailed: at.Add(-time.Minute), LaunchMessage: spot},
 		"nodepool/default": {},
 		"none":             {},
@@ -100,13 +100,43 @@ func TestReadsWhatGroupsDoByThemselves(t *testing.T) {
 	expect.That(t, diff == "" && len(a.log) == 0, "calls %v (-want +got)\n%s", a.log, diff)
 }
 
+// A group of two Auto Scaling groups lacks nothing only if neither does.
+func TestAGroupThatLacksNothing(t *testing.T) {
+	for name, tt := range map[string]struct {
+		states []asgtypes.LifecycleState // of the first, which is to have two
+		want   bool
+	}{
+		"two in service":             {[]asgtypes.LifecycleState{"InService", "InService"}, true},
+		"one more":                   {[]asgtypes.LifecycleState{"InService", "InService", "InService"}, true},
+		"one joins":                  {[]asgtypes.LifecycleState{"InService", "Pending:Wait"}, true},
+		"one leaves":                 {[]asgtypes.LifecycleState{"InService", "Terminating:Wait"}, false},
+		"one rests":                  {[]asgtypes.LifecycleState{"InService", "Standby"}, false},
+		"one, and more in the other": {[]asgtypes.LifecycleState{"InService"}, false},
+	} {
+		a := newAccount(t)
+		a.launch(1, nodeGroup(0, "web")...)
+		a.launch(2, nodeGroup(1, "web")...)
+		a.nodeGroups["web"] = &ekstypes.Nodegroup{}
+		a.asg("eks-web-0")
+		a.asg("eks-web-1")
+		for i, states := range [][]asgtypes.LifecycleState{tt.states, {"InService", "InService"}} {
+			a.groups[i].DesiredCapacity = aws.Int32(int32(2 - i))
+			for j, state := range states {
+				a.groups[i].Instances = append(a.groups[i].Instances, asgtypes.Instance{InstanceId: aws.String(fmt.Sprint("i-", i, j)), LifecycleState: state})
+			}
+		}
+		s := more(t, a, suspects(1, 2, roll.Question{Group: true}))
+		expect.Equal(t, s.Groups["nodegroup/web"].Complete, tt.want, "%s", name)
+	}
+}
+
 func TestSuspendedProcesses(t *testing.T) {
 	for process, want := range map[string]roll.GroupDetail{
-		"Launch":           {LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No},
-		"Terminate":        {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "Terminate"},
-		"ReplaceUnhealthy": {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "ReplaceUnhealthy"},
-		"HealthCheck":      {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Suspended: "HealthCheck"},
-		"AZRebalance":      {LaunchSuspended: roll.No, ReplaceSuspended: roll.No},
+		"Launch":           {LaunchSuspended: roll.Yes, ReplaceSuspended: roll.No, Complete: true},
+		"Terminate":        {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Complete: true, Suspended: "Terminate"},
+		"ReplaceUnhealthy": {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Complete: true, Suspended: "ReplaceUnhealthy"},
+		"HealthCheck":      {LaunchSuspended: roll.No, ReplaceSuspended: roll.Yes, Complete: true, Suspended: "HealthCheck"},
+		"AZRebalance":      {LaunchSuspended: roll.No, ReplaceSuspended: roll.No, Complete: true},
 	} {
 		a := newAccount(t)
 		a.launch(1, owned, "aws:autoscaling:groupName=web")
@@ -140,14 +170,14 @@ func TestWhatOfAGroupCannotBeReadIsUnreadable(t *testing.T) {
 				a.fail["autoscaling:DescribeAutoScalingGroups"] = denied("Auto Scaling", "DescribeAutoScalingGroups")
 			}, "autoscaling:DescribeAutoScalingGroups", roll.GapDenied,
 			func(d roll.GroupDetail) roll.GroupDetail {
-				d.LaunchSuspended, d.ReplaceSuspended = roll.Unreadable, roll.Unreadable
+				d.LaunchSuspended, d.ReplaceSuspended, d.Complete = roll.Unreadable, roll.Unreadable, false
 				return d
 			},
 		},
 		"a group that is gone": {
 			func(a *account) { a.groups = nil }, "autoscaling:DescribeAutoScalingGroups", roll.GapFailed,
 			func(d roll.GroupDetail) roll.GroupDetail {
-				d.LaunchSuspended, d.ReplaceSuspended = roll.Unreadable, roll.Unreadable
+				d.LaunchSuspended, d.ReplaceSuspended, d.Complete = roll.Unreadable, roll.Unreadable, false
 				return d
 			},
 		},
@@ -165,7 +195,7 @@ func TestWhatOfAGroupCannotBeReadIsUnreadable(t *testing.T) {
 		a.asg("eks-blue-0")
 		tt.spoil(a)
 		s := more(t, a, suspects(1, 1, roll.Question{Group: true}))
-		want := tt.want(roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes})
+		want := tt.want(roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, Complete: true, LaunchesRead: roll.Yes})
 		expect.That(t, reflect.DeepEqual(s.Groups["nodegroup/blue"], want) && len(s.Gaps) == 1 && s.Gaps[0].Scope == roll.ScopeDetail && s.Gaps[0].Call == tt.call && s.Gaps[0].Kind == tt.kind, "%s: %+v, gaps %+v", name, s.Groups, s.Gaps)
 	}
 	// A missing permission is found once. A deleted node group does not affect the others.

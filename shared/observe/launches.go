@@ -198,15 +198,24 @@ func untaggedGroups(s *roll.Snapshot, tagged map[string]bool) []string {
 	return names[:min(len(names), groupReads)]
 }
 
-// lacks reports whether the group is to launch an instance. Instances that are being launched, or
-// wait for a lifecycle hook, count as present. Instances in its warm pool are not listed among its
-// instances. Those in Standby are listed, but its desired capacity does not include them.
-// https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-enter-exit-standby.html
+// lacks reports whether the group is to launch an instance.
 func lacks(g evidence.AutoScalingGroup) bool {
-	there, known := g.Capacity(func(state string) bool {
-		return !strings.HasPrefix(state, "Terminat") && !strings.HasPrefix(state, "Detach") && !inStandby(state)
-	})
+	there, known := g.Capacity(stays)
 	return known && !g.Deleting && there < g.Desired
+}
+
+// full reports whether the group has all that it is to have, perhaps more.
+func full(g evidence.AutoScalingGroup) bool {
+	there, known := g.Capacity(stays)
+	return known && there >= g.Desired
+}
+
+// stays reports whether an instance with the lifecycle state counts for the desired capacity. Those that are being
+// launched, or wait for a lifecycle hook, do. Instances in a warm pool are not listed among those of the group.
+// Those in Standby are listed, but the desired capacity does not include them.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-enter-exit-standby.html
+func stays(state string) bool {
+	return !strings.HasPrefix(state, "Terminat") && !strings.HasPrefix(state, "Detach") && !inStandby(state)
 }
 
 // inStandby reports whether an instance with the lifecycle state is in Standby.

@@ -81,8 +81,8 @@ func (p *planner) joins(g roll.Group, since time.Time) bool {
 
 // replacementPending refuses while the replacement of the group's last terminated instance is not a
 // Ready node. No timeout ends the refusal, since a group whose launches fail must not be emptied
-// one by one. It ends with a Ready node, a lower desired capacity, or a person who accepts the
-// loss. A desired capacity that is lower because instances are in Standby does not count. It does not
+// one by one. It ends with a Ready node, a lower desired capacity, a group that launched nothing and lacks nothing, or
+// a person who accepts the loss. A desired capacity that is lower because instances are in Standby does not count. It does not
 // apply to a reboot, which takes nothing from the group. Until the registration
 // deadline the reason is OneAtATime; after that a person is notified.
 //
@@ -113,6 +113,9 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 		return p.refuseUntil(until, OneAtATime, "%s of %s was terminated at %s; its replacement has until %s to become a Ready node", last.Instance, f.Group, roll.Clock(last.Done), roll.Clock(until))
 	}
 	launched := first.After(since)
+	if !karpenter && !launched && p.Snapshot.Groups[f.Group].Complete && !p.exists(last.Instance) {
+		return nil // the group had one more than it is to have, as while it rebalances
+	}
 	if karpenter && (before && !launched || p.Snapshot.PodsWait == roll.No && !p.joins(f.Group, since)) {
 		return nil // no pods wait
 	}
@@ -126,6 +129,11 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 	}
 	return refuse(ReplacementPending, "%s of %s was terminated at %s; %s. To act on %s anyway: %s",
 		last.Instance, f.Group, roll.Clock(last.Done), ready, f.Instance, replaceAnyway(f.Instance))
+}
+
+// exists reports whether EC2 does not show an instance as terminated.
+func (p *planner) exists(id roll.InstanceID) bool {
+	return slices.ContainsFunc(p.Snapshot.Instances, func(i roll.Instance) bool { return i.ID == id && !i.State.Gone() })
 }
 
 // replaceAnyway returns the command with which a person accepts that an instance may not be replaced.

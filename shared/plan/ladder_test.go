@@ -222,6 +222,13 @@ func (w *world) desired(n int) {
 	w.snapshot.Groups["asg/w"] = g
 }
 
+// complete has the group lack nothing.
+func (w *world) complete() {
+	g := w.snapshot.Groups["asg/w"]
+	g.Complete = true
+	w.snapshot.Groups["asg/w"] = g
+}
+
 func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 	acted := now.Add(-policy.Default().For("demo", "", roll.Selector{}).Registration.Deadline) // the time of a replacement is just over
 	base := func() *world {
@@ -280,6 +287,15 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 		}, "none: [ReplacementPending]"},
 		{"the desired capacity fell by it", func(w *world) { w.state.Actions[0].Desired = 10; w.desired(9) }, "terminate"},
 		{"the desired capacity is as it was", func(w *world) { w.state.Actions[0].Desired = 10; w.desired(10) }, "none: [ReplacementPending]"},
+		{"the group lacks nothing, and launched nothing", func(w *world) { w.complete() }, "terminate"},
+		{"the group lacks nothing, with what it launched since", func(w *world) {
+			w.complete()
+			replacement(w, acted.Add(time.Minute), roll.ConditionFalse)
+		}, "none: [ReplacementPending]"},
+		{"the group lacks nothing, with the one that was to end", func(w *world) {
+			w.complete()
+			w.snapshot.Instances = append(w.snapshot.Instances, roll.Instance{ID: instanceID(99), State: roll.StateRunning, Launched: acted.Add(-time.Hour)})
+		}, "none: [ReplacementPending]"},
 		{"it fell for what is in Standby", func(w *world) {
 			w.state.Actions[0].Desired = 10
 			w.desired(8)

@@ -310,6 +310,8 @@ type GroupDetail struct {
 	// Instances is how many instances they have, in any state. Desired may be more: an instance may count for
 	// several units of it.
 	Instances int
+	// Complete: none of them lacks an instance. It is valid only if LaunchSuspended was read.
+	Complete bool
 	// Removed: the cluster serves no NodePools any more, since Karpenter was removed.
 	Removed bool
 	// LaunchesRead: Yes if the latest launches of the group were read. Only then a zero
