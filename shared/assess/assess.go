@@ -320,9 +320,9 @@ func (a *assessor) firstKnown(t, otherwise time.Time) time.Time {
 
 // began returns the start of a fault that has no time of its own: a startup taint has no creation
 // time, and an instance does not show when its Node was deleted. The start is usually a launch or a
-// creation. If the last complete check came after the deadline and found nothing, the fault began
+// creation. If the last complete check came when a warning was due and found nothing, the fault began
 // after that check, with its whole tolerance, and later is true. A time in the ledger stays.
-func (a *assessor) began(k roll.FindingKey, start time.Time, deadline time.Duration) (since time.Time, later bool) {
+func (a *assessor) began(k roll.FindingKey, start time.Time, warnAfter, deadline time.Duration) (since time.Time, later bool) {
 	if known, ok := a.State.Findings[k]; ok {
 		if known.Since.Before(start) {
 			return start, false
@@ -332,7 +332,7 @@ func (a *assessor) began(k roll.FindingKey, start time.Time, deadline time.Durat
 	// A node that was not Ready at the last complete check, and that none saw before that, was in order in none.
 	away, silent := a.State.NotReady[k.Instance]
 	never := k.Kind == roll.Uninitialized && silent && away.Told.IsZero() && away.Since.Before(start.Add(deadline))
-	if a.inOrder(start, deadline) && !never {
+	if a.inOrder(start, warnAfter) && !never {
 		return a.firstKnown(a.State.Checked, time.Time{}), true
 	}
 	return start, false
@@ -351,10 +351,9 @@ func (a *assessor) counted(k roll.FindingKey, since time.Time, later bool) time.
 	return since
 }
 
-// inOrder reports whether the last complete check came after the deadline of what began at start.
-// It would have found any fault.
-func (a *assessor) inOrder(start time.Time, deadline time.Duration) bool {
-	return !start.Add(deadline).After(a.State.Checked)
+// inOrder reports whether the last complete check came so long after start that it would have found any fault.
+func (a *assessor) inOrder(start time.Time, after time.Duration) bool {
+	return !start.Add(after).After(a.State.Checked)
 }
 
 // tolerance returns how long a finding of the kind may last. It returns false if the policy has no

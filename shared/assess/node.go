@@ -191,7 +191,7 @@ func (a *assessor) uninitialized(m roll.Member, missing string, always bool) boo
 	since, later, worked := start, false, false
 	began := since
 	if key := (roll.FindingKey{Instance: n.Instance, Kind: roll.Uninitialized}); !always {
-		since, later = a.began(key, start, deadline)
+		since, later = a.began(key, start, warnAfter, deadline)
 		began = a.counted(key, since, later)
 		worked = a.worked(m, key, start, deadline)
 	}

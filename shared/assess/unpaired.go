@@ -35,7 +35,7 @@ func (a *assessor) unpaired(m roll.Member) {
 	}
 	key := roll.FindingKey{Instance: i.ID, Kind: roll.Unregistered}
 	before := a.State.Findings[key]
-	since, later := a.began(key, start, p.Registration.Deadline)
+	since, later := a.began(key, start, p.Registration.WarnAfter, p.Registration.Deadline)
 	warnAt := since.Add(p.Registration.WarnAfter)
 	if !later && a.Now.Before(warnAt) && !resting(a.Snapshot.Details[i.ID].Lifecycle) {
 		if known {

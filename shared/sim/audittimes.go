@@ -42,7 +42,10 @@ func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, toler
 			return since, 0, false // it is not what was seen
 		}
 	case n == nil:
-		since, tolerated = latest(m.launched, m.started, m.leftRest, m.vanished), pol.duration("registration.deadline")
+		since, tolerated = latest(m.launched, m.started, m.leftRest), pol.duration("registration.deadline")
+		if warned := since.Add(pol.duration("registration.warnAfter")); u.recordedIn(m.c.name, latest(warned, u.verdicts.forgotten), m.vanished) {
+			since = m.vanished // a check that missed no Node is all that is remembered of it
+		}
 	case n.ready().Status == corev1.ConditionTrue:
 		if !m.settledAt.IsZero() {
 			return since, 0, false // it works, or just recovered

@@ -270,6 +270,9 @@ func (m *machine) settle(n *node) {
 	}
 	n.version = m.c.changed()
 	m.initialized(n)
+	if m.g.owner == karpenter && m.claim == nil {
+		return // Karpenter, which does not know it, leaves its taint, and no pods come
+	}
 	if first := m.settledAt.IsZero(); (first || m.anew()) && n.ready().Status == corev1.ConditionTrue {
 		m.settledAt = m.c.a.Now()
 		if first {
