@@ -551,7 +551,7 @@ func (u *auditor) published(inv *invocation, subject, message string, attributes
 func (u *auditor) explained(inv *invocation, d noticed) {
 	for _, e := range d.Ended {
 		m := u.a.machines[e.Instance]
-		listed := m != nil && m.omitted.Before(inv.begun) // a state reason shows it too, even if the warning was lost
+		listed := m != nil && m.omitted.Before(inv.begun) && len(m.shownTags) > 0 // then its state shows it, even if the warning was lost
 		if listed && m.taken && e.How == "gone" && e.Spot != string(roll.SpotInterruption) && !u.verdicts.forgotten.After(m.ended.Add(-spotWarning)) {
 			u.broken(RuleReport, "%s: %s is told to be gone, and not that EC2 took it back at %s", inv.name, m.id, m.ended.Format(time.TimeOnly))
 		}
