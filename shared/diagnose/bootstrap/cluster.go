@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
@@ -95,12 +96,24 @@ func (b *start) mismatches(j userdata.Join) []mismatch {
 	if j.Tool == userdata.BootstrapScript && j.CA.State == userdata.Malformed {
 		add(false, "has a certificate authority that is not valid base64", "certificate authority", "not valid base64", "that of "+name)
 	}
-	// While a cluster is updated, its authority may be about to change
-	// (https://docs.aws.amazon.com/eks/latest/APIReference/API_Update.html, type
-	// CertificateAuthorityUpdate).
-	if ca := config.Value.CAHash; j.CA.State == userdata.Given && ca != "" && !strings.EqualFold(j.CA.Value, ca) {
+	given, owned := strings.Fields(strings.ToLower(j.CA.Value)), strings.Fields(strings.ToLower(config.Value.CAHash))
+	trusted := len(owned) - len(slices.DeleteFunc(slices.Clone(owned), func(ca string) bool { return slices.Contains(given, ca) }))
+	const field = "certificate authority (SHA-256)"
+	switch {
+	case len(given) == 0 || trusted == len(owned):
+	case trusted > 0:
+		// In a rotation the cluster has the authority that signs and its successor, and DescribeCluster does not
+		// tell them apart. Those who trust one of them are this cluster's.
+		// https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCertificateAuthority.html
+		add(false, fmt.Sprintf("has %d of the %d certificate authorities of %s, which are rotated: it trusts the API server only while that one signs", trusted, len(owned), name),
+			field, j.CA.Value, config.Value.CAHash)
+		out[len(out)-1].change = "give it all certificate authorities of " + paste.Word(name) + ", as the first command shows them"
+	default:
+		// While a cluster is updated, its authority may be about to change
+		// (https://docs.aws.amazon.com/eks/latest/APIReference/API_Update.html, type
+		// CertificateAuthorityUpdate).
 		add(!j.Conditional && config.Value.Status == roll.ClusterActive,
-			"has a certificate authority that is not that of "+name, "certificate authority (SHA-256)", j.CA.Value, ca)
+			"has a certificate authority that is not that of "+name, field, j.CA.Value, config.Value.CAHash)
 	}
 	return out
 }
