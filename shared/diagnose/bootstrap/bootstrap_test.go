@@ -731,6 +731,7 @@ func consoles() []example {
 	const bootcmdFailed = "[    8.610000] cloud-init[3139]: 2026-03-10 11:20:21,202 - util.py[WARNING]: Running module bootcmd (<module 'cloudinit.config.cc_bootcmd' from '/usr/lib/python2.7/site-packages/cloudinit/config/cc_bootcmd.pyc'>) failed"
 	const scriptFailed = "[   12.500000] cloud-init[1893]: 2026-03-10 11:21:01,202 - cc_scripts_user.py[WARNING]: Failed to run module scripts-user (scripts in /var/lib/cloud/instance/scripts)"
 	const scriptRuns = "[ ***  ] A start job is running for Execute cloud user/final scripts (36min 3s / no limit)"
+	const cycle = "[ SKIP ] Ordering cycle found, skipping "
 	after := func(age time.Duration, s *scene) *scene { s.e.At = launched.Add(age); return s }
 	return []example{
 		{"nodeadm failed", nodeadm().console(lines(bootAL2023, []string{failed})...), "NodeadmFailed"},
@@ -757,6 +758,13 @@ func consoles() []example {
 		{"Bottlerocket's programs failed", rocket().console("[    0.000000] Linux version 6.12.68 (builder@buildkitsandbox) (x86_64-bottlerocket-linux-gnu-gcc)", "[    3.100000] early-boot-config[871]: Error parsing TOML user data: expected an equals"), "CloudInitFailed"},
 		{"nothing was printed yet", nodeadm(), ""},
 		{"systemd did not run nodeadm", nodeadm().console(lines(bootAL2023, []string{"[DEPEND] Dependency failed for nodeadm-run.service - EKS Nodeadm Run."})...), "NodeadmFailed"},
+		{"systemd left it out to break a cycle", nodeadm().console(lines(bootAL2023, []string{cycle + "nodeadm-run.service - EKS Nodeadm Run"}, finished)...), "NodeadmFailed"},
+		{"and it was started later", nodeadm().console(lines(bootAL2023, []string{cycle + "nodeadm-run.service - EKS Nodeadm Run"}, nodeadmDone, finished)...), ""},
+		{"it left out nodeadm's boot hook", nodeadm().console(lines(bootAL2023, []string{cycle + "nodeadm-boot-hook.service - EKS Nodeadm Boot Hook"})...), "NodeadmFailed?"},
+		{"it left out the network of cloud-init, which nodeadm does not need", nodeadm().console(lines(bootAL2023, []string{cycle + "cloud-init.service"})...), "CloudInitFailed?"},
+		{"it left out what reads the user data", legacy().console(lines(bootAL2, []string{cycle + "Initial cloud-init job (metadata service crawler)"})...), "CloudInitFailed AmiFamilyUnsupported?"},
+		{"it left out what runs its scripts", legacy().console(lines(bootAL2, []string{cycle + "Execute cloud user/final scripts"})...), "CloudInitFailed AmiFamilyUnsupported?"},
+		{"it left out what the scripts do not need", legacy().console(lines(bootAL2, []string{cycle + "Apply the settings specified in cloud-config"})...), "AmiFamilyUnsupported? CloudInitFailed?"},
 		{"only nodeadm's boot hook failed", nodeadm().console(lines(bootAL2023, []string{"[FAILED] Failed to start nodeadm-boot-hook.service - EKS Nodeadm Boot Hook."})...), "NodeadmFailed?"},
 		{"it says so itself", nodeadm().console(lines(bootAL2023, []string{hookFatal, "[FAILED] Failed to start nodeadm-boot-hook.service - EKS Nodeadm Boot Hook."})...), "NodeadmFailed?"},
 		{"and nodeadm failed after it", nodeadm().console(lines(bootAL2023, []string{hookFatal, failed})...), "NodeadmFailed"},

@@ -112,6 +112,7 @@ var rules = []rule{
 	{needle: " running ", read: jobRuns},
 	{needle: ": Failed with result '", read: failedWithResult},
 	{needle: ": Failed at step ", read: failedAtStep},
+	{needle: "rdering cycle", read: leftOut},
 	{needle: "Started ", read: started},
 	{needle: "Multi-User System", read: multiUser},
 	{needle: "emergency mode", sign: EmergencyMode, says: pattern.New(`^(?:You are in emergency mode|Welcome to emergency mode!|Entering emergency mode\.)`)},
@@ -189,6 +190,8 @@ const (
 	userScripts = "/var/lib/cloud/instance"
 	// boothook begins the detail of a boothook that failed.
 	boothook = "boothook "
+	// cycle ends the detail of a unit that systemd did not start.
+	cycle = ": left out to break an ordering cycle"
 	// bootHookUnit begins the detail of the failures of nodeadm's boot hook.
 	bootHookUnit = "nodeadm-boot-hook.service"
 	// nodeConfigType is the MIME type of nodeadm's configuration.

@@ -122,6 +122,12 @@ func bootCases() []Case {
 				b.prints(m, "[DEPEND] Dependency failed for nodeadm-run.service - EKS Nodeadm Run.")
 				return unregistered(m, "NodeadmFailed")
 			})),
+		broken("nodeadm-in-an-ordering-cycle", "On an image with a newer cloud-init, cloud-final.service comes after multi-user.target, which wants nodeadm-run.service, which comes after cloud-final.service. systemd leaves nodeadm-run.service out, and everything else is fine.",
+			from("https://github.com/awslabs/amazon-eks-ami/issues/2269", "https://github.com/aws-samples/amazon-eks-ami-rhel/pull/20"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
+				b.prints(m, "[    3.104221] systemd[1]: multi-user.target: Job nodeadm-run.service/start deleted to break ordering cycle starting with multi-user.target/start",
+					"[ SKIP ] Ordering cycle found, skipping nodeadm-run.service - EKS Nodeadm Run", "[  OK  ] Finished nodeadm-config.service - EKS Nodeadm Config.")
+				return unregistered(m, "NodeadmFailed").says("in a cycle")
+			})),
 
 		broken("ubuntu-given-a-nodeconfig", "Canonical's image for EKS joins by bootstrap.sh. Its cloud-init passes a NodeConfig over, the boot ends, and nothing named nodeadm ran.",
 			from(docUbuntu, ubuntuScript), passedOver(jammy, nodeadmData(Cluster, CA))),
