@@ -731,6 +731,7 @@ func consoles() []example {
 	const bootcmdFailed = "[    8.610000] cloud-init[3139]: 2026-03-10 11:20:21,202 - util.py[WARNING]: Running module bootcmd (<module 'cloudinit.config.cc_bootcmd' from '/usr/lib/python2.7/site-packages/cloudinit/config/cc_bootcmd.pyc'>) failed"
 	const scriptFailed = "[   12.500000] cloud-init[1893]: 2026-03-10 11:21:01,202 - cc_scripts_user.py[WARNING]: Failed to run module scripts-user (scripts in /var/lib/cloud/instance/scripts)"
 	const scriptRuns = "[ ***  ] A start job is running for Execute cloud user/final scripts (36min 3s / no limit)"
+	const sourceless = "[   14.201337] cloud-init[1893]: Cloud-init v. 19.3-46.amzn2.0.8 finished at Tue, 10 Mar 2026 11:21:02 +0000. Datasource DataSourceNone.  Up 14.19 seconds"
 	const cycle = "[ SKIP ] Ordering cycle found, skipping "
 	after := func(age time.Duration, s *scene) *scene { s.e.At = launched.Add(age); return s }
 	return []example{
@@ -746,6 +747,9 @@ func consoles() []example {
 		{"and cloud-init went on", legacy().console(lines(bootAL2, []string{crashed, finished[0]})...), "AmiFamilyUnsupported? CloudInitFailed?"},
 		{"cloud-init crashed", legacy().console(lines(bootAL2, []string{stageFailed, crashed})...), "CloudInitFailed AmiFamilyUnsupported?"},
 		{"cloud-init crashed, and the kubelet was started", nodeadm().console(lines(bootAL2023, []string{crashed}, nodeadmDone)...), ""},
+		{"cloud-init found no source of user data", legacy().console(lines(bootAL2, []string{sourceless})...), "CloudInitFailed AmiFamilyUnsupported?"},
+		{"and the kubelet of an image that joins by itself was started before", legacy().console(lines(bootAL2, []string{"[  OK  ] Started Kubernetes Kubelet.", sourceless})...), "AmiFamilyUnsupported? CloudInitFailed?"},
+		{"cloud-init found none, which nodeadm does not need", nodeadm().console(lines(bootAL2023, []string{sourceless})...), "CloudInitFailed?"},
 		{"a script of the user data failed", nodeadm().console(lines(bootAL2023, []string{scriptFailed})...), "CloudInitFailed?"},
 		{"a file that the user data includes is not there, and the boothook that writes it failed", fetching(includeFailed, hookFailed, finished[0]), "CloudInitFailed AmiFamilyUnsupported?"},
 		{"the boothook wrote it and had cloud-init read it", fetching(includeFailed, hookFailed, readsAgain, finished[0]), "AmiFamilyUnsupported?"},

@@ -191,7 +191,8 @@ func (b *start) breaksOff(f console.Found) bool {
 		return b.os.family == bottlerocket && !strings.HasPrefix(f.Detail, "systemd-networkd-")
 	case console.CloudInitFailed:
 		unit, leftOut := f.LeftOut()
-		return b.byScript() && (slices.Contains(earlyStages, f.Detail) || leftOut && slices.Contains(readUnits, unit))
+		return b.byScript() && (slices.Contains(earlyStages, f.Detail) || leftOut && slices.Contains(readUnits, unit) ||
+			f.Detail == console.NoDatasource && len(b.joins()) > 0 && !b.shows(started...))
 	case console.IncludeFailed:
 		d := b.data.Value
 		_, hook := b.log().InLastBoot(console.Found.IsBoothook)

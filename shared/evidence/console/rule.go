@@ -138,6 +138,9 @@ var rules = []rule{
 	{needle: "/cloudinit/", sign: CloudInitFailed, detail: "traceback", says: pattern.New(`^ *File "/usr/.*\.py", line `)},
 	// status_wrapper of cloudinit/cmd/main.py.
 	{needle: "failed ", sign: CloudInitFailed, detail: "stage $1", says: pattern.New(`^(?:.*\.py\[(?:WARNING|ERROR)\]: )?failed (?:run of )?stage (init-local|init|modules-config|modules-final)$`)},
+	// With the last of its data sources, which is none, cloud-init goes on without any user data.
+	// cloudinit/config/cc_final_message.py; https://github.com/canonical/cloud-init/issues/4082.
+	{needle: "Datasource DataSourceNone", sign: CloudInitFailed, detail: NoDatasource, says: pattern.New(`^Cloud-init v\. .* finished at .*\. Datasource DataSourceNone\.`)},
 	// cloudinit/user_data.py, _do_include. Newer versions raise an error instead, unless an image sets
 	// ERROR_ON_USER_DATA_FAILURE, as those for Cluster API do.
 	{needle: "user_data.py[WARNING]: ", sign: IncludeFailed, detail: "$1$2",

@@ -178,6 +178,8 @@ var said = []struct {
 	{"cloud-init[7]: Mar 20 15:04:47 cloud-init[7]: util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/runcmd [1]", "UserScriptFailed: runcmd: 1"},
 	{"cloud-init[7]:   File \"/usr/lib/python3.9/site-packages/cloudinit/util.py\", line 875, in runparts", "CloudInitFailed: traceback"},
 	{"cloud-init[7]: failed run of stage init", "CloudInitFailed: stage init"},
+	{"[    9.740000] cloud-init[3778]: Cloud-init v. 22.2.2 finished at Mon, 04 May 2026 03:42:07 +0000. Datasource DataSourceNone.  Up 9.74 seconds", "CloudInitFailed: no data source, so no user data | BootFinished: cloud-init"},
+	{"cloud-init[7]: DataSourceNone.py[WARNING]: Datasource DataSourceNone.", ""},
 	{"cloud-init[7]: 2025-01-29 08:27:44,539 - main.py[ERROR]: failed stage modules-final", "CloudInitFailed: stage modules-final"},
 	{"my-app[7]: deploy: failed stage init", ""},
 	{"cloud-init[7]: 2025-01-29 08:27:44,539 - user_data.py[WARNING]: [Errno 2] No such file or directory: '/etc/secret-userdata.txt' for url: file:///etc/secret-userdata.txt", "IncludeFailed: file:///etc/secret-userdata.txt"},

@@ -129,6 +129,9 @@ const (
 	BottlerocketFailed Sign = "BottlerocketFailed"
 )
 
+// NoDatasource is the detail of CloudInitFailed if cloud-init found no source of user data.
+const NoDatasource = "no data source, so no user data"
+
 // Progress.
 const (
 	// BootFinished: the system is up. Detail is the evidence: cloud-init, multi-user.target, login

@@ -128,6 +128,11 @@ func bootCases() []Case {
 					"[ SKIP ] Ordering cycle found, skipping nodeadm-run.service - EKS Nodeadm Run", "[  OK  ] Finished nodeadm-config.service - EKS Nodeadm Config.")
 				return unregistered(m, "NodeadmFailed").says("in a cycle")
 			})),
+		broken("cloud-init-without-a-data-source", "cloud-init took the metadata service for absent and went on without user data, so nothing called bootstrap.sh.",
+			from("https://github.com/canonical/cloud-init/issues/4082", "https://github.com/awslabs/amazon-eks-ami/issues/2703"), unjoined(Reports, func(b *Bundle, m *Machine) *verdict {
+				b.Console[m.ID] = console("[   14.201337] cloud-init[1893]: Cloud-init v. 19.3-46.amzn2.0.8 finished at Tue, 10 Mar 2026 11:21:02 +0000. Datasource DataSourceNone.  Up 14.19 seconds")
+				return unregistered(m, "CloudInitFailed").says("no data source")
+			})),
 
 		broken("ubuntu-given-a-nodeconfig", "Canonical's image for EKS joins by bootstrap.sh. Its cloud-init passes a NodeConfig over, the boot ends, and nothing named nodeadm ran.",
 			from(docUbuntu, ubuntuScript), passedOver(jammy, nodeadmData(Cluster, CA))),
