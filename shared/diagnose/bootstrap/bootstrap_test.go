@@ -157,6 +157,10 @@ func foreignUserData() []example {
 		{"a script alone on an AMI of one's own, on which nodeadm finds nothing", healthyWith(amiOwn, installs).console(lines(bootAL2023, []string{noConfig, configFailed})...), "UserDataWrongFormat NodeadmFailed"},
 		{"and on which it was started after all", healthyWith(amiOwn, installs).console(lines(bootAL2023, []string{noConfig, configFailed}, nodeadmDone)...), "UserDataEmpty?"},
 		{"and whose script starts nodeadm by itself", healthyWith(amiOwn, installs+"nodeadm init -c file:///etc/payments/node.yaml\n").console(lines(bootAL2023, []string{noConfig, configFailed})...), "NodeadmFailed"},
+		{"and whose script runs what it fetches", healthyWith(amiOwn, fetches).console(lines(bootAL2023, []string{noConfig, configFailed}, finished)...), "UserDataWrongFormat NodeadmFailed"},
+		{"and whose script, which may be to join, failed", healthyWith(amiOwn, fetches).console(lines(bootAL2023, []string{noConfig, configFailed, partFailed})...), "UserDataWrongFormat? NodeadmFailed CloudInitFailed?"},
+		{"the same on an AMI of EKS", nodeadm().data(fetches).console(lines(bootAL2023, []string{noConfig, configFailed, partFailed})...), "UserDataWrongFormat? NodeadmFailed CloudInitFailed?"},
+		{"and whose script, of which all is known, failed", healthyWith(amiOwn, installs).console(lines(bootAL2023, []string{noConfig, configFailed, partFailed})...), "UserDataWrongFormat NodeadmFailed CloudInitFailed?"},
 		{"the console alone shows that bootstrap.sh is gone", nodeadm().unread().console(lines(bootAL2023, []string{
 			"[   12.100000] cloud-init[1893]: !!!!!!!!!! ERROR: bootstrap.sh has been removed from AL2023-based EKS AMIs.",
 		})...), "UserDataWrongFormat?"},
@@ -477,6 +481,8 @@ func privateClusters() []example {
 
 // What a console shows of an AMI with nodeadm that gets no NodeConfig.
 const (
+	fetches      = "#!/bin/bash\nset -e\naws s3 cp s3://payments-boot/join.sh /tmp/join.sh\nbash /tmp/join.sh\n"
+	partFailed   = "[   12.400000] cloud-init[1893]: 2026-03-10 11:21:01,102 - util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/part-001 [1]"
 	installs     = "#!/bin/bash\nset -e\nyum install -y amazon-cloudwatch-agent\n"
 	configFailed = "[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config."
 	noConfig     = `[   12.330441] nodeadm[1502]: {"level":"fatal","ts":1770000000.1,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no config in chain"}`
