@@ -171,6 +171,29 @@ func foreignUserData() []example {
 	}
 }
 
+// Of a cluster's two authorities in a rotation DescribeCluster does not say which one signs. A node that works with
+// the same user data shows it.
+func TestOneOfTwoAuthoritiesIsUnsettled(t *testing.T) {
+	mate := func(g *evidence.Group) {
+		g.Members = []evidence.Member{{Instance: "i-00000001", Healthy: true, LaunchTemplate: template, LaunchTemplateVersion: "3"}}
+	}
+	for _, tt := range []struct {
+		name  string
+		scene *scene
+		open  bool
+	}{
+		{"one of two", nodeadm().cluster(rotated), true},
+		{"one of two, with which another instance works", nodeadm().cluster(rotated).group(mate), false},
+		{"another one", nodeadm().data(nodeConfig(name, endpoint, otherCA)), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, c := range tt.scene.analyze().Causes() {
+				expect.Equal(t, strings.HasPrefix(c.Unsettled, evidence.AnswerOf), tt.open, "%s: %q", c.Code, c.Unsettled)
+			}
+		})
+	}
+}
+
 // unread returns the scene with unreadable user data.
 func (s *scene) unread() *scene {
 	return s.update(func(i *evidence.Instance) {

@@ -20,6 +20,7 @@ type mismatch struct {
 	words string
 	roll.Evidence
 	change string // what to change; "" if it is the cluster's name, endpoint or certificate authority
+	gap    string // why it is not sure, if AWS's answer leaves that open
 }
 
 // clusterMismatch checks whether the user data joins this cluster, by its name, its region, its endpoint
@@ -57,7 +58,7 @@ func (b *start) clusterMismatch() cause.Verdict {
 func (b *start) mismatches(j userdata.Join) []mismatch {
 	var out []mismatch
 	add := func(sure bool, words, field, observed, expected string) {
-		out = append(out, mismatch{sure, words, roll.Evidence{Source: b.source, Field: at(j.Part, field), Observed: observed, Expected: expected}, ""})
+		out = append(out, mismatch{sure, words, roll.Evidence{Source: b.source, Field: at(j.Part, field), Observed: observed, Expected: expected}, "", ""})
 	}
 	name, config := b.ClusterID.Name, b.Cluster.Config
 	switch {
@@ -107,6 +108,7 @@ func (b *start) mismatches(j userdata.Join) []mismatch {
 		// https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCertificateAuthority.html
 		add(false, fmt.Sprintf("has %d of the %d certificate authorities of %s, which are rotated: it trusts the API server only while that one signs", trusted, len(owned), name),
 			field, j.CA.Value, config.Value.CAHash)
+		out[len(out)-1].gap = evidence.AnswerOf + "eks:DescribeCluster lacks which certificate authority signs"
 		out[len(out)-1].change = "give it all certificate authorities of " + paste.Word(name) + ", as the first command shows them"
 	default:
 		// While a cluster is updated, its authority may be about to change
@@ -155,6 +157,9 @@ func (b *start) otherCluster(wrong []mismatch, right bool) cause.Verdict {
 		if m.sure && !sure {
 			first, sure = m, true
 		}
+	}
+	if first.gap != "" && b.mate() == "" {
+		v = v.Unsettled(first.gap)
 	}
 	change := cmp.Or(first.change, fmt.Sprintf("name the cluster %s, with its own endpoint and certificate authority", paste.Word(b.ClusterID.Name)))
 	return b.unlessOthersWork(sure && !right, v.

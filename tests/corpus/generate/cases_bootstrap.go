@@ -57,6 +57,12 @@ func bootstrapCases() []Case {
 				b.unmap(own)
 				return unregistered(m, "NodeRoleNotMapped")
 			})),
+		misleading("authority-before-its-successor-alone", "The same without another fault. If the successor signs by now, this kubelet does not trust the API server, and neither would that of a replacement; DescribeCluster does not say which one signs.",
+			from("https://docs.aws.amazon.com/eks/latest/APIReference/API_ActivateCertificateAuthority.html", "https://github.com/aws/containers-roadmap/issues/2874"), unjoined(own, func(b *Bundle, m *Machine) *verdict {
+				b.Cluster["certificateAuthority"] = object{"data": rotated}
+				b.retext(m, nodeadmData(Cluster, CA))
+				return unregistered(m, "").suggests("UserDataClusterMismatch").holds("CauseNotChecked")
+			})),
 		broken("endpoint-of-the-cluster-before", "The cluster was made anew under its old name and has another endpoint and authority; the template kept the old ones.",
 			from(docTemplates, repostNodeGroup), texted(Reports, "UserDataClusterMismatch", bootstrapData(
 				"--apiserver-endpoint https://00112233445566778899AABBCCDDEEFF.gr7.eu-west-1.eks.amazonaws.com --b64-cluster-ca "+OtherCA))),
