@@ -35,8 +35,8 @@ type ClusterConfig struct {
 	Status   string // ACTIVE, CREATING, DELETING, FAILED, UPDATING, PENDING
 	Version  string // Kubernetes minor version, such as 1.35
 	Endpoint string // URL of the API server
-	// CAHash is the SHA-256, in hex, of the certificate authority as userdata.CertificateOf returns
-	// it, so that the two are comparable.
+	// CAHash is the SHA-256, in hex, of each certificate authority as userdata.CertificateOf returns
+	// them, so that the two are comparable. While they are rotated there are two.
 	CAHash string
 	// AuthenticationMode is CONFIG_MAP, API or API_AND_CONFIG_MAP; "" means CONFIG_MAP.
 	AuthenticationMode string

@@ -157,6 +157,10 @@ func foreignUserData() []example {
 		{"a script alone on an AMI of one's own, on which nodeadm finds nothing", healthyWith(amiOwn, installs).console(lines(bootAL2023, []string{noConfig, configFailed})...), "UserDataWrongFormat NodeadmFailed"},
 		{"and on which it was started after all", healthyWith(amiOwn, installs).console(lines(bootAL2023, []string{noConfig, configFailed}, nodeadmDone)...), "UserDataEmpty?"},
 		{"and whose script starts nodeadm by itself", healthyWith(amiOwn, installs+"nodeadm init -c file:///etc/payments/node.yaml\n").console(lines(bootAL2023, []string{noConfig, configFailed})...), "NodeadmFailed"},
+		{"and whose script runs what it fetches", healthyWith(amiOwn, fetches).console(lines(bootAL2023, []string{noConfig, configFailed}, finished)...), "UserDataWrongFormat NodeadmFailed"},
+		{"and whose script, which may be to join, failed", healthyWith(amiOwn, fetches).console(lines(bootAL2023, []string{noConfig, configFailed, partFailed})...), "UserDataWrongFormat? NodeadmFailed CloudInitFailed?"},
+		{"the same on an AMI of EKS", nodeadm().data(fetches).console(lines(bootAL2023, []string{noConfig, configFailed, partFailed})...), "UserDataWrongFormat? NodeadmFailed CloudInitFailed?"},
+		{"and whose script, of which all is known, failed", healthyWith(amiOwn, installs).console(lines(bootAL2023, []string{noConfig, configFailed, partFailed})...), "UserDataWrongFormat NodeadmFailed CloudInitFailed?"},
 		{"the console alone shows that bootstrap.sh is gone", nodeadm().unread().console(lines(bootAL2023, []string{
 			"[   12.100000] cloud-init[1893]: !!!!!!!!!! ERROR: bootstrap.sh has been removed from AL2023-based EKS AMIs.",
 		})...), "UserDataWrongFormat?"},
@@ -164,6 +168,29 @@ func foreignUserData() []example {
 			`[    9.710421] nodeadm[1701]: {"level":"fatal","ts":1773141655.81,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no config in chain"}`,
 			"[   12.100000] cloud-init[1893]: !!!!!!!!!! ERROR: bootstrap.sh has been removed from AL2023-based EKS AMIs.",
 		})...), "UserDataWrongFormat NodeadmFailed"},
+	}
+}
+
+// Of a cluster's two authorities in a rotation DescribeCluster does not say which one signs. A node that works with
+// the same user data shows it.
+func TestOneOfTwoAuthoritiesIsUnsettled(t *testing.T) {
+	mate := func(g *evidence.Group) {
+		g.Members = []evidence.Member{{Instance: "i-00000001", Healthy: true, LaunchTemplate: template, LaunchTemplateVersion: "3"}}
+	}
+	for _, tt := range []struct {
+		name  string
+		scene *scene
+		open  bool
+	}{
+		{"one of two", nodeadm().cluster(rotated), true},
+		{"one of two, with which another instance works", nodeadm().cluster(rotated).group(mate), false},
+		{"another one", nodeadm().data(nodeConfig(name, endpoint, otherCA)), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, c := range tt.scene.analyze().Causes() {
+				expect.Equal(t, strings.HasPrefix(c.Unsettled, evidence.AnswerOf), tt.open, "%s: %q", c.Code, c.Unsettled)
+			}
+		})
 	}
 }
 
@@ -301,6 +328,11 @@ func othersUserData() []example {
 		{"the other name of the same endpoint", nodeadm().data(nodeConfig(name, "https://0123456789ABCDEF0123456789ABCDEF.gr7.eks-cluster.eu-west-1.api.aws", ca)), "UserDataClusterMismatch?"},
 		{"another authority", nodeadm().data(nodeConfig(name, endpoint, otherCA)), "UserDataClusterMismatch"},
 		{"another authority while the cluster is updated", nodeadm().data(nodeConfig(name, endpoint, otherCA)).cluster(func(c *evidence.ClusterConfig) { c.Status = "UPDATING" }), "UserDataClusterMismatch?"},
+		{"the authority that signs, before another does", nodeadm().cluster(rotated), "UserDataClusterMismatch?"},
+		{"the same of bootstrap.sh", legacy().data(bootstrapSh("")).cluster(rotated), "UserDataClusterMismatch? AmiFamilyUnsupported?"},
+		{"both authorities of a rotation", nodeadm().data(nodeConfig(name, endpoint, bundle)).cluster(rotated), ""},
+		{"another authority besides that of the cluster", nodeadm().data(nodeConfig(name, endpoint, bundle)), ""},
+		{"an authority that is none of a rotation", nodeadm().data(nodeConfig(name, endpoint, "Y2M=")).cluster(rotated), "UserDataClusterMismatch"},
 		{"another name for bootstrap.sh", legacy().data(script("/etc/eks/bootstrap.sh billing")), "UserDataClusterMismatch AmiFamilyUnsupported?"},
 		{"another endpoint and authority for bootstrap.sh", legacy().data(script("/etc/eks/bootstrap.sh " + name + " --apiserver-endpoint " + other + " --b64-cluster-ca " + otherCA)), "UserDataClusterMismatch AmiFamilyUnsupported?"},
 		{"an authority that bootstrap.sh cannot decode", legacy().data(script("/etc/eks/bootstrap.sh " + name + " --apiserver-endpoint " + endpoint + " --b64-cluster-ca CLUSTER_CA")), "UserDataClusterMismatch? AmiFamilyUnsupported?"},
@@ -472,6 +504,8 @@ func privateClusters() []example {
 
 // What a console shows of an AMI with nodeadm that gets no NodeConfig.
 const (
+	fetches      = "#!/bin/bash\nset -e\naws s3 cp s3://payments-boot/join.sh /tmp/join.sh\nbash /tmp/join.sh\n"
+	partFailed   = "[   12.400000] cloud-init[1893]: 2026-03-10 11:21:01,102 - util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/part-001 [1]"
 	installs     = "#!/bin/bash\nset -e\nyum install -y amazon-cloudwatch-agent\n"
 	configFailed = "[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config."
 	noConfig     = `[   12.330441] nodeadm[1502]: {"level":"fatal","ts":1770000000.1,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no config in chain"}`
@@ -726,6 +760,8 @@ func consoles() []example {
 	const bootcmdFailed = "[    8.610000] cloud-init[3139]: 2026-03-10 11:20:21,202 - util.py[WARNING]: Running module bootcmd (<module 'cloudinit.config.cc_bootcmd' from '/usr/lib/python2.7/site-packages/cloudinit/config/cc_bootcmd.pyc'>) failed"
 	const scriptFailed = "[   12.500000] cloud-init[1893]: 2026-03-10 11:21:01,202 - cc_scripts_user.py[WARNING]: Failed to run module scripts-user (scripts in /var/lib/cloud/instance/scripts)"
 	const scriptRuns = "[ ***  ] A start job is running for Execute cloud user/final scripts (36min 3s / no limit)"
+	const sourceless = "[   14.201337] cloud-init[1893]: Cloud-init v. 19.3-46.amzn2.0.8 finished at Tue, 10 Mar 2026 11:21:02 +0000. Datasource DataSourceNone.  Up 14.19 seconds"
+	const cycle = "[ SKIP ] Ordering cycle found, skipping "
 	after := func(age time.Duration, s *scene) *scene { s.e.At = launched.Add(age); return s }
 	return []example{
 		{"nodeadm failed", nodeadm().console(lines(bootAL2023, []string{failed})...), "NodeadmFailed"},
@@ -740,6 +776,9 @@ func consoles() []example {
 		{"and cloud-init went on", legacy().console(lines(bootAL2, []string{crashed, finished[0]})...), "AmiFamilyUnsupported? CloudInitFailed?"},
 		{"cloud-init crashed", legacy().console(lines(bootAL2, []string{stageFailed, crashed})...), "CloudInitFailed AmiFamilyUnsupported?"},
 		{"cloud-init crashed, and the kubelet was started", nodeadm().console(lines(bootAL2023, []string{crashed}, nodeadmDone)...), ""},
+		{"cloud-init found no source of user data", legacy().console(lines(bootAL2, []string{sourceless})...), "CloudInitFailed AmiFamilyUnsupported?"},
+		{"and the kubelet of an image that joins by itself was started before", legacy().console(lines(bootAL2, []string{"[  OK  ] Started Kubernetes Kubelet.", sourceless})...), "AmiFamilyUnsupported? CloudInitFailed?"},
+		{"cloud-init found none, which nodeadm does not need", nodeadm().console(lines(bootAL2023, []string{sourceless})...), "CloudInitFailed?"},
 		{"a script of the user data failed", nodeadm().console(lines(bootAL2023, []string{scriptFailed})...), "CloudInitFailed?"},
 		{"a file that the user data includes is not there, and the boothook that writes it failed", fetching(includeFailed, hookFailed, finished[0]), "CloudInitFailed AmiFamilyUnsupported?"},
 		{"the boothook wrote it and had cloud-init read it", fetching(includeFailed, hookFailed, readsAgain, finished[0]), "AmiFamilyUnsupported?"},
@@ -752,6 +791,13 @@ func consoles() []example {
 		{"Bottlerocket's programs failed", rocket().console("[    0.000000] Linux version 6.12.68 (builder@buildkitsandbox) (x86_64-bottlerocket-linux-gnu-gcc)", "[    3.100000] early-boot-config[871]: Error parsing TOML user data: expected an equals"), "CloudInitFailed"},
 		{"nothing was printed yet", nodeadm(), ""},
 		{"systemd did not run nodeadm", nodeadm().console(lines(bootAL2023, []string{"[DEPEND] Dependency failed for nodeadm-run.service - EKS Nodeadm Run."})...), "NodeadmFailed"},
+		{"systemd left it out to break a cycle", nodeadm().console(lines(bootAL2023, []string{cycle + "nodeadm-run.service - EKS Nodeadm Run"}, finished)...), "NodeadmFailed"},
+		{"and it was started later", nodeadm().console(lines(bootAL2023, []string{cycle + "nodeadm-run.service - EKS Nodeadm Run"}, nodeadmDone, finished)...), ""},
+		{"it left out nodeadm's boot hook", nodeadm().console(lines(bootAL2023, []string{cycle + "nodeadm-boot-hook.service - EKS Nodeadm Boot Hook"})...), "NodeadmFailed?"},
+		{"it left out the network of cloud-init, which nodeadm does not need", nodeadm().console(lines(bootAL2023, []string{cycle + "cloud-init.service"})...), "CloudInitFailed?"},
+		{"it left out what reads the user data", legacy().console(lines(bootAL2, []string{cycle + "Initial cloud-init job (metadata service crawler)"})...), "CloudInitFailed AmiFamilyUnsupported?"},
+		{"it left out what runs its scripts", legacy().console(lines(bootAL2, []string{cycle + "Execute cloud user/final scripts"})...), "CloudInitFailed AmiFamilyUnsupported?"},
+		{"it left out what the scripts do not need", legacy().console(lines(bootAL2, []string{cycle + "Apply the settings specified in cloud-config"})...), "AmiFamilyUnsupported? CloudInitFailed?"},
 		{"only nodeadm's boot hook failed", nodeadm().console(lines(bootAL2023, []string{"[FAILED] Failed to start nodeadm-boot-hook.service - EKS Nodeadm Boot Hook."})...), "NodeadmFailed?"},
 		{"it says so itself", nodeadm().console(lines(bootAL2023, []string{hookFatal, "[FAILED] Failed to start nodeadm-boot-hook.service - EKS Nodeadm Boot Hook."})...), "NodeadmFailed?"},
 		{"and nodeadm failed after it", nodeadm().console(lines(bootAL2023, []string{hookFatal, failed})...), "NodeadmFailed"},

@@ -29,6 +29,7 @@ const (
 	// Certificates in PEM form; their content is not checked.
 	ca      = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tClkyRT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="
 	otherCA = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tClkySTkKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="
+	bundle  = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tClkyRT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQotLS0tLUJFR0lOIENFUlRJRklDQVRFLS0tLS0KWTJJOQotLS0tLUVORCBDRVJUSUZJQ0FURS0tLS0tCg==" // of both
 )
 
 var local = evidence.Route{Destination: "10.0.0.0/16", Target: "local"}
@@ -83,6 +84,9 @@ var (
 	amiUbuntu       = evidence.Image{Name: "ubuntu-eks/k8s_1.35/images/hvm-ssd-gp3/ubuntu-noble-24.04-amd64-server-20260201", Family: "ubuntu", Kubernetes: "1.35"}
 	amiOwn          = evidence.Image{Name: "payments-golden-2026-02"}
 )
+
+// rotated gives the cluster a second certificate authority besides its own.
+func rotated(c *evidence.ClusterConfig) { c.CAHash = userdata.CertificateOf(bundle).Value }
 
 // nodeConfig returns what nodeadm reads. more goes below spec.
 func nodeConfig(cluster, endpoint, ca string, more ...string) string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"rollcall/shared/diagnose/cause"
@@ -19,6 +20,7 @@ type mismatch struct {
 	words string
 	roll.Evidence
 	change string // what to change; "" if it is the cluster's name, endpoint or certificate authority
+	gap    string // why it is not sure, if AWS's answer leaves that open
 }
 
 // clusterMismatch checks whether the user data joins this cluster, by its name, its region, its endpoint
@@ -56,7 +58,7 @@ func (b *start) clusterMismatch() cause.Verdict {
 func (b *start) mismatches(j userdata.Join) []mismatch {
 	var out []mismatch
 	add := func(sure bool, words, field, observed, expected string) {
-		out = append(out, mismatch{sure, words, roll.Evidence{Source: b.source, Field: at(j.Part, field), Observed: observed, Expected: expected}, ""})
+		out = append(out, mismatch{sure, words, roll.Evidence{Source: b.source, Field: at(j.Part, field), Observed: observed, Expected: expected}, "", ""})
 	}
 	name, config := b.ClusterID.Name, b.Cluster.Config
 	switch {
@@ -95,12 +97,25 @@ func (b *start) mismatches(j userdata.Join) []mismatch {
 	if j.Tool == userdata.BootstrapScript && j.CA.State == userdata.Malformed {
 		add(false, "has a certificate authority that is not valid base64", "certificate authority", "not valid base64", "that of "+name)
 	}
-	// While a cluster is updated, its authority may be about to change
-	// (https://docs.aws.amazon.com/eks/latest/APIReference/API_Update.html, type
-	// CertificateAuthorityUpdate).
-	if ca := config.Value.CAHash; j.CA.State == userdata.Given && ca != "" && !strings.EqualFold(j.CA.Value, ca) {
+	given, owned := strings.Fields(strings.ToLower(j.CA.Value)), strings.Fields(strings.ToLower(config.Value.CAHash))
+	trusted := len(owned) - len(slices.DeleteFunc(slices.Clone(owned), func(ca string) bool { return slices.Contains(given, ca) }))
+	const field = "certificate authority (SHA-256)"
+	switch {
+	case len(given) == 0 || trusted == len(owned):
+	case trusted > 0:
+		// In a rotation the cluster has the authority that signs and its successor, and DescribeCluster does not
+		// tell them apart. Those who trust one of them are this cluster's.
+		// https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCertificateAuthority.html
+		add(false, fmt.Sprintf("has %d of the %d certificate authorities of %s, which are rotated: it trusts the API server only while that one signs", trusted, len(owned), name),
+			field, j.CA.Value, config.Value.CAHash)
+		out[len(out)-1].gap = evidence.AnswerOf + "eks:DescribeCluster lacks which certificate authority signs"
+		out[len(out)-1].change = "give it all certificate authorities of " + paste.Word(name) + ", as the first command shows them"
+	default:
+		// While a cluster is updated, its authority may be about to change
+		// (https://docs.aws.amazon.com/eks/latest/APIReference/API_Update.html, type
+		// CertificateAuthorityUpdate).
 		add(!j.Conditional && config.Value.Status == roll.ClusterActive,
-			"has a certificate authority that is not that of "+name, "certificate authority (SHA-256)", j.CA.Value, ca)
+			"has a certificate authority that is not that of "+name, field, j.CA.Value, config.Value.CAHash)
 	}
 	return out
 }
@@ -142,6 +157,9 @@ func (b *start) otherCluster(wrong []mismatch, right bool) cause.Verdict {
 		if m.sure && !sure {
 			first, sure = m, true
 		}
+	}
+	if first.gap != "" && b.mate() == "" {
+		v = v.Unsettled(first.gap)
 	}
 	change := cmp.Or(first.change, fmt.Sprintf("name the cluster %s, with its own endpoint and certificate authority", paste.Word(b.ClusterID.Name)))
 	return b.unlessOthersWork(sure && !right, v.

@@ -169,6 +169,10 @@ func (b *start) broke(gate console.Found) (out console.Found) {
 // - https://github.com/ansible-lockdown/AMAZON2023-CIS/issues/80
 var earlyStages = []string{"stage init-local", "stage init"}
 
+// readUnits are the units of cloud-init that read the user data or run its scripts.
+// https://github.com/canonical/cloud-init/tree/main/systemd
+var readUnits = []string{"cloud-init.service", "cloud-init-main.service", "cloud-init-network.service", "cloud-final.service"}
+
 // byScript reports whether a script that cloud-init runs joins the instance. nodeadm and Bottlerocket's
 // programs read the user data themselves.
 func (b *start) byScript() bool { return b.os.family == al2 || b.os.family == ubuntu }
@@ -186,7 +190,9 @@ func (b *start) breaksOff(f console.Found) bool {
 	case console.DependencyFailed: // what waits for the network goes on without it
 		return b.os.family == bottlerocket && !strings.HasPrefix(f.Detail, "systemd-networkd-")
 	case console.CloudInitFailed:
-		return b.byScript() && slices.Contains(earlyStages, f.Detail)
+		unit, leftOut := f.LeftOut()
+		return b.byScript() && (slices.Contains(earlyStages, f.Detail) || leftOut && slices.Contains(readUnits, unit) ||
+			f.Detail == console.NoDatasource && len(b.joins()) > 0 && !b.shows(started...))
 	case console.IncludeFailed:
 		d := b.data.Value
 		_, hook := b.log().InLastBoot(console.Found.IsBoothook)
@@ -267,9 +273,26 @@ func (b *start) nodeadmFailed(f console.Found) cause.Verdict {
 	if _, ok := b.log().InLastBoot(func(g console.Found) bool { return g.Sign == console.NodeadmFailed && notRun(g) }); ok {
 		v = b.inImage()
 	}
+	if unit, ok := f.LeftOut(); ok {
+		return b.leftOut(unit).Shows(seen...)
+	}
 	return v.DecisiveIf(true).
 		Says("nodeadm failed on %s, so its kubelet was not started: %s", b.Finding.Instance, what).
 		Shows(seen...).Fix(b.showConsole())
+}
+
+// leftOut says that systemd did not start a unit of nodeadm. The units that wait for each other are the AMI's. Of
+// several that would break the cycle systemd may take another in the next boot, so another instance may join where
+// one did.
+// https://github.com/awslabs/amazon-eks-ami/issues/2703
+func (b *start) leftOut(unit string) cause.Verdict {
+	v := cause.Suggestive()
+	if !b.sameImageWorks() {
+		v = b.inImage()
+	}
+	return v.DecisiveIf(true).
+		Says("systemd did not start %s on %s, so its kubelet was not started: units of the AMI wait for each other in a cycle, and it left that one out", unit, b.Finding.Instance).
+		Fix(b.showConsole(), "systemd-analyze verify default.target   # on an instance of the AMI: shows the cycle")
 }
 
 // notRun reports whether systemd could not run the program, which a hardened AMI may forbid.

@@ -30,7 +30,7 @@ func (b *start) wrongFormat() (v cause.Verdict, certain bool) {
 	}
 	// What was not followed may have the right form, and an AMI without any of EKS's tools reads no
 	// form at all.
-	sure := !d.Unread() && (!slices.Contains(d.Formats, userdata.NodeConfig) || b.withoutNodeadm()) && !b.toolless() && !b.ownScript()
+	sure := !d.Unread() && (!slices.Contains(d.Formats, userdata.NodeConfig) || b.withoutNodeadm()) && !b.toolless() && !b.ownScript() && !b.scriptBroke()
 	return b.given(sure, b.inData().
 		Says("%s runs %s, which reads %s, and its user data holds %s", b.Finding.Instance, b.os.of().title, b.os.of().reads, observed).
 		Saw(b.source, "UserData", observed, b.os.of().reads).
@@ -70,6 +70,15 @@ func (b *start) toolless() bool { return b.os.source == "console" && b.shows(con
 func (b *start) ownScript() bool {
 	_, unconfigured := b.unconfigured()
 	return b.os.source == "console" && b.os.family == al2023 && b.data.Value.Uses(userdata.BootstrapScript) && !unconfigured && !b.shows(console.BootstrapRemoved)
+}
+
+// scriptBroke reports whether a script that runs more than the user data holds failed, or has not ended: it may be
+// what was to join. nodeadm-config.service, which then finds no NodeConfig, runs before all scripts, and some of them
+// make a NodeConfig and run nodeadm on it.
+// https://github.com/awslabs/amazon-eks-ami/issues/2124
+func (b *start) scriptBroke() bool {
+	d := b.data.Value
+	return b.os.family == al2023 && d.Opaque && len(d.Joins) == 0 && b.shows(console.UserScriptFailed, console.JobRuns)
 }
 
 // misfit returns what the user data contains instead of what the system reads.

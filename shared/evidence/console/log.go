@@ -82,6 +82,9 @@ func (f Found) IsBoothook() bool {
 	return f.Sign == UserScriptFailed && strings.HasPrefix(f.Detail, boothook)
 }
 
+// LeftOut returns the unit that systemd did not start, to break a cycle of units that wait for each other.
+func (f Found) LeftOut() (unit string, ok bool) { return strings.CutSuffix(f.Detail, cycle) }
+
 // First returns the first finding of a sign in the last boot, or else the first of all, and whether
 // there is any.
 func (l Log) First(s Sign) (Found, bool) {

@@ -112,6 +112,7 @@ var rules = []rule{
 	{needle: " running ", read: jobRuns},
 	{needle: ": Failed with result '", read: failedWithResult},
 	{needle: ": Failed at step ", read: failedAtStep},
+	{needle: "rdering cycle", read: leftOut},
 	{needle: "Started ", read: started},
 	{needle: "Multi-User System", read: multiUser},
 	{needle: "emergency mode", sign: EmergencyMode, says: pattern.New(`^(?:You are in emergency mode|Welcome to emergency mode!|Entering emergency mode\.)`)},
@@ -137,6 +138,9 @@ var rules = []rule{
 	{needle: "/cloudinit/", sign: CloudInitFailed, detail: "traceback", says: pattern.New(`^ *File "/usr/.*\.py", line `)},
 	// status_wrapper of cloudinit/cmd/main.py.
 	{needle: "failed ", sign: CloudInitFailed, detail: "stage $1", says: pattern.New(`^(?:.*\.py\[(?:WARNING|ERROR)\]: )?failed (?:run of )?stage (init-local|init|modules-config|modules-final)$`)},
+	// With the last of its data sources, which is none, cloud-init goes on without any user data.
+	// cloudinit/config/cc_final_message.py; https://github.com/canonical/cloud-init/issues/4082.
+	{needle: "Datasource DataSourceNone", sign: CloudInitFailed, detail: NoDatasource, says: pattern.New(`^Cloud-init v\. .* finished at .*\. Datasource DataSourceNone\.`)},
 	// cloudinit/user_data.py, _do_include. Newer versions raise an error instead, unless an image sets
 	// ERROR_ON_USER_DATA_FAILURE, as those for Cluster API do.
 	{needle: "user_data.py[WARNING]: ", sign: IncludeFailed, detail: "$1$2",
@@ -189,6 +193,8 @@ const (
 	userScripts = "/var/lib/cloud/instance"
 	// boothook begins the detail of a boothook that failed.
 	boothook = "boothook "
+	// cycle ends the detail of a unit that systemd did not start.
+	cycle = ": left out to break an ordering cycle"
 	// bootHookUnit begins the detail of the failures of nodeadm's boot hook.
 	bootHookUnit = "nodeadm-boot-hook.service"
 	// nodeConfigType is the MIME type of nodeadm's configuration.

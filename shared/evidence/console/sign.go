@@ -74,7 +74,8 @@ const (
 	NetworkFailed Sign = "NetworkFailed"
 	// EmergencyMode: systemd stopped booting and waits for an operator.
 	EmergencyMode Sign = "EmergencyMode"
-	// CloudInitFailed: cloud-init failed, as a unit, in a stage, in a module or in its own code. Detail
+	// CloudInitFailed: cloud-init failed, as a unit, in a stage, in a module or in its own code, or systemd
+	// left the unit out. Detail
 	// is the unit, such as "stage init" the stage, the module, or what could not be read.
 	// cloudinit/cmd/main.py, cloudinit/config/modules.py, cloudinit/util.py.
 	CloudInitFailed Sign = "CloudInitFailed"
@@ -90,8 +91,8 @@ const (
 	// type. cloudinit/handlers/__init__.py. Not reported if nodeadm, which reads what cloud-init
 	// does not, is on the machine.
 	UserDataIgnored Sign = "UserDataIgnored"
-	// NodeadmFailed: nodeadm, or one of its units, failed. Detail is its error or the
-	// unit; of the boot hook the unit comes first. https://github.com/awslabs/amazon-eks-ami, nodeadm/internal/cli/main.go.
+	// NodeadmFailed: nodeadm, or one of its units, failed, or systemd left the unit out to break an ordering
+	// cycle. Detail is its error or the unit; of the boot hook the unit comes first. https://github.com/awslabs/amazon-eks-ami, nodeadm/internal/cli/main.go.
 	NodeadmFailed Sign = "NodeadmFailed"
 	// NodeConfigMissing: nodeadm failed because there is no NodeConfig.
 	// nodeadm/internal/configprovider/chain.go, userdata.go.
@@ -127,6 +128,9 @@ const (
 	// https://github.com/bottlerocket-os/bottlerocket-core-kit, packages/os/*.service.
 	BottlerocketFailed Sign = "BottlerocketFailed"
 )
+
+// NoDatasource is the detail of CloudInitFailed if cloud-init found no source of user data.
+const NoDatasource = "no data source, so no user data"
 
 // Progress.
 const (

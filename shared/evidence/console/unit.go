@@ -208,6 +208,28 @@ func failedAtStep(s segment) (Sign, string) {
 	return "", ""
 }
 
+// brokenCycle matches "multi-user.target: Job nodeadm-run.service/start deleted to break ordering cycle starting
+// with multi-user.target/start", in the journal, with the words of old and new versions.
+var brokenCycle = pattern.New(`^(?:\S+: )?Job (\S+)/start (?:is )?deleted to break ordering cycle `)
+
+// leftOut recognizes "[ SKIP ] Ordering cycle found, skipping nodeadm-run.service - EKS Nodeadm Run": of units that
+// all wait for each other, systemd starts one not at all (src/core/transaction.c). Only the units that join are
+// looked at: a boot does without others, such as the wait for the network.
+//
+//   - https://github.com/awslabs/amazon-eks-ami/issues/2269
+//   - https://github.com/awslabs/amazon-eks-ami/issues/2703
+func leftOut(s segment) (Sign, string) {
+	printed, ok := fromSystemd(s, " SKIP ", "Ordering cycle found, skipping ")
+	if m := brokenCycle.FindStringSubmatch(s.message); m != nil && s.tag == "systemd" {
+		printed, ok = m[1], true
+	}
+	u, known := identify(strings.TrimSpace(printed))
+	if !ok || !known || u.sign != NodeadmFailed && u.sign != CloudInitFailed {
+		return "", ""
+	}
+	return u.sign, u.name + cycle
+}
+
 // started recognizes "[  OK  ] Started kubelet.service - Kubernetes Kubelet.".
 func started(s segment) (Sign, string) {
 	printed, _ := fromSystemd(s, "  OK  ", "Started ")

@@ -3,6 +3,7 @@ package userdata
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -172,6 +173,20 @@ func TestCertificatesAreComparedWithoutTheirLineBreaks(t *testing.T) {
 		got := CertificateOf(text)
 		expect.That(t, got.State == state, "%q: got %+v, want %q", text, got, state)
 	}
+}
+
+func TestACertificateOfABundleIsThatOfItsOwn(t *testing.T) {
+	pem := func(body string) string {
+		return "-----BEGIN CERTIFICATE-----\n" + body + "\n-----END CERTIFICATE-----\n"
+	}
+	one, other := CertificateOf(b64(pem("Y2E="))), CertificateOf(b64(pem("Y2I=")))
+	both := CertificateOf(b64(pem("Y2E=") + "# a comment\n" + pem("Y2I=") + pem("Y2E=")))
+	expect.Equal(t, both, Setting{Value: one.Value + " " + other.Value, State: Given}, "a bundle of two certificates, one of them twice")
+	many := ""
+	for i := range 2 * maxList {
+		many += pem(b64(strconv.Itoa(i)))
+	}
+	expect.Equal(t, CertificateOf(b64(many)), Setting{State: Withheld}, "more certificates than are kept")
 }
 
 func TestSettingsThatAreNotGivenDoNotOverride(t *testing.T) {

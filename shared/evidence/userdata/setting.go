@@ -9,10 +9,11 @@ import (
 	"rollcall/shared/roll/pattern"
 )
 
-// CertificateOf reads a certificate authority in base64, as in eks:DescribeCluster and user data.
-// The value is the SHA-256, in hexadecimal, of the certificates (DER, concatenated), so that line
-// breaks do not matter. If they are not PEM certificates it is that of the decoded bytes. The state
-// is Malformed if the text is not base64.
+// CertificateOf reads a certificate authority in base64, as in eks:DescribeCluster and user data. It may be
+// a bundle of several: a kubelet trusts each of them.
+// The value has the SHA-256, in hexadecimal, of each certificate (DER), so that line breaks do not matter,
+// with a blank between them. If they are not PEM certificates it is that of the decoded bytes. The state
+// is Malformed if the text is not base64, and Withheld if there are too many to keep.
 func CertificateOf(text string) Setting {
 	if strings.TrimSpace(text) == "" || strings.Contains(text, unknown) {
 		return setting(strings.TrimSpace(text), nil)
@@ -21,17 +22,23 @@ func CertificateOf(text string) Setting {
 	if !ok || len(data) == 0 {
 		return Setting{State: Malformed}
 	}
-	var certificates []byte
+	var sums []string
+	note := func(certificate []byte) {
+		sum := sha256.Sum256(certificate)
+		add(&sums, hex.EncodeToString(sum[:]), maxList+1)
+	}
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == "CERTIFICATE" {
-			certificates = append(certificates, block.Bytes...)
+			note(block.Bytes)
 		}
 	}
-	if certificates == nil {
-		certificates = data
+	switch len(sums) {
+	case 0:
+		note(data)
+	case maxList + 1:
+		return Setting{State: Withheld}
 	}
-	sum := sha256.Sum256(certificates)
-	return Setting{Value: hex.EncodeToString(sum[:]), State: Given}
+	return Setting{Value: strings.Join(sums, " "), State: Given}
 }
 
 var (

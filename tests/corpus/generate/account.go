@@ -35,6 +35,19 @@ func authority(name string) string {
 	return base64.StdEncoding.EncodeToString([]byte("-----BEGIN CERTIFICATE-----\n" + body + "\n-----END CERTIFICATE-----\n"))
 }
 
+// rotated is the cluster's certificate authority with the successor that EKS has added to it.
+var rotated = together(CA, authority("the successor of payments"))
+
+// together returns several authorities as a bundle.
+func together(authorities ...string) string {
+	var all []byte
+	for _, a := range authorities {
+		pem, _ := base64.StdEncoding.DecodeString(a)
+		all = append(all, pem...)
+	}
+	return base64.StdEncoding.EncodeToString(all)
+}
+
 const day = 24 * time.Hour
 
 // now is the time of every bundle.

@@ -8,6 +8,8 @@ import (
 // bootCases are about units that fail before the kubelet starts, and about those whose failure does
 // not matter to it.
 func bootCases() []Case {
+	custom := BatchGroup // a launch template that names its AMI
+	custom.Custom = true
 	rocket := BatchGroup // a node group of Bottlerocket whose template holds the settings
 	rocket.Image, rocket.Custom = imageBottlerocket, true
 	const (
@@ -121,6 +123,25 @@ func bootCases() []Case {
 			from(nodeadmUnits), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.prints(m, "[DEPEND] Dependency failed for nodeadm-run.service - EKS Nodeadm Run.")
 				return unregistered(m, "NodeadmFailed")
+			})),
+		broken("nodeadm-in-an-ordering-cycle", "On an image with a newer cloud-init, cloud-final.service comes after multi-user.target, which wants nodeadm-run.service, which comes after cloud-final.service. systemd leaves nodeadm-run.service out, and everything else is fine.",
+			from("https://github.com/awslabs/amazon-eks-ami/issues/2269", "https://github.com/aws-samples/amazon-eks-ami-rhel/pull/20"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
+				b.prints(m, "[    3.104221] systemd[1]: multi-user.target: Job nodeadm-run.service/start deleted to break ordering cycle starting with multi-user.target/start",
+					"[ SKIP ] Ordering cycle found, skipping nodeadm-run.service - EKS Nodeadm Run", "[  OK  ] Finished nodeadm-config.service - EKS Nodeadm Config.")
+				return unregistered(m, "NodeadmFailed").says("in a cycle")
+			})),
+		broken("cloud-init-without-a-data-source", "cloud-init took the metadata service for absent and went on without user data, so nothing called bootstrap.sh.",
+			from("https://github.com/canonical/cloud-init/issues/4082", "https://github.com/awslabs/amazon-eks-ami/issues/2703"), unjoined(Reports, func(b *Bundle, m *Machine) *verdict {
+				b.Console[m.ID] = console("[   14.201337] cloud-init[1893]: Cloud-init v. 19.3-46.amzn2.0.8 finished at Tue, 10 Mar 2026 11:21:02 +0000. Datasource DataSourceNone.  Up 14.19 seconds")
+				return unregistered(m, "CloudInitFailed").says("no data source")
+			})),
+		misleading("script-that-was-to-make-a-nodeconfig", "nodeadm finds no NodeConfig in the user data. Its script, which runs after that, fetches another one and runs it, and failed: that may be what makes a NodeConfig and joins, so nothing is proven about the user data.",
+			from("https://github.com/awslabs/amazon-eks-ami/issues/2124", nodeadmUnits), unjoined(custom, func(b *Bundle, m *Machine) *verdict {
+				b.retext(m, "#!/bin/bash\nset -e\naws s3 cp s3://payments-boot/join.sh /tmp/join.sh\nbash /tmp/join.sh\n")
+				b.Console[m.ID] = console(`[    9.710421] nodeadm[1701]: {"level":"fatal","ts":1773141655.81,"caller":"nodeadm/main.go:36","msg":"Command failed","error":"no config in chain"}`,
+					"[FAILED] Failed to start nodeadm-config.service - EKS Nodeadm Config.",
+					"[   12.400000] cloud-init[1893]: 2026-03-10 11:21:01,102 - util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/part-001 [1]")
+				return unregistered(m, "").suggests("UserDataWrongFormat")
 			})),
 
 		broken("ubuntu-given-a-nodeconfig", "Canonical's image for EKS joins by bootstrap.sh. Its cloud-init passes a NodeConfig over, the boot ends, and nothing named nodeadm ran.",

@@ -50,6 +50,19 @@ func bootstrapCases() []Case {
 			from(repostJoin, docTroubleshooting), texted(own, "UserDataClusterMismatch", nodeadmData("Payments", CA))),
 		broken("authority-of-another-cluster", "Name and endpoint are right and the certificate authority is the staging cluster's: the kubelet does not trust what answers.",
 			from(docTemplates, docNodeadm), texted(own, "UserDataClusterMismatch", nodeadmData(Cluster, OtherCA))),
+		misleading("authority-before-its-successor", "EKS has added a successor to the cluster's certificate authority, and DescribeCluster shows both. The template has the one that still signs, which every kubelet trusts until the other one does. The role has no access entry.",
+			from("https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCertificateAuthority.html", "https://github.com/aws/containers-roadmap/issues/2874"), unjoined(own, func(b *Bundle, m *Machine) *verdict {
+				b.Cluster["certificateAuthority"] = object{"data": rotated}
+				b.retext(m, nodeadmData(Cluster, CA))
+				b.unmap(own)
+				return unregistered(m, "NodeRoleNotMapped")
+			})),
+		misleading("authority-before-its-successor-alone", "The same without another fault. If the successor signs by now, this kubelet does not trust the API server, and neither would that of a replacement; DescribeCluster does not say which one signs.",
+			from("https://docs.aws.amazon.com/eks/latest/APIReference/API_ActivateCertificateAuthority.html", "https://github.com/aws/containers-roadmap/issues/2874"), unjoined(own, func(b *Bundle, m *Machine) *verdict {
+				b.Cluster["certificateAuthority"] = object{"data": rotated}
+				b.retext(m, nodeadmData(Cluster, CA))
+				return unregistered(m, "").suggests("UserDataClusterMismatch").holds("CauseNotChecked")
+			})),
 		broken("endpoint-of-the-cluster-before", "The cluster was made anew under its old name and has another endpoint and authority; the template kept the old ones.",
 			from(docTemplates, repostNodeGroup), texted(Reports, "UserDataClusterMismatch", bootstrapData(
 				"--apiserver-endpoint https://00112233445566778899AABBCCDDEEFF.gr7.eu-west-1.eks.amazonaws.com --b64-cluster-ca "+OtherCA))),
