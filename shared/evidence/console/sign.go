@@ -75,8 +75,7 @@ const (
 	// EmergencyMode: systemd stopped booting and waits for an operator.
 	EmergencyMode Sign = "EmergencyMode"
 	// CloudInitFailed: cloud-init failed, as a unit, in a stage, in a module or in its own code, or systemd
-	// left the unit out. Detail
-	// is the unit, such as "stage init" the stage, the module, or what could not be read.
+	// left the unit out. Detail is the unit, such as "stage init" the stage, the module, or what could not be read.
 	// cloudinit/cmd/main.py, cloudinit/config/modules.py, cloudinit/util.py.
 	CloudInitFailed Sign = "CloudInitFailed"
 	// UserScriptFailed: a script of the user data exited with an error. Detail is the script and
