@@ -57,12 +57,14 @@ func (a *assessor) askOverdue(f roll.Finding, m roll.Member) {
 	pol := a.Policy(f.Selector)
 	acting := slices.ContainsFunc(pol.Steps(f), func(s policy.Step) bool { return s.Do.Acts() }) // the causes later decide which ladder applies
 	absent := m.Node == nil || m.Node.Ready.Status != roll.ConditionTrue
-	holding, deleted := "", false // a node whose pods and disks are checked before an act
+	_, repaired := pol.Repairs(f)
+	drained := acting && (f.Kind == roll.Scheduled || repaired) // though it may be Ready
+	holding, deleted := "", false                               // a node whose pods and disks are checked before an act
 	switch {
-	case !absent || !pol.StopsInstance(f) || a.gone:
+	case a.gone, !drained && (!absent || !pol.StopsInstance(f)):
 	case m.Node != nil:
 		holding = m.Node.Name
-	case f.Worked && m.Instance.PrivateDNS != "":
+	case pol.StopsInstance(f) && f.Worked && m.Instance.PrivateDNS != "":
 		holding, deleted = m.Instance.PrivateDNS, true // by default, a Node has this name
 	}
 	a.ask(roll.Question{

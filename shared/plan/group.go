@@ -128,7 +128,7 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 		ready += ", and whether pods wait for a node could not be read"
 	}
 	return refuse(ReplacementPending, "%s of %s was terminated at %s; %s. To act on %s anyway: %s",
-		last.Instance, f.Group, roll.Clock(last.Done), ready, f.Instance, replaceAnyway(f.Instance))
+		last.Instance, f.Group, roll.Clock(last.Done), ready, f.Instance, p.replaceAnyway(f.Instance))
 }
 
 // exists reports whether EC2 does not show an instance as terminated.
@@ -137,8 +137,8 @@ func (p *planner) exists(id roll.InstanceID) bool {
 }
 
 // replaceAnyway returns the command with which a person accepts that an instance may not be replaced.
-func replaceAnyway(i roll.InstanceID) string {
-	return paste.Format("aws ec2 create-tags --resources %s --tags Key=%s,Value=true", string(i), roll.TagReplace)
+func (p *planner) replaceAnyway(i roll.InstanceID) string {
+	return paste.Format("aws ec2 create-tags --region %s --resources %s --tags Key=%s,Value=true", p.Snapshot.Cluster.ID.Region, string(i), roll.TagReplace)
 }
 
 // lastEnded returns the latest instance of the group that an act terminated and its owner is to

@@ -188,7 +188,7 @@ func Protection(s *roll.Snapshot, i roll.Instance) *Refusal {
 			kind, flag = "stop protection is on for "+string(i.ID)+", which refuses a termination too", "stop"
 		}
 		return refuse(TerminationProtected, "EC2 %s; turn it off to let Rollcall act: %s", kind,
-			paste.Format("aws ec2 modify-instance-attribute --instance-id %s --no-disable-api-%s", string(i.ID), flag))
+			paste.Format("aws ec2 modify-instance-attribute --region %s --instance-id %s --no-disable-api-%s", s.Cluster.ID.Region, string(i.ID), flag))
 	case roll.NotAsked, roll.Unreadable:
 		return unread(s, ProtectionUnknown, roll.CallInstanceAttribute, fmt.Sprintf("the termination protection of %s could not be read (%s)", i.ID, roll.CallInstanceAttribute))
 	}

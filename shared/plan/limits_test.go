@@ -260,10 +260,10 @@ func TestProtection(t *testing.T) {
 
 func TestProtectionNamesWhatToTurnOff(t *testing.T) {
 	for stop, want := range map[bool]string{
-		false: "EC2 termination protection is on for i-00000001; turn it off to let Rollcall act: aws ec2 modify-instance-attribute --instance-id i-00000001 --no-disable-api-termination",
-		true:  "EC2 stop protection is on for i-00000001, which refuses a termination too; turn it off to let Rollcall act: aws ec2 modify-instance-attribute --instance-id i-00000001 --no-disable-api-stop",
+		false: "EC2 termination protection is on for i-00000001; turn it off to let Rollcall act: aws ec2 modify-instance-attribute --region eu-west-1 --instance-id i-00000001 --no-disable-api-termination",
+		true:  "EC2 stop protection is on for i-00000001, which refuses a termination too; turn it off to let Rollcall act: aws ec2 modify-instance-attribute --region eu-west-1 --instance-id i-00000001 --no-disable-api-stop",
 	} {
-		s := &roll.Snapshot{Details: map[roll.InstanceID]roll.Detail{"i-00000001": {TerminationProtected: roll.Yes, StopProtected: stop}}}
+		s := &roll.Snapshot{Cluster: roll.Cluster{ID: cluster}, Details: map[roll.InstanceID]roll.Detail{"i-00000001": {TerminationProtected: roll.Yes, StopProtected: stop}}}
 		expect.Equal(t, Protection(s, roll.Instance{ID: "i-00000001"}).Detail, want, "the sentence")
 	}
 }

@@ -147,7 +147,7 @@ func (p *planner) ownerObjects(f roll.Finding, act Action, pol policy.Policy) *R
 	// end is not read.
 	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-launch.html
 	if i.CapacityBlock && p.needsReplacement(f, act) {
-		return refuse(ReplacementUnavailable, "%s runs in a Capacity Block: after a termination, a new instance can be launched in its place only until the block ends, and when that is, is unknown. To act on it anyway: %s", i.ID, replaceAnyway(i.ID))
+		return refuse(ReplacementUnavailable, "%s runs in a Capacity Block: after a termination, a new instance can be launched in its place only until the block ends, and when that is, is unknown. To act on it anyway: %s", i.ID, p.replaceAnyway(i.ID))
 	}
 	return nil
 }

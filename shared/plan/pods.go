@@ -26,7 +26,7 @@ func (p *planner) podObjects(f roll.Finding, act Action, pol policy.Policy) *Ref
 		return p.deletedObjects(f, pol)
 	}
 	if n != nil && !silent && act != DeleteNode {
-		return p.answeringObjects(n, f, pol)
+		return p.answeringObjects(n, f, act, pol)
 	}
 	if !silent || act != Reboot && !act.replaced() {
 		return nil
@@ -76,15 +76,24 @@ func (p *planner) diskObjects(f roll.Finding, node, is, told string) *Refusal {
 // answeringObjects checks the same of a node whose kubelet answers. The drain asks the budgets and the
 // annotations of the pods; the annotation of the node counts for all of them. Where the ladder ends the
 // instance, the data on its disks would be lost, and its pods cannot run elsewhere, so that it is not
-// drained either.
-func (p *planner) answeringObjects(n *roll.Node, f roll.Finding, pol policy.Policy) *Refusal {
+// drained either. Nor is a Ready node long before an event: these pods would wait for a node until it is over.
+// https://github.com/aws/karpenter-provider-aws/issues/8524
+func (p *planner) answeringObjects(n *roll.Node, f roll.Finding, act Action, pol policy.Policy) *Refusal {
 	if n.NotToDisrupt != "" && !pol.SilentNode.IgnoreDoNotDisrupt {
 		return refuse(PodsNotToDisrupt, "node %s carries %s, and its kubelet still runs its pods", n.Name, n.NotToDisrupt)
 	}
-	if n.Ready.Status == roll.ConditionTrue || pol.SilentNode.IgnoreLocalVolumes || !pol.StopsInstance(f) {
-		return nil
+	const lost = "node %s has data on its own disks, which would be lost with its instance: %s"
+	switch ready := n.Ready.Status == roll.ConditionTrue; {
+	case pol.SilentNode.IgnoreLocalVolumes:
+	case evictsEarly(f, act):
+		return p.diskObjects(f, n.Name, "to be drained", "node %s has data on its own disks, and the pods that use it can run nowhere else until the event is over: %s")
+	case !pol.StopsInstance(f):
+	case !ready:
+		return p.diskObjects(f, n.Name, "not ready", lost)
+	case repaired(f, pol):
+		return p.diskObjects(f, n.Name, "to be drained", lost)
 	}
-	return p.diskObjects(f, n.Name, "not ready", "node %s has data on its own disks, which would be lost with its instance: %s")
+	return nil
 }
 
 // podsUnread refuses if what is needed of a node's pods was not read. The pods are always needed: a

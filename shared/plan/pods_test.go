@@ -174,6 +174,43 @@ func TestThePodsOfANodeThatAnswersAreLeftToTheDrain(t *testing.T) {
 	}
 }
 
+// A Ready node is drained for an event that EC2 has scheduled, and for the repair of its accelerator. The pods that use its
+// own disks can run nowhere else: they would wait for the event for a day, or their data would be gone.
+func TestDataOnTheDisksOfAReadyNodeHoldsItsDrain(t *testing.T) {
+	disk := func(n *roll.NodePods) { n.LocalVolumes = []roll.LocalVolume{{Name: "pv-1", Claim: "shop/data"}} }
+	event := func(doc string) *world {
+		w := healthy(10)
+		w.doc = mustParse("apiVersion: rollcall/v1\n" + doc + "\n")
+		w.scheduled(1, time.Hour)
+		return w
+	}
+	repair := func(doc string) *world {
+		return accelerated("repair: {accelerators: true}\n"+doc, "NvidiaDoubleBitError")
+	}
+	for name, of := range map[string]func(doc string) *world{"an event": event, "a repair": repair} {
+		for _, tt := range []struct {
+			has       func(*roll.NodePods)
+			doc, want string
+		}{
+			{func(*roll.NodePods) {}, "", "cordon"},
+			{func(n *roll.NodePods) { n.Pods = many(1) }, "", "cordon"},
+			{disk, "", "none: [LocalVolume]"},
+			{disk, "silentNode: {localVolumes: ignore}", "cordon"},
+			{func(n *roll.NodePods) { n.VolumesRead = roll.Unreadable }, "", "none: [PodsUnread]"},
+			{func(n *roll.NodePods) { *n = roll.NodePods{} }, "silentNode: {localVolumes: ignore}", "cordon"},
+		} {
+			w := of(tt.doc)
+			w.runs(tt.has)
+			_, p := w.make(now)
+			expect.That(t, ordered1(p) == tt.want, "%s, %q: ordered %s, want %s; held %+v", name, tt.doc, ordered1(p), tt.want, p.Held)
+		}
+		w := of("")
+		w.detail(func(d *roll.Detail) { d.Pods = nil })
+		a, _ := w.make(now)
+		expect.That(t, slices.ContainsFunc(a.Questions, func(q roll.Question) bool { return q.Instance == instanceID(1) && q.Pods == "node-1" }), "%s: asked %+v", name, a.Questions)
+	}
+}
+
 // A check asks for whatever an act on a finding needs: no act is held for an answer that nobody asked for.
 func TestNoActIsHeldForWhatIsNotAsked(t *testing.T) {
 	ladders := map[roll.Kind][]string{roll.Scheduled: {"[{do: cordon}]", "[{do: cordon}, {do: drain}]"}}

@@ -146,7 +146,7 @@ const (
 	// DisruptionBudget: the node is silent, and without its pods, which may still work, a
 	// PodDisruptionBudget has too few healthy ones.
 	DisruptionBudget Reason = "DisruptionBudget"
-	// LocalVolume: the node is not Ready, and has persistent volumes on its own disks.
+	// LocalVolume: the node is not Ready, or is to be drained for an event or a repair, and has persistent volumes on its own disks.
 	LocalVolume Reason = "LocalVolume"
 	// ActionFailed: the last try failed recently.
 	ActionFailed Reason = "ActionFailed"

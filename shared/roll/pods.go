@@ -1,6 +1,6 @@
 package roll
 
-// NodePods is what is known of the pods on a node whose kubelet is silent. They may still run.
+// NodePods is what is known of the pods and disks of a node that an act may end or drain. Those of a silent node may still run.
 type NodePods struct {
 	// Read: the node and its pods were read. It is No if they cannot be read, as in a bundle
 	// without the file; the same holds for the other two.

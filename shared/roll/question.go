@@ -21,7 +21,7 @@ type Question struct {
 	Protection bool
 	// Waiting: whether pods of the cluster wait for a node, see Snapshot.PodsWait.
 	Waiting bool
-	// Pods is the name of its silent node, whose pods to read (see NodePods); "" for none. Deleted: that Node was
+	// Pods is the name of its node, whose pods and disks to read (see NodePods); "" for none. Deleted: that Node was
 	// deleted, so that only its volumes are left.
 	Pods    string
 	Deleted bool

@@ -218,7 +218,10 @@ func mutantsOfLooks() []mutant {
 			answered := func(s *roll.Snapshot) {
 				s.Details, s.Groups = map[roll.InstanceID]roll.Detail{}, map[roll.Group]roll.GroupDetail{}
 				for _, i := range s.Instances {
-					s.Details[i.ID] = roll.Detail{TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+					s.Details[i.ID] = roll.Detail{
+						TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService",
+						Pods: &roll.NodePods{Read: roll.Yes, BudgetsRead: roll.Yes, VolumesRead: roll.Yes},
+					}
 					s.Groups[i.Group] = roll.GroupDetail{AutoRepair: roll.No, LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}
 				}
 			}

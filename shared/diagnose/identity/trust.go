@@ -37,8 +37,9 @@ func (d *door) trust(r evidence.Role) cause.Verdict {
 	return d.blocks("role/"+r.ARN).
 		Says("the trust policy of the role %s does not let ec2.amazonaws.com assume it, so %s gets no credentials", r.Name, d.Finding.Instance).
 		Saw("role", "AssumeRolePolicyDocument.Statement", "no statement allows sts:AssumeRole to ec2.amazonaws.com", "Allow sts:AssumeRole, Principal.Service ec2.amazonaws.com").
-		Fix(paste.Format(`aws iam update-assume-role-policy --role-name %s --policy-document '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}'`, r.Name),
-			"# this replaces the whole trust policy: add the statements that others need")
+		Fix(paste.Format("aws iam get-role --role-name %s --query Role.AssumeRolePolicyDocument --output json > trust-policy.json", r.Name),
+			`${EDITOR:-vi} trust-policy.json   # add {"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"} to its statements, and keep those that others need`,
+			paste.Format("aws iam update-assume-role-policy --role-name %s --policy-document file://trust-policy.json", r.Name))
 }
 
 // statement is a statement of a trust policy or of a role's policy. One with NotPrincipal has no

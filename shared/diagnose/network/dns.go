@@ -147,8 +147,16 @@ func (l *look) unrouted(to netip.Prefix, t evidence.Fact[evidence.RouteTable], w
 	return l.unrouted(to, l.Network.RouteTables[n.Value.Subnet], "the route table of NAT gateway "+r.Target, append(passed, r.Target)...)
 }
 
+// wrongServers offers Amazon's resolver only as a comment where there are other resolvers: the options are those of every
+// machine in the VPC, some of which may need names that only these know.
 func (l *look) wrongServers(observed, summary string, sure bool) cause.Verdict {
-	return l.wrongDHCP("domain-name-servers", observed, "AmazonProvidedDNS, or resolvers that forward to it", summary, sure)
+	v := l.wrongDHCP("domain-name-servers", observed, "AmazonProvidedDNS, or resolvers that forward to it", summary, sure)
+	create, associate, back := l.otherOptions([]string{"AmazonProvidedDNS"})
+	if len(l.VPC().DHCP.Value.NameServer) == 0 {
+		return v.Fix(forAll, paste.Assign(newOptions, create, associate), back)
+	}
+	return v.Fix("# let these resolvers forward the names of the VPC and of AWS to the resolver of Amazon, such as by an inbound endpoint of Route 53",
+		paste.If("or, if no machine in the VPC needs names that only these resolvers know, use the resolver of Amazon", paste.Lines(forAll, create, associate, back)))
 }
 
 // wrongDomain checks the domain name. Without one an instance has no private DNS name to
@@ -160,17 +168,31 @@ func (l *look) wrongDomain(d evidence.DHCPOptions) cause.Verdict {
 	if d.DomainName != "" {
 		summary = fmt.Sprintf("the DHCP options of %s name several domains (%s), and not every system splits them", l.i.VPC, d.DomainName)
 	}
-	return l.wrongDHCP("domain-name", cmp.Or(d.DomainName, "none"), l.domain(), summary, false)
+	create, associate, back := l.otherOptions(d.NameServer)
+	return l.wrongDHCP("domain-name", cmp.Or(d.DomainName, "none"), l.domain(), summary, false).Fix(forAll, paste.Assign(newOptions, create, associate), back)
 }
 
 func (l *look) wrongDHCP(field, observed, expected, summary string, sure bool) cause.Verdict {
 	return l.byName(sure).Says("%s", summary).
 		Saw(strings.TrimSpace("DHCP options "+l.VPC().DHCP.Value.ID), field, observed, expected).
-		Shows(l.silence()...).
-		Fix("# or let your own resolvers forward to those of Amazon; instances ask for new options when they renew their lease, or when they boot",
-			paste.Assign("DHCP_OPTIONS", l.AWS("ec2", "create-dhcp-options", "--dhcp-configurations", "Key=domain-name-servers,Values=AmazonProvidedDNS", "Key=domain-name,Values="+l.domain(),
-				"--query", "DhcpOptions.DhcpOptionsId", "--output", "text"),
-				l.AWS("ec2", "associate-dhcp-options", "--dhcp-options-id", "DHCP_OPTIONS", "--vpc-id", l.i.VPC)))
+		Shows(l.silence()...)
+}
+
+const (
+	newOptions = "DHCP_OPTIONS"
+	forAll     = "# this is for every machine in the VPC, once it renews its lease or boots; add what else the old options set, such as NTP servers"
+)
+
+// otherOptions returns the commands that create other DHCP options, which cannot be changed, and that give them to the
+// VPC, and how to take that back. What is not named in the new ones is gone.
+// https://docs.aws.amazon.com/vpc/latest/userguide/DHCPOptionSet.html
+func (l *look) otherOptions(servers []string) (create, associate, back string) {
+	give := func(id string) string {
+		return l.AWS("ec2", "associate-dhcp-options", "--dhcp-options-id", id, "--vpc-id", l.i.VPC)
+	}
+	create = l.AWS("ec2", "create-dhcp-options", "--dhcp-configurations", "Key=domain-name-servers,Values="+strings.Join(servers, ","), "Key=domain-name,Values="+l.domain(),
+		"--query", "DhcpOptions.DhcpOptionsId", "--output", "text")
+	return create, give(newOptions), "# to take it back: " + give(cmp.Or(l.VPC().DHCP.Value.ID, "default"))
 }
 
 // domain returns the region's own domain name.

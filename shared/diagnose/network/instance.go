@@ -246,6 +246,7 @@ func (l *look) unsaid() string {
 
 // scattered returns the cause that the subnet has free addresses but no contiguous block of
 // them. EC2 calls that InsufficientCidrBlocks, and the Amazon VPC CNI repeats it.
+// Nodes do not go from one mode to the other: their max-pods is that of the first.
 // https://docs.aws.amazon.com/eks/latest/best-practices/prefix-mode-linux.html
 func (l *look) scattered(prefix roll.Evidence) cause.Verdict {
 	s := l.Subnet().Value
@@ -254,8 +255,7 @@ func (l *look) scattered(prefix roll.Evidence) cause.Verdict {
 		Saw("subnet "+l.i.Subnet, "AvailableIpAddressCount", fmt.Sprint(s.FreeAddresses), "a contiguous block of 16").Shows(prefix).
 		Fix("# reserve blocks for prefixes in a subnet, here or in one of its own for nodes, so that single addresses do not scatter them:",
 			l.AWS("ec2", "create-subnet-cidr-reservation", "--subnet-id", l.i.Subnet, "--reservation-type", "prefix", "--cidr", "CIDR"),
-			"# or go without prefixes:",
-			setCNI("ENABLE_PREFIX_DELEGATION=false"))
+			paste.If("or go without prefixes, lower the max-pods of the nodes to what is left without them, and replace all nodes", setCNI("ENABLE_PREFIX_DELEGATION=false")))
 }
 
 func setCNI(settings ...string) string {

@@ -1,12 +1,15 @@
 package network_test
 
 import (
+	"strings"
 	"testing"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/network"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 func TestDnsDisabled(t *testing.T) {
@@ -174,4 +177,39 @@ func TestMetadataService(t *testing.T) {
 		{name: "not told", change: do(one(), func(w *world) { w.config.HopLimit = 0 }), open: codes(cause.ImdsHopLimit)},
 		{name: "one hop does not keep an instance from joining", change: func(w *world) { w.config.HopLimit = 1 }},
 	})
+}
+
+// The options are those of every machine in the VPC: their other settings stay, and resolvers are only replaced if
+// nobody needs the names that they know.
+func TestTheFixForDHCPOptionsKeepsWhatIsNotWrong(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		change  func(*world)
+		runs    string // is run by who pastes the fix, "" for no new options
+		offered string // stands there as a comment
+	}{
+		{"no domain name", company("", "10.20.0.10", "AmazonProvidedDNS"), "Key=domain-name-servers,Values=10.20.0.10,AmazonProvidedDNS", ""},
+		{"several domain names, and Amazon's resolver", company("a.example b.example", "AmazonProvidedDNS"), "Key=domain-name-servers,Values=AmazonProvidedDNS", ""},
+		{"resolvers of the company", company("example.com", "10.20.0.10"), "", "Key=domain-name-servers,Values=AmazonProvidedDNS"},
+	} {
+		w := healthy()
+		tt.change(w)
+		s := &cause.Sheet{}
+		network.Analyze(w.finish(), s)
+		c, ok := roll.Find(s.Causes(), func(c roll.Cause) bool { return c.Code == string(cause.DhcpOptionsWrong) })
+		expect.That(t, ok, "%s: %v", tt.name, s.Causes())
+		var runs, offered string
+		for line := range strings.Lines(c.Fix) {
+			switch {
+			case !strings.Contains(line, "create-dhcp-options"):
+			case strings.HasPrefix(line, "#"):
+				offered = line
+			default:
+				runs = line
+			}
+		}
+		expect.That(t, strings.Contains(runs, tt.runs) && (tt.runs != "" || runs == ""), "%s: runs %q", tt.name, runs)
+		expect.That(t, strings.Contains(offered, tt.offered) && (tt.offered != "" || offered == ""), "%s: offers %q", tt.name, offered)
+		expect.That(t, strings.Contains(c.Fix, "# to take it back: aws ec2 associate-dhcp-options --dhcp-options-id dopt-"), "%s: nobody can take it back:\n%s", tt.name, c.Fix)
+	}
 }

@@ -1,14 +1,17 @@
 package network_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/network"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 const hour = time.Hour
@@ -32,6 +35,8 @@ func TestApiEndpointUnreachable(t *testing.T) {
 			says: []string{"no route out of the VPC", "[route-table/" + nodeTable + "]", "aws ec2 create-route --route-table-id " + nodeTable, `'{"endpointPrivateAccess":true}'`, "--region eu-west-1"},
 		},
 		{name: "a blackhole", change: do(publicOnly(), routes(blackholed)), decisive: codes(code), says: []string{"state blackhole", "replace-route"}},
+		{name: "an internet gateway that is gone", change: do(publicOnly(), routes(evidence.Route{Destination: "0.0.0.0/0", Target: gatewayID, Blackhole: true})), decisive: codes(code),
+			says: []string{"state blackhole", "--gateway-id \"$INTERNET_GATEWAY\""}},
 		{
 			name: "an internet gateway and no public address", change: do(publicOnly(), routes(to("0.0.0.0/0", gatewayID))), decisive: codes(code),
 			says: []string{"PublicIpAddress", "--map-public-ip-on-launch"},
@@ -517,4 +522,18 @@ func TestAHealthyNodeSpeaksAgainstACause(t *testing.T) {
 		{name: "the tag, which it has", change: do(untagged("1.35"), fellow(before)), hint: codes(cause.ClusterTagMissing)},
 		{name: "the VPC", change: do(privateOnly, fellow(before, func(m *evidence.Member) { m.VPC = "vpc-0a1b2c3d4e5f60009" }), func(w *world) { w.config.VPC = "vpc-0a1b2c3d4e5f60009" }), hint: codes(cause.WrongVpc)},
 	})
+}
+
+// A route table is shared with load balancers, NAT gateways and other instances, which need its route to the internet
+// gateway. Who pastes the fix for one instance must not take it from them.
+func TestTheFixForAnInstanceWithoutAPublicAddressLeavesTheRouteTable(t *testing.T) {
+	w := healthy()
+	do(publicOnly(), routes(to("0.0.0.0/0", gatewayID)))(w)
+	s := &cause.Sheet{}
+	network.Analyze(w.finish(), s)
+	for _, c := range s.Causes() {
+		expect.That(t, !strings.Contains(c.Fix, "replace-route"), "the fix of %s changes a route:\n%s", c.Code, c.Fix)
+		expect.That(t, strings.Contains(c.Fix, "# aws ec2 allocate-address"), "the fix of %s runs an address that costs:\n%s", c.Code, c.Fix)
+	}
+	expect.That(t, len(s.Causes()) == 1, "%v", s.Causes())
 }

@@ -236,6 +236,8 @@ func (l *look) unlessBlocked(w way, t evidence.RouteTable, r evidence.Route) way
 // behind returns the way on from a route by its target alone.
 func (l *look) behind(t evidence.RouteTable, r evidence.Route, v6 bool) way {
 	switch kind := r.Kind(); {
+	case r.Blackhole && kind == "igw": // of a public subnet, in which a NAT gateway may be
+		return blackhole(t, r, l.routeToGateway)
 	case r.Blackhole:
 		return blackhole(t, r, l.routeToNAT)
 	case v6 && (kind == "igw" || kind == "eigw"): // IPv6 addresses are public
@@ -267,8 +269,9 @@ func blackhole(t evidence.RouteTable, r evidence.Route, fix byRoute) way {
 }
 
 // gateway returns the way through an internet gateway, which passes only packets of interfaces
-// with a public address.
+// with a public address. The fix leaves the route to it alone: what else is in the subnets of the table needs it.
 // https://docs.aws.amazon.com/vpc/latest/userguide/VPC_Internet_Gateway.html
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_AssociateAddress.html
 func (l *look) gateway(t evidence.RouteTable, r evidence.Route) way {
 	if l.i.PublicIP != "" {
 		return way{state: open, sources: []string{l.i.PublicIP}, via: "the instance"}
@@ -277,8 +280,10 @@ func (l *look) gateway(t evidence.RouteTable, r evidence.Route) way {
 		state: closed, subject: "subnet/" + l.i.Subnet,
 		fix: paste.Lines(
 			l.AWS("ec2", "modify-subnet-attribute", "--subnet-id", l.i.Subnet, "--map-public-ip-on-launch"),
-			"# that is for new instances; a route to a NAT gateway in place of the internet gateway helps this one as well:",
-			l.routeToNAT("replace-route", t.ID)),
+			"# that is for new instances; or launch them in a subnet with a route to a NAT gateway, and leave this route table as it is: load balancers, NAT gateways and public addresses need its internet gateway",
+			paste.If("an Elastic IP address helps this instance as well, if it has one network interface, and costs until it is released", paste.Lines(
+				l.AWS("ec2", "allocate-address", "--query", "AllocationId", "--output", "text"),
+				l.AWS("ec2", "associate-address", "--allocation-id", "ALLOCATION", "--instance-id", string(l.Finding.Instance))))),
 		why: fmt.Sprintf("%s routes %s to the internet gateway %s, which passes only instances with a public address, and this one has none", t.ID, r.Destination, r.Target),
 		evidence: []roll.Evidence{
 			{Source: "route table " + t.ID, Field: "routes[" + r.Destination + "]", Observed: r.Target, Expected: "a NAT gateway, or a public address of the instance"},

@@ -427,7 +427,7 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 		crashes && direct == closed
 	c := cause.DecisiveIf(sure && proven).In(cmp.Or(subject, "vpc/"+l.i.VPC)).
 		Says("the instance cannot reach %s: there is no way to the internet (%s), and %s", strings.Join(names, ", "), why.why, strings.Join(reasons, "; ")).
-		Shows(why.evidence...).Shows(rows...).Fix(fixes...)
+		Shows(why.evidence...).Shows(rows...).Fix(append([]string{forWholeVPC(fixes)}, fixes...)...)
 	if pull.shown && names[0] != sts {
 		c.Shows(pull.evidence)
 	}
@@ -571,6 +571,16 @@ func answered(words string) bool {
 		}
 	}
 	return false
+}
+
+// forWholeVPC returns the remark that private DNS leads every machine in the VPC to an endpoint, also those that reached the
+// service over the internet before; "" if no fix turns it on.
+// https://docs.aws.amazon.com/vpc/latest/privatelink/interface-endpoints.html
+func forWholeVPC(fixes []string) string {
+	if !slices.ContainsFunc(fixes, func(fix string) bool { return strings.Contains(fix, "--private-dns-enabled") }) {
+		return ""
+	}
+	return "# with private DNS, every machine in the VPC reaches the service by its endpoint alone: first let HTTPS from all of them into the security groups of the endpoint"
 }
 
 // serviceName returns the name under which an endpoint of the service is created.

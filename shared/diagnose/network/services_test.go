@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"rollcall/shared/diagnose/cause"
+	"rollcall/shared/diagnose/network"
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
+	"rollcall/tests/harness/expect"
 )
 
 const imagePull = `Back-off pulling image "123456789012.dkr.ecr.eu-west-1.amazonaws.com/amazon-k8s-cni:v1.21.1-eksbuild.1"`
@@ -476,4 +478,24 @@ func TestEndpointsThatRefuse(t *testing.T) {
 			change: do(waits(imagePull+": dial tcp 10.0.0.9:443: i/o timeout"), refusing("ecr.dkr"), routes(to("0.0.0.0/0", "tgw-0a1b2c3d"))), decisive: codes(code)},
 		{name: "groups refuse at ECR, and a proxy does not answer", change: do(waits(imagePull+": proxyconnect tcp: dial tcp 10.0.0.9:3128: i/o timeout"), refusing("ecr.dkr")), hint: codes(code)},
 	})
+}
+
+// Private DNS takes the way over the internet from every machine in the VPC that the security groups of the endpoint do
+// not admit.
+func TestTheFixForEndpointsSaysWhomTheyAreFor(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*world)
+		want   int
+	}{
+		{"no endpoints of interfaces", do(routes(), endpoints(nil, "s3")), 1},
+		{"one whose private DNS is off", do(routes(), endpoints(func(e *evidence.VPCEndpoint) { e.PrivateDNS = e.Service != "com.amazonaws.eu-west-1.ec2" }, "ec2", "ecr.api", "ecr.dkr", "s3", "sts")), 1},
+	} {
+		w := healthy()
+		tt.change(w)
+		s := &cause.Sheet{}
+		network.Analyze(w.finish(), s)
+		c, ok := roll.Find(s.Causes(), func(c roll.Cause) bool { return c.Code == string(cause.VpcEndpointMissing) })
+		expect.That(t, ok && strings.Count(c.Fix, "# with private DNS, every machine in the VPC") == tt.want, "%s: %v", tt.name, s.Causes())
+	}
 }

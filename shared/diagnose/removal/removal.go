@@ -209,8 +209,13 @@ func (l *look) drain() cause.Verdict {
 	return cause.Verdict{}
 }
 
+// drainBlocked returns the cause that pods keep the node from being drained. Its fix names no grace period: that of a NodeClaim
+// cannot be changed, and that of its NodePool is one of the fields that make nodes drift.
+// https://github.com/kubernetes-sigs/karpenter/blob/v1.9.0/pkg/apis/v1/nodeclaim.go
+// https://github.com/kubernetes-sigs/karpenter/blob/v1.9.0/pkg/apis/v1/nodepool.go
 func (l *look) drainBlocked(summary string) cause.Verdict {
-	v := cause.Suggestive().Says("%s", summary).Fix(paste.Format("kubectl get pods --all-namespaces --field-selector spec.nodeName=%s\nkubectl get poddisruptionbudgets --all-namespaces   # raise the replicas, or let the budget allow a disruption; take the annotation away; or set terminationGracePeriod in the NodePool, which bounds a drain", l.Finding.Node))
+	v := cause.Suggestive().Says("%s", summary).Fix(paste.Format("kubectl get pods --all-namespaces --field-selector spec.nodeName=%s\nkubectl get poddisruptionbudgets --all-namespaces   # raise the replicas, or let the budget allow a disruption, or take the annotation away, or delete the pod", l.Finding.Node),
+		"# terminationGracePeriod in the NodePool only bounds the drains of later nodes, and once it changes Karpenter replaces all nodes of the NodePool (drift)")
 	if e, ok := l.told(graceEnds); ok {
 		v.Also("; Karpenter says: "+e.Message).Saw("event of the node", e.Reason, e.Message, "a drain that ends before")
 	}
@@ -368,7 +373,20 @@ func (l *look) answered(machine roll.InstanceID) string {
 	if l.Finding.Owner == roll.OwnerAutoMode {
 		return paste.Format("aws cloudtrail lookup-events --region %s --lookup-attributes AttributeKey=ResourceName,AttributeValue=%s --max-items 5   # what EC2 answers to TerminateInstances", l.Region, string(machine))
 	}
-	return paste.Format("kubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200 | grep %s   # what EC2 answers to TerminateInstances", string(machine))
+	return paste.Lines(inNamespace(karpentersLogs("--tail=-1", "--since=1h")) + " | " + paste.Command("grep", string(machine)) + "   # what EC2 answers to TerminateInstances")
+}
+
+const karpentersPods = "app.kubernetes.io/name=karpenter"
+
+func karpentersLogs(options ...string) string {
+	return paste.Kubectl(append([]string{"-n", "NAMESPACE", "logs", "-l", karpentersPods}, options...)...)
+}
+
+// inNamespace returns a command that stands for Karpenter's namespace with NAMESPACE, after one that looks it up:
+// kubectl logs takes no --all-namespaces.
+// https://kubernetes.io/docs/reference/kubectl/generated/kubectl_logs/
+func inNamespace(command string) string {
+	return paste.Assign("NAMESPACE", paste.Kubectl("get", "pods", "--all-namespaces", "-l", karpentersPods, "-o", "jsonpath={.items[0].metadata.namespace}"), command)
 }
 
 // showKarpenter returns the commands that show whether Karpenter runs, and its log. EKS runs the
@@ -378,7 +396,7 @@ func (l *look) showKarpenter() string {
 	if l.Finding.Owner == roll.OwnerAutoMode {
 		return paste.Format("aws eks describe-cluster --region %s --name %s --query 'cluster.[computeConfig,roleArn]'   # is Auto Mode on, and may the role terminate instances?", l.Region, l.ClusterID.Name)
 	}
-	return "kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter\nkubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200"
+	return paste.Lines(paste.Kubectl("get", "pods", "--all-namespaces", "-l", karpentersPods), inNamespace(karpentersLogs("--tail=200")))
 }
 
 // owner checks whether Karpenter works on the deletion at all. Its Deployment is not read. If
@@ -392,17 +410,22 @@ func (l *look) owner() cause.Verdict {
 	switch {
 	case l.gone() && away && l.released():
 		return cause.RuledOut
+	case l.gone() && away && (drains || waits):
+		return l.unseen()
 	case l.gone() && away:
-		kind, name := l.named()
-		state, shift := "not known to EC2", l.shift()
+		state, shift, events := "not known to EC2", l.shift(), l.Node().Events
 		if !r.Gone {
 			state = string(r.State)
 		}
-		return cause.DecisiveIf(shift.text == "").
+		v := cause.DecisiveIf(shift.text == "" && (l.Finding.Node == "" || events.Known()))
+		if l.Finding.Node != "" && !events.Known() {
+			v = v.Unsettled(events.Missing("list of events of node " + l.Finding.Node))
+		}
+		return v.
 			Says("instance %s is gone and nothing is left to drain, so Karpenter would remove its finalizer at once: it does not run, or cannot reach EC2%s", r.Machine, shift.text).
 			Saw("instance", "State", state, "an instance to wait for").
 			Saw(l.object(), "metadata.finalizers", karpenters, "removed by Karpenter").Shows(shift.seen...).
-			Fix(shift.fix, l.showKarpenter(), paste.If("if Karpenter was removed for good", paste.Kubectl("patch", kind, name, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)))
+			Fix(shift.fix, l.showKarpenter(), paste.If("if Karpenter was removed for good", l.letGo()))
 	case drains || waits:
 		return cause.RuledOut
 	case !l.idle():
@@ -413,6 +436,42 @@ func (l *look) owner() cause.Verdict {
 		Saw("events", "of Karpenter, about the node", fmt.Sprintf("none in the last %.0f min", recent.Minutes()), "one for each try").
 		Saw(l.object(), "metadata.finalizers", karpenters, "removed by Karpenter").
 		Fix(l.showKarpenter())
+}
+
+// unseen returns the hint that Karpenter, which reports what it waits for, does not see that the instance is gone. Some
+// versions keep what they know of an instance until they start again; those before 1.6 look for it only if the drain
+// fails, and not while they wait for volumes.
+// https://github.com/aws/karpenter-provider-aws/pull/9242
+// https://github.com/kubernetes-sigs/karpenter/blob/v1.5.0/pkg/controllers/node/termination/controller.go
+func (l *look) unseen() cause.Verdict {
+	v, shift := cause.Suggestive(), l.shift()
+	for _, reason := range []string{drainFailed, awaitsVolumes} {
+		if e, ok := l.told(reason); ok {
+			v = v.Saw("event of the node", e.Reason, e.Message, "none: the finalizer is removed once the instance is gone")
+		}
+	}
+	restart := ""
+	if l.Finding.Owner != roll.OwnerAutoMode {
+		restart = paste.If("Karpenter 1.12.1 to 1.14.0 sees it once it starts again, and 1.14.1 at once",
+			paste.Kubectl("-n", "NAMESPACE", "rollout", "restart", "deployment", "-l", karpentersPods))
+	}
+	return v.Says("instance %s is gone, and Karpenter still reports that it waits for node %s: 1.12.1 to 1.14.0 do not see the end of an instance, and those before 1.6 not while they wait for volumes; or it cannot reach EC2%s",
+		l.Finding.Removal.Machine, l.Finding.Node, shift.text).Shows(shift.seen...).
+		Fix(shift.fix, l.showKarpenter(), restart)
+}
+
+// letGo returns the commands that remove Karpenter's finalizer from the Node and the NodeClaim, and no other.
+func (l *look) letGo() string {
+	r := l.Finding.Removal
+	var lines []string
+	for _, o := range []struct{ kind, name, finalizers string }{{"nodeclaim", r.Claim, r.ClaimFinalizers}, {"node", l.Finding.Node, r.NodeFinalizers}} {
+		if !slices.Contains(roll.Finalizers(o.finalizers), karpenters) {
+			continue
+		}
+		patch := map[string]any{"metadata": map[string]any{"finalizers": others(o.finalizers)}}
+		lines = append(lines, paste.Kubectl("patch", o.kind, o.name, "--type=merge", "-p", paste.JSON(patch)))
+	}
+	return paste.Lines(lines...)
 }
 
 // released reports whether Karpenter removed its finalizer from the Node, and others remain. It

@@ -40,6 +40,12 @@ func pod(change ...func(*evidence.Pod)) func(*parts) {
 	}
 }
 
+// ended ends the instance of the node 80 minutes ago.
+func ended(w *parts) {
+	w.f.Removal.State = roll.StateTerminated
+	w.n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-80 * time.Minute)}
+}
+
 // ofWeb returns a budget that covers the pod; ready counts those of the healthy pods on the node.
 func ofWeb(healthy, desired, ready int) roll.Budget {
 	return roll.Budget{Name: "shop/web", Healthy: healthy, Desired: desired, Pods: []string{"shop/web-1"}, Ready: ready}
@@ -191,6 +197,17 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 			w.f.Removal.State, w.c.Conditions = roll.StateTerminated, append(slices.Clone(done), evidence.Condition{Type: "Registered", Status: "True"})
 			w.n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-80 * time.Minute)}
 		}, "FinalizerOwnerGone!", "does not run", "InstanceNotTerminating"},
+		{"the instance is gone, and Karpenter drains on", do(ended, pod(func(p *evidence.Pod) { p.Deleting = at.Add(2 * time.Hour) }), func(w *parts) {
+			w.n.Events.Value = []evidence.Event{event("FailedDraining", time.Minute)}
+		}), "DrainBlocked! FinalizerOwnerGone", "1.12.1 to 1.14.0", "InstanceNotTerminating"},
+		{"the instance is gone, and Karpenter waits for volumes", do(ended, func(w *parts) {
+			w.n.Events.Value = []evidence.Event{event("AwaitingVolumeDetachment", time.Minute)}
+		}), "VolumesAttached! FinalizerOwnerGone", "before 1.6", "DrainBlocked InstanceNotTerminating"},
+		{"the instance is gone, and Karpenter drained long ago", do(ended, func(w *parts) {
+			w.n.Events.Value = []evidence.Event{event("FailedDraining", 20*time.Minute)}
+		}), "FinalizerOwnerGone!", "does not run", "DrainBlocked"},
+		{"the instance is gone, and whether Karpenter reports anything is unread", do(ended, func(w *parts) { w.n.Events = evidence.Failed[[]evidence.Event]("denied") }),
+			"FinalizerOwnerGone", "does not run", "DrainBlocked"},
 		{"the instance is gone just now", func(w *parts) {
 			w.f.Removal.State, w.c.Conditions = roll.StateTerminated, done
 			w.n.Object.Value.Conditions[0] = evidence.Condition{Type: "Ready", Status: "Unknown", Since: at.Add(-time.Minute)}
@@ -284,4 +301,40 @@ func TestWhatWasNotReadOfADeletedNodeIsNotChecked(t *testing.T) {
 		}
 		causetest.NotChecked(t, name, s, "", tt.open...)
 	}
+}
+
+// kubectl logs has no --all-namespaces.
+// https://kubernetes.io/docs/reference/kubectl/generated/kubectl_logs/
+func TestTheLogsOfKarpenterAreAskedForInItsNamespace(t *testing.T) {
+	drained := []evidence.Condition{{Type: "Drained", Status: "True"}, {Type: "VolumesDetached", Status: "True"}}
+	for name, change := range map[string]func(*parts){"gone": ended, "runs on": func(w *parts) { w.c.Conditions = drained }, "idle": func(*parts) {}} {
+		s := &cause.Sheet{}
+		removal.Analyze(stuck(change), s)
+		causetest.Whole(t, name, s)
+		expect.That(t, len(s.Causes()) == 1, "%s: %v", name, s.Causes())
+		for _, c := range s.Causes() {
+			expect.That(t, !strings.Contains(c.Fix, "logs --all-namespaces") && strings.Contains(c.Fix, `kubectl -n "$NAMESPACE" logs -l app.kubernetes.io/name=karpenter`), "%s:\n%s", name, c.Fix)
+		}
+	}
+}
+
+// Only Karpenter's finalizer is taken from what Karpenter left, and from both objects.
+func TestOtherFinalizersAreLeft(t *testing.T) {
+	s := &cause.Sheet{}
+	removal.Analyze(stuck(do(ended, func(w *parts) { w.f.Removal.ClaimFinalizers = karpenters + ", acme.example/guard" })), s)
+	c, _ := roll.Find(s.Causes(), func(c roll.Cause) bool { return c.Code == string(cause.FinalizerOwnerGone) })
+	for _, want := range []string{
+		`# kubectl patch nodeclaim default-abc --type=merge -p '{"metadata":{"finalizers":["acme.example/guard"]}}'`,
+		`# kubectl patch node ip-1 --type=merge -p '{"metadata":{"finalizers":[]}}'`,
+	} {
+		expect.That(t, strings.Contains(c.Fix+"\n", "\n"+want+"\n"), "the fix lacks %s:\n%s", want, c.Fix)
+	}
+}
+
+// A NodeClaim's own terminationGracePeriod never changes, and another one in the NodePool makes all its nodes drift.
+func TestABlockedDrainIsNotMetByReplacingTheWholeNodePool(t *testing.T) {
+	s := &cause.Sheet{}
+	removal.Analyze(stuck(do(pod(), budgets(ofWeb(1, 1, 1)))), s)
+	fix := s.Causes()[0].Fix
+	expect.That(t, strings.Contains(fix, "only bounds the drains of later nodes") && strings.Contains(fix, "(drift)"), "%s", fix)
 }

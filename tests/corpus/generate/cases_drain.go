@@ -38,6 +38,14 @@ func drainCases() []Case {
 				p["deletionTimestamp"], p["deletionGracePeriodSeconds"] = b.kubeTime(-22*time.Hour), 86400
 				return b.stuck(m, "DrainBlocked").says("queue", "Terminating")
 			})),
+		misleading("drain-of-a-node-whose-instance-is-gone", "EC2 took the Spot Instance, and a pod of its node has hours of its grace period left. Karpenter 1.12.1 to 1.14.0 keep what they know of an instance, so they wait for the pod: Karpenter runs, and its events show it.",
+			from("https://github.com/aws/karpenter-provider-aws/issues/9479", "https://github.com/aws/karpenter-provider-aws/pull/9242", docTermination), on((*Bundle).draining, func(b *Bundle, m *Machine) *verdict {
+				m.Instance["State"] = object{"Code": 48, "Name": "terminated"}
+				b.silent(m, 100*time.Minute)
+				p := b.podOf(m, "queue")["metadata"].(object)
+				p["deletionTimestamp"], p["deletionGracePeriodSeconds"] = b.kubeTime(-4*time.Hour), 21600
+				return b.stuck(m, "DrainBlocked").says("queue", "Terminating").saysNot("it does not run").suggests("FinalizerOwnerGone").and(m, "Ghost", "", "KubeletSilent")
+			})),
 		misleading("drain-waits-for-volumes-of-a-hanging-pod", "A pod is Terminating long after its grace period. The drain does not wait for it any more, but its volume stays attached.",
 			from(docWaiting, docTermination), func(b *Bundle) *verdict {
 				m := b.removed(2*time.Hour, true)
