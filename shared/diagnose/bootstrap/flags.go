@@ -54,8 +54,12 @@ func (b *start) judgeFlags(odd []oddity, unsure string, more ...roll.Evidence) c
 // registeredFlags checks the same for a node that registered: its kubelet started, so only
 // flags with its taints still matter. Quotes alone are a hint. They certainly lost the taints
 // if Karpenter refuses the node for the very taint in them. That only holds in the AMI family
-// Custom, where Karpenter sets no flags itself.
+// Custom, where Karpenter sets no flags itself. The node itself shows an address of the
+// wrong family.
 func (b *start) registeredFlags() cause.Verdict {
+	if v, found := b.otherFamily(); found {
+		return v
+	}
 	d := b.data
 	switch {
 	case !d.Settled():
