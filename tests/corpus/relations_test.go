@@ -177,14 +177,13 @@ func otherIDs(s string) string {
 }
 
 func earlier(s string) string {
-	shift := func(s string, stamps *regexp.Regexp, layout string, year int) string {
+	shift := func(s string, stamps *regexp.Regexp, layout string, year int) string { // year is that of stamps without one
 		return stamps.ReplaceAllStringFunc(s, func(text string) string {
 			at, err := time.Parse(layout, text)
-			at = at.AddDate(year, 0, 0)
 			if err != nil {
 				return text
 			}
-			return at.Add(-1000 * time.Hour).Format(layout)
+			return at.AddDate(year, 0, 0).Add(-1000 * time.Hour).Format(layout)
 		})
 	}
 	return shift(shift(s, stamp, "2006-01-02T15:04:05", 0), dated, time.Stamp, 2026)

@@ -72,6 +72,9 @@ func mappingCases() []Case {
 			}),
 		broken("named-by-id-and-mapped-by-dns-name", "A feature gate of nodeadm names the node after its instance id, and aws-auth makes it known by its private DNS name: the API server lets it register under the latter alone.",
 			from(nodeadmNames, "https://kubernetes.io/docs/reference/access-authn-authz/node/"), texted(Edge, "AwsAuthWrongUsername", multipart(part(nodeConfigPart, nodeConfig(Cluster, CA)+idNames)))),
+		broken("named-as-one-likes", "A flag in the NodeConfig gives the node a name of one's own. Its username has EC2's private DNS name, and a node may register under its own name alone.",
+			from("https://kubernetes.io/docs/reference/access-authn-authz/node/", "https://github.com/bottlerocket-os/bottlerocket/issues/4568"),
+			texted(Edge, "UserDataMalformedFlags", multipart(part(nodeConfigPart, nodeConfig(Cluster, CA)+"  kubelet:\n    flags:\n    - --hostname-override=payments-edge\n")))),
 		misleading("named-by-id-and-mapped-by-session", "The same feature gate, and aws-auth makes the node known by its session, which is named after the instance id. No cause is shown.",
 			from(nodeadmNames, authenticator), unjoined(Edge, func(b *Bundle, m *Machine) *verdict {
 				b.remap(Edge, bySession)
