@@ -772,6 +772,16 @@ func TestTheEntryIsOfTheTypeThatTheNodeNeeds(t *testing.T) {
 	}
 }
 
+// A node that has its instance's id for a name contradicts what its user data shows.
+func TestANodeShowsItsName(t *testing.T) {
+	for node, want := range map[string]string{string(instance): "AccessEntryWrongType?", "ip-10-0-0-1.eu-west-1.compute.internal": "AccessEntryWrongType"} {
+		e := sound("API")
+		do(ofEKS, joining(func(*userdata.Join) {}), accessEntries(entry(nodeRole, "EC2")))(e)
+		s := analyzeOf(e, roll.Finding{Kind: roll.Unknown, Owner: roll.OwnerKarpenter, Group: groupOfNode, Node: node})
+		expect.Equal(t, causetest.Told(s), want, "%s", node)
+	}
+}
+
 // The entry that other nodes of the role need is never deleted.
 func TestTheEntryOfOtherNodesIsKept(t *testing.T) {
 	auto := func(a *evidence.AccessEntry) {

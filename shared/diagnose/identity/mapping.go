@@ -419,7 +419,7 @@ func (d *door) misnamed(name naming, v cause.Verdict) cause.Verdict {
 func (d *door) defaultName() bool {
 	data, _ := d.UserData()
 	boot := data.Value
-	if len(boot.Joins) != 1 || !d.Image().Value.EKS || boot.Opaque || boot.Unread() || len(boot.Edits)+len(boot.Fetches) > 0 {
+	if len(boot.Joins) != 1 || d.Finding.Node == string(d.Finding.Instance) || !d.Image().Value.EKS || boot.Opaque || boot.Unread() || len(boot.Edits)+len(boot.Fetches) > 0 {
 		return false
 	}
 	j := boot.Joins[0]
