@@ -203,7 +203,7 @@ var notLinted = map[string][]string{
 	},
 	ofTheNode: {
 		"registered-and-the-label-taken-off", "arm64-node-whose-labels-were-replaced", "initialized-and-the-label-taken-off", "taint-of-the-user-data-undeclared", "unknown-taint-undeclared",
-		"cilium-taint-declared-with-another-effect", "cilium-taint-undeclared", "instance-without-the-clusters-tag", "startup-taint-quoted-once-and-refused",
+		"cilium-taint-declared-with-another-effect", "cilium-taint-undeclared", "instance-without-the-clusters-tag", "ipv4-node-in-a-cluster-of-ipv6", "startup-taint-quoted-once-and-refused",
 		"startup-taint-quoted-twice-and-refused", "custom-image-without-the-startup-taint", "taints-in-flag-and-file",
 	},
 	ofEKS: {"here-document-that-ends"},

@@ -153,6 +153,8 @@ func otherRegion(s string) string {
 var (
 	hexID = regexp.MustCompile(`\b([a-z]+-[0-9a-f]{8,17}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b`)
 	stamp = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d`)
+	// dated begins the lines of a journal, which have no year.
+	dated = regexp.MustCompile(`\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d\b`)
 )
 
 // otherIDs gives ids of EC2, and UUIDs, their complement: they sort the other way round.
@@ -175,13 +177,16 @@ func otherIDs(s string) string {
 }
 
 func earlier(s string) string {
-	return stamp.ReplaceAllStringFunc(s, func(text string) string {
-		at, err := time.Parse("2006-01-02T15:04:05", text)
-		if err != nil {
-			return text
-		}
-		return at.Add(-1000 * time.Hour).Format("2006-01-02T15:04:05")
-	})
+	shift := func(s string, stamps *regexp.Regexp, layout string, year int) string { // year is that of stamps without one
+		return stamps.ReplaceAllStringFunc(s, func(text string) string {
+			at, err := time.Parse(layout, text)
+			if err != nil {
+				return text
+			}
+			return at.AddDate(year, 0, 0).Add(-1000 * time.Hour).Format(layout)
+		})
+	}
+	return shift(shift(s, stamp, "2006-01-02T15:04:05", 0), dated, time.Stamp, 2026)
 }
 
 // perAccount are the files that list things of other clusters too. Without the VPC's own file, DHCP

@@ -6,8 +6,8 @@
 // https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
 // https://karpenter.sh/docs/concepts/nodeclasses/#specuserdata
 //
-// For a node that registered, only taints, the flags that set them, and the kubelet's version
-// matter. While an instance of the same launch template version works, causes in user data are only
+// For a node that registered, only taints, the flags that set them, the family of its address, and the
+// kubelet's version matter. While an instance of the same launch template version works, causes in user data are only
 // suggestive.
 //
 // The package is pure.

@@ -54,8 +54,12 @@ func (b *start) judgeFlags(odd []oddity, unsure string, more ...roll.Evidence) c
 // registeredFlags checks the same for a node that registered: its kubelet started, so only
 // flags with its taints still matter. Quotes alone are a hint. They certainly lost the taints
 // if Karpenter refuses the node for the very taint in them. That only holds in the AMI family
-// Custom, where Karpenter sets no flags itself.
+// Custom, where Karpenter sets no flags itself. The node itself shows an address of the
+// wrong family.
 func (b *start) registeredFlags() cause.Verdict {
+	if v, found := b.otherFamily(); found {
+		return v
+	}
 	d := b.data
 	switch {
 	case !d.Settled():
@@ -155,7 +159,7 @@ func (b *start) oddFlags(j userdata.Join) []oddity {
 	for _, f := range j.Kubelet.Flags {
 		out = append(out, b.oddFlag(f, j)...)
 	}
-	out = slices.Concat(out, oddLabels(j.Kubelet), oddTaints(j.Kubelet), lostFlags(j))
+	out = slices.Concat(out, oddLabels(j.Kubelet), oddTaints(j.Kubelet), lostFlags(j), b.oddName(j))
 	certain := b.asWritten(j)
 	for i := range out {
 		out[i].sure = out[i].sure && certain
@@ -293,11 +297,53 @@ func (b *start) oddOnes(odd []oddity) cause.Verdict {
 		Fix(b.correct(odd[0]))
 }
 
+// The flag and the setting that name the node.
+const (
+	nameFlag    = "--hostname-override"
+	nameSetting = "settings.kubernetes.hostname-override"
+)
+
+// oddName checks the name that the user data gives the node. A mapping or an access entry makes a node known by
+// its instance's private DNS name or ID, and the API server refuses any other name. EC2's names begin with ip- or
+// i-. The flag is the last one, so it counts. Kubelets before 1.26, with AWS's cloud provider, ignore it.
+//
+// - https://kubernetes.io/docs/reference/access-authn-authz/node/
+// - https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-naming.html
+// - https://github.com/bottlerocket-os/bottlerocket/issues/4568
+// - https://github.com/kubernetes/kubernetes/issues/54482
+func (b *start) oddName(j userdata.Join) []oddity {
+	name, field, sure := j.Kubelet.HostnameOverride, nameFlag, true
+	f, _ := j.Kubelet.Flag(strings.TrimPrefix(nameFlag, "--"))
+	switch {
+	case name.State == userdata.Malformed && len(f.Anomalies) == 0:
+		name.Value = "no name that a node can have"
+	case name.State != userdata.Given, strings.HasPrefix(name.Value, "ip-"), strings.HasPrefix(name.Value, "i-"):
+		return nil
+	}
+	switch j.Tool {
+	case userdata.BottlerocketSettings:
+		field = nameSetting
+	case userdata.BootstrapScript:
+		minor, ok := cause.Minor(b.kubelet().version)
+		if ok && minor < 26 {
+			return nil
+		}
+		sure = ok && b.os.family == al2
+	case userdata.Nodeadm, userdata.NodeadmCommand:
+	default:
+		sure = false
+	}
+	return []oddity{{sure, at(j.Part, field), name.Value, "none: the node has EC2's name then", "the API server lets a node register only under its private DNS name or its instance ID", ""}}
+}
+
 // correct returns how to correct what is odd, where it comes from: a label may be the managed node
 // group's or the node pool's.
 // https://docs.aws.amazon.com/cli/latest/reference/eks/update-nodegroup-config.html
 func (b *start) correct(o oddity) string {
-	if o.label == "" {
+	switch {
+	case strings.HasSuffix(o.field, nameFlag), strings.HasSuffix(o.field, nameSetting):
+		return b.change("leave " + o.field[strings.LastIndexByte(o.field, ' ')+1:] + " out; for names of your own, use labels")
+	case o.label == "":
 		return b.change(b.writeFlags())
 	}
 	group, pool := b.Group().NodeGroup, b.Group().NodePool

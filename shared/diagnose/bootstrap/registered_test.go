@@ -63,6 +63,55 @@ func registeredFlags() []example {
 	}
 }
 
+// addressed makes the cluster one of that family, and gives the node the addresses.
+func (s *scene) addressed(family string, addresses ...string) *scene {
+	s.e.Cluster.Config.Value.IPFamily = family
+	n := s.e.Nodes[s.f.Node]
+	n.Object.Value.Addresses = append(addresses, s.f.Node)
+	s.e.Nodes[s.f.Node] = n
+	return s
+}
+
+const cloudTaint = "node.cloudprovider.kubernetes.io/uninitialized"
+
+func addressFamilies() []example {
+	waits := func(s *scene) *scene {
+		return s.node("v1.32.9-eks-113cf36").kind(roll.Uninitialized).tainted(cloudTaint, "NoSchedule")
+	}
+	return []example{
+		{"an IPv4 address in a cluster of IPv6", waits(legacy()).addressed("ipv6", "10.0.0.1"), "UserDataMalformedFlags"},
+		{"the same, and the user data was not read", waits(legacy().unread()).addressed("ipv6", "10.0.0.1"), "UserDataMalformedFlags"},
+		{"the same of Karpenter's own user data", waits(nodeadm().karpenter("AL2023")).addressed("ipv6", "10.0.0.1"), "UserDataMalformedFlags"},
+		{"the same, and another of the template works", waits(legacy()).addressed("ipv6", "10.0.0.1").group(func(g *evidence.Group) {
+			g.Members = []evidence.Member{{Instance: "i-00000001", Healthy: true, LaunchTemplate: template, LaunchTemplateVersion: "3"}}
+		}), "UserDataMalformedFlags?"},
+		{"an IPv6 address in a cluster of IPv6", waits(legacy()).addressed("ipv6", "2001:db8::1"), ""},
+		{"an address of each family", waits(legacy()).addressed("ipv6", "2001:db8::1", "10.0.0.1"), ""},
+		{"no address yet", waits(legacy()).addressed("ipv6"), ""},
+		{"an IPv4 address in a cluster of IPv4", waits(legacy()).addressed("ipv4", "10.0.0.1"), ""},
+		{"an IPv4 address in a cluster whose family was not read", waits(legacy()).addressed("", "10.0.0.1"), ""},
+		{"an IPv4 address, and the cloud controller took its taint off", legacy().node("v1.32.9-eks-113cf36").kind(roll.Uninitialized).addressed("ipv6", "10.0.0.1"), ""},
+	}
+}
+
+func TestAddressFamilies(t *testing.T) { check(t, addressFamilies()) }
+
+func TestTheFixForTheOtherFamilyFitsWhoWroteTheUserData(t *testing.T) {
+	for want, s := range map[string]*scene{
+		"--ip-family ipv6":                  legacy(),
+		"spec.cluster.cidr must be":         nodeadm(),
+		"cluster-dns-ip and node-ip":        rocket(),
+		"rollout restart":                   nodeadm().karpenter("AL2023"),
+		"--assign-ipv6-address-on-creation": legacy(),
+	} {
+		s = s.node("v1.32.9-eks-113cf36").kind(roll.Uninitialized).tainted(cloudTaint, "NoSchedule").addressed("ipv6", "10.0.0.1")
+		causes := s.analyze().Causes()
+		if len(causes) == 0 || !strings.Contains(causes[0].Fix, want) {
+			t.Errorf("%q is not in %+v", want, causes)
+		}
+	}
+}
+
 func TestFlagsOfARegisteredNodeThatWereNotRead(t *testing.T) {
 	causetest.NotChecked(t, "user data", registeredNode(legacy().unread()).analyze(), "no permission", cause.UserDataMalformedFlags)
 	if s := registeredNode(nodeadm()).analyze(); !slices.Contains(s.Clear(), cause.UserDataMalformedFlags) {

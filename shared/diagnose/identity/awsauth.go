@@ -159,10 +159,10 @@ func (d *door) mappedByName(r evidence.Role, m evidence.RoleMapping) cause.Verdi
 	}
 	v := d.defect(r, field(m.Index, "username"), m.Username, d.username()).Shows(shown).
 		Says("aws-auth of %s makes %s known by its %s, and %s registers under its %s: a node may register under its own name alone", d.ClusterID.Name, d.Finding.Instance, is, d.Finding.Instance, name)
-	if name == byDNSName {
-		return v.DecisiveIf(false).Unsettled("") // an AMI may have a default of its own
+	if d.sharedBeyond() {
+		v = v.Fix("# this renames all nodes of the role; those of other groups that register under another kind of name need another role", d.editEntry(r))
 	}
-	return v
+	return d.misnamed(name, v)
 }
 
 func missingGroups(m evidence.RoleMapping) []string {
@@ -192,7 +192,12 @@ func nodeUser(user string) bool {
 // defect returns a cause that lies in the role's aws-auth entry.
 func (d *door) defect(r evidence.Role, at, observed, expected string) cause.Verdict {
 	return d.blocks("aws-auth/"+d.ClusterID.Name+"/"+withoutPath(r.ARN)).Saw("aws-auth", at, observed, expected).
-		Fix(editAwsAuth+"   # so that mapRoles has exactly one entry of the role:", d.entryOf(r))
+		Fix(d.editEntry(r))
+}
+
+// editEntry returns how to correct the role's aws-auth entry.
+func (d *door) editEntry(r evidence.Role) string {
+	return paste.Lines(editAwsAuth+"   # so that mapRoles has exactly one entry of the role:", d.entryOf(r))
 }
 
 const editAwsAuth = "kubectl -n kube-system edit configmap aws-auth"

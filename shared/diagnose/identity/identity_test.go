@@ -63,6 +63,12 @@ func joining(change func(*userdata.Join)) func(*evidence.Evidence) {
 	return ofInstance(func(i *evidence.Instance) { i.UserData = evidence.Read(userdata.Boot{Joins: []userdata.Join{j}}) })
 }
 
+// ofEKS makes the instance one of an image of EKS's own.
+func ofEKS(e *evidence.Evidence) {
+	ofInstance(func(i *evidence.Instance) { i.Config.Value.Image = "ami-0123456789abcdef0" })(e)
+	e.Images = map[string]evidence.Fact[evidence.Image]{"ami-0123456789abcdef0": evidence.Read(evidence.Image{EKS: true})}
+}
+
 // do combines the changes of the evidence.
 func do(steps ...func(*evidence.Evidence)) func(*evidence.Evidence) { return causetest.Do(steps...) }
 
@@ -318,6 +324,18 @@ func TestWhatIsFound(t *testing.T) {
 		{"an entry of Auto Mode's type, and the node is named after its id", api, do(joining(func(j *userdata.Join) { j.InstanceIDName = true }), accessEntries(entry(nodeRole, "EC2"))), ""},
 		{"an entry of Auto Mode's type, and the node is named after its DNS name", api, do(joining(func(*userdata.Join) {}), accessEntries(entry(nodeRole, "EC2"))), "AccessEntryWrongType?"},
 		{"an entry by the name of the session, and the node is named after its DNS name", api, do(joining(func(*userdata.Join) {}), accessEntries(entry(nodeRole, "EC2_LINUX", func(a *evidence.AccessEntry) { a.Username = "system:node:{{SessionName}}" }))), "AccessEntryWrongType?"},
+		{"the same, and the image is EKS's", api, do(ofEKS, joining(func(*userdata.Join) {}), accessEntries(entry(nodeRole, "EC2"))), "AccessEntryWrongType"},
+		{"the same, and a script writes a part of the configuration", api, do(ofEKS, joining(func(j *userdata.Join) { j.DropIns = true }), accessEntries(entry(nodeRole, "EC2"))), "AccessEntryWrongType?"},
+		{"the same, and the instance computes flags", api, do(ofEKS, joining(func(j *userdata.Join) { j.Kubelet.FlagsDynamic = true }), accessEntries(entry(nodeRole, "EC2"))), "AccessEntryWrongType?"},
+		{"the same, and a script runs what is not followed", api, do(ofEKS, joining(func(*userdata.Join) {}), ofInstance(func(i *evidence.Instance) { i.UserData.Value.Opaque = true }), accessEntries(entry(nodeRole, "EC2"))), "AccessEntryWrongType?"},
+		{"the same, and a script changes the image", api, do(ofEKS, joining(func(*userdata.Join) {}), ofInstance(func(i *evidence.Instance) { i.UserData.Value.Edits = []userdata.Edit{userdata.ChangesNodeadm} }), accessEntries(entry(nodeRole, "EC2"))), "AccessEntryWrongType?"},
+		{"the same, and a node of Auto Mode with the role joined since", api, do(ofEKS, joining(func(*userdata.Join) {}), accessEntries(entry(nodeRole, "EC2")), func(e *evidence.Evidence) {
+			e.Sound = []evidence.Sound{{Group: "nodepool/general-purpose", Profile: profile, Latest: "i-00000002", Joined: then.Add(24 * time.Hour)}}
+		}), "AccessEntryWrongType"},
+		{"the same, and one of its group joined since", api, do(ofEKS, joining(func(*userdata.Join) {}), accessEntries(entry(nodeRole, "EC2")), func(e *evidence.Evidence) {
+			e.Sound = []evidence.Sound{{Group: groupOfNode, Profile: profile, Latest: "i-00000002", Joined: then.Add(24 * time.Hour)}}
+		}), "AccessEntryWrongType?"},
+		{"by the name of the session, on an image of EKS's", configMap, do(ofEKS, joining(func(*userdata.Join) {}), awsAuth(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Username = "system:node:{{SessionName}}" }))), "AwsAuthWrongUsername"},
 		{"twice, in another case, and the last is no node's", configMap, func(e *evidence.Evidence) {
 			e.Cluster.AwsAuth = roles(mapped(nodeRole, func(m *evidence.RoleMapping) { m.Effective = false }),
 				mapped("arn:aws:iam::111122223333:role/Payments-Node", func(m *evidence.RoleMapping) { m.Username, m.Groups = "admin", []string{"platform"} }))
@@ -750,6 +768,43 @@ func TestTheEntryIsOfTheTypeThatTheNodeNeeds(t *testing.T) {
 		for _, part := range tt.fix {
 			fix := s.Causes()[0].Fix + "\n"
 			expect.That(t, strings.Contains(fix, part), "%s: %s\nlacks %s", tt.name, fix, part)
+		}
+	}
+}
+
+// A node that has its instance's id for a name contradicts what its user data shows.
+func TestANodeShowsItsName(t *testing.T) {
+	for node, want := range map[string]string{string(instance): "AccessEntryWrongType?", "ip-10-0-0-1.eu-west-1.compute.internal": "AccessEntryWrongType"} {
+		e := sound("API")
+		do(ofEKS, joining(func(*userdata.Join) {}), accessEntries(entry(nodeRole, "EC2")))(e)
+		s := analyzeOf(e, roll.Finding{Kind: roll.Unknown, Owner: roll.OwnerKarpenter, Group: groupOfNode, Node: node})
+		expect.Equal(t, causetest.Told(s), want, "%s", node)
+	}
+}
+
+// The entry that other nodes of the role need is never deleted.
+func TestTheEntryOfOtherNodesIsKept(t *testing.T) {
+	auto := func(a *evidence.AccessEntry) {
+		a.Policies = []string{"arn:aws:eks::aws:cluster-access-policy/AmazonEKSAutoNodePolicy"}
+	}
+	others := func(e *evidence.Evidence) { e.Sound = []evidence.Sound{{Group: "nodegroup/web", Profile: profile}} }
+	for _, tt := range []struct {
+		name  string
+		owner roll.Owner
+		spoil func(*evidence.Evidence)
+		want  string
+	}{
+		{"the entry of Auto Mode", roll.OwnerKarpenter, accessEntries(entry(nodeRole, "EC2", auto)), "kubectl edit ec2nodeclass default"},
+		{"an entry whose policies were not read", roll.OwnerKarpenter, accessEntries(entry(nodeRole, "EC2", func(a *evidence.AccessEntry) { a.PoliciesRead = false })), "kubectl edit ec2nodeclass default"},
+		{"nodes of another group have the role", roll.OwnerManagedNodeGroup, do(accessEntries(entry(nodeRole, "EC2")), others), "cannot be changed"},
+		{"a node of Auto Mode with the role of a node group", roll.OwnerAutoMode, others, "associate-access-policy"},
+		{"a node of one's own", roll.OwnerAutoScalingGroup, do(accessEntries(entry(nodeRole, "EC2")), others), "launch template"},
+	} {
+		e := sound("API")
+		do(ofEKS, joining(func(*userdata.Join) {}), tt.spoil)(e)
+		fix := analyzeOf(e, roll.Finding{Kind: roll.Unregistered, Owner: tt.owner, Group: groupOfNode}).Causes()[0].Fix
+		if strings.Contains(fix, "delete-access-entry") || strings.Contains(fix, "--principal-arn "+nodeRole) || !strings.Contains(fix, tt.want) {
+			t.Errorf("%s: %s\nlacks %q, or touches the entry", tt.name, fix, tt.want)
 		}
 	}
 }

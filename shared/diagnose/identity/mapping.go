@@ -174,14 +174,14 @@ func (d *door) entryType(r evidence.Role, e evidence.AccessEntry, also string) c
 	case name == "" && is == byInstanceID && !auto:
 		return cause.NotChecked("what the node is named after does not show in its user data, and an access entry of the type EC2 lets in only nodes that are named after their instance id")
 	case name == byInstanceID && is != name, name == byDNSName && is == byInstanceID:
-		found = found.
+		fix := paste.Lines("# this renames all nodes of the role; if others register under another kind of name, give these a role of their own instead", d.newEntry(r.ARN, true))
+		if associated(autoNodePolicy) || e.Type == "EC2" && !e.PoliciesRead || d.sharedBeyond() {
+			fix = d.ownRole(r)
+		}
+		return d.misnamed(name, found.
 			Says("the access entry of %s in %s has the type %s, which makes %s known by its %s, and it registers under its %s: a node may register under its own name alone%s",
 				r.Name, cluster, e.Type, d.Finding.Instance, cmp.Or(is, byDNSName), name, also).
-			Saw("access entry", "type", e.Type, d.neededType()).Shows(shown)
-		if name == byDNSName {
-			return found.DecisiveIf(false).Unsettled("") // an AMI may have a default of its own
-		}
-		return found
+			Saw("access entry", "type", e.Type, d.neededType()).Shows(shown).Fix(fix))
 	}
 	return cause.RuledOut
 }
@@ -197,6 +197,36 @@ func (d *door) newEntry(arn string, replace bool) string {
 		lines = append(lines, d.associate(arn))
 	}
 	return paste.Lines(lines...)
+}
+
+// ownRole returns how to give the instance's group a role of its own. An access entry names all nodes of its
+// role in one way, and deleting it shuts out those that work.
+// https://docs.aws.amazon.com/eks/latest/userguide/access-entries.html
+func (d *door) ownRole(r evidence.Role) string {
+	own, i := "arn:"+partition(r.ARN)+":iam::"+accountOf(r.ARN)+":role/NEW_NODE_ROLE", d.Config().Value
+	lines := []string{
+		"# other nodes of " + paste.Remark(r.Name) + " need its entry as it is: make a role of its own for this group, with the same policies, and an entry for it:",
+		d.accessEntry("create-access-entry", own, "--type", d.neededType()),
+	}
+	switch {
+	case d.Finding.Owner == roll.OwnerAutoMode:
+		lines = append(lines, d.associate(own), "# then name it in spec.role of the group's NodeClass")
+	case d.Finding.Owner == roll.OwnerKarpenter && i.NodeClass != "":
+		lines = append(lines, paste.Format("kubectl edit ec2nodeclass %s   # spec.role: that role", i.NodeClass), cause.Drift)
+	case d.Finding.Owner == roll.OwnerManagedNodeGroup:
+		lines = append(lines, "# the role of a managed node group cannot be changed: create another group with that role, and delete this one once its pods have moved")
+	default:
+		lines = append(lines, "# then name its instance profile in the launch template")
+	}
+	return paste.Lines(lines...)
+}
+
+// sharedBeyond reports whether a healthy node of another group has the instance's role.
+func (d *door) sharedBeyond() bool {
+	return slices.ContainsFunc(sound(d.Case), func(s evidence.Sound) bool {
+		shares, _ := sharesRole(d.Case, s)
+		return shares && s.Group != d.Finding.Group
+	})
 }
 
 // associate returns the command that gives the role's entry the access policy of Auto Mode's nodes.
@@ -363,6 +393,37 @@ func (d *door) naming() (name naming, shown roll.Evidence, gap string) {
 		return byInstanceID, row(nodeUsers[1], "spec.featureGates.InstanceIdNodeName", "true"), ""
 	}
 	return byDNSName, row(nodeUsers[0], string(j.Tool), "nothing names the node after its instance id"), ""
+}
+
+// misnamed makes the cause that the node registers under another kind of name than its username has as sure
+// as the case allows. Nothing in the user data names a node by its DNS name, so an image other than EKS's may
+// have a default of its own. A healthy node of another group may have the other kind of name.
+func (d *door) misnamed(name naming, v cause.Verdict) cause.Verdict {
+	sure := d.sure || d.Finding.Kind == roll.Unregistered && !slices.ContainsFunc(sound(d.Case), func(s evidence.Sound) bool {
+		shares, gap := sharesRole(d.Case, s)
+		return shares && gap == "" && s.Group == d.Finding.Group && s.Joined.After(d.Onset())
+	})
+	if name == byDNSName && !d.defaultName() {
+		return v.DecisiveIf(false).Unsettled(d.Image().Gap())
+	}
+	return v.DecisiveIf(sure)
+}
+
+// defaultName reports whether the node certainly has the name that the tools of EKS's images give it: its
+// private DNS name. The user data was followed as a whole, and changes nothing on the image.
+//
+// - https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/api/featuregates.go
+// - https://github.com/awslabs/amazon-eks-ami/blob/v20251112/templates/al2/runtime/bootstrap.sh
+// - https://github.com/bottlerocket-os/bottlerocket/blob/develop/sources/shared-defaults/kubernetes-aws-external-cloud-provider.toml
+// - https://github.com/aws/karpenter-provider-aws/issues/7508
+func (d *door) defaultName() bool {
+	data, _ := d.UserData()
+	boot := data.Value
+	if len(boot.Joins) != 1 || d.Finding.Node == string(d.Finding.Instance) || !d.Image().Value.EKS || boot.Opaque || boot.Unread() || len(boot.Edits)+len(boot.Fetches) > 0 {
+		return false
+	}
+	j := boot.Joins[0]
+	return !j.DropIns && !j.Kubelet.FlagsDynamic && slices.Contains([]userdata.Tool{userdata.Nodeadm, userdata.BottlerocketSettings, userdata.BootstrapScript}, j.Tool)
 }
 
 // namedByID reports whether the node is named after its instance ID.

@@ -81,11 +81,10 @@ func identityCases() []Case {
 				b.Entries = append(b.Entries, entry(BatchGroup.RoleARN(), "FARGATE_LINUX"))
 				return unregistered(m, "AccessEntryWrongType")
 			})),
-		misleading("access-entry-of-type-ec2", "EC2 is a type for nodes (of Auto Mode), so the type is not called wrong. The user data is for another cluster.",
-			from(docCreateEntry, "https://github.com/eksctl-io/eksctl/issues/8098"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
+		broken("access-entry-of-type-ec2", "EC2 is the type for nodes of Auto Mode: it makes a node known by its instance id, and nodeadm of an EKS AMI registers it under its private DNS name. Nodes of Auto Mode may need the entry.",
+			from(docCreateEntry, "https://github.com/eksctl-io/eksctl/issues/8098", "https://github.com/aws/karpenter-provider-aws/issues/7508"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {
 				b.entryOf(BatchGroup)["type"] = "EC2"
-				b.retext(m, nodeadmData("payments-staging", CA))
-				return unregistered(m, "UserDataClusterMismatch")
+				return unregistered(m, "AccessEntryWrongType").says("instance id", "private DNS name")
 			})),
 		broken("access-entry-older-than-its-role", "The role was deleted and created again under its name; the entry still holds the old role's id.",
 			from("https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3329", "https://github.com/aws/containers-roadmap/issues/2631"), unjoined(BatchGroup, func(b *Bundle, m *Machine) *verdict {

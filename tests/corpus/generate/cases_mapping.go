@@ -60,13 +60,21 @@ func mappingCases() []Case {
 			})),
 		broken("aws-auth-with-the-wrong-username", "The username lacks the prefix system:node:, so the node authorizer does not take its bearer for a node.",
 			from("https://kubernetes.io/docs/reference/access-authn-authz/node/", docAwsAuth), remapped("AwsAuthWrongUsername", mapRole(arn, `"{{EC2PrivateDNSName}}"`, "system:bootstrappers", "system:nodes"))),
-		misleading("aws-auth-with-the-session-name", "system:node:{{SessionName}} is right where nodes are named by their instance ids. Whether they are is not in sight, so nothing is proven.",
-			from(authenticator, "https://github.com/aws/karpenter-provider-aws/issues/7508"), unjoined(Edge, func(b *Bundle, m *Machine) *verdict {
+		broken("aws-auth-with-the-session-name", "system:node:{{SessionName}} is right where nodes are named after their instance ids. Nothing in the user data asks for that, and nodeadm of an EKS AMI then takes the private DNS name.",
+			from(authenticator, nodeadmNames, "https://github.com/aws/karpenter-provider-aws/issues/7508"), remapped("AwsAuthWrongUsername", bySession)),
+		misleading("aws-auth-with-the-session-name-and-an-image-of-ones-own", "The same username, and an AMI of one's own, which may name its nodes after their instance ids. Nothing is proven.",
+			from(authenticator, nodeadmNames), func(b *Bundle) *verdict {
+				g := Edge
+				g.Image = imageOwn
+				m := b.Unregistered(g)
 				b.remap(Edge, bySession)
-				return unregistered(m, "")
-			})),
+				return unregistered(m, "").suggests("AwsAuthWrongUsername")
+			}),
 		broken("named-by-id-and-mapped-by-dns-name", "A feature gate of nodeadm names the node after its instance id, and aws-auth makes it known by its private DNS name: the API server lets it register under the latter alone.",
 			from(nodeadmNames, "https://kubernetes.io/docs/reference/access-authn-authz/node/"), texted(Edge, "AwsAuthWrongUsername", multipart(part(nodeConfigPart, nodeConfig(Cluster, CA)+idNames)))),
+		broken("named-as-one-likes", "A flag in the NodeConfig gives the node a name of one's own. Its username has EC2's private DNS name, and a node may register under its own name alone.",
+			from("https://kubernetes.io/docs/reference/access-authn-authz/node/", "https://github.com/bottlerocket-os/bottlerocket/issues/4568"),
+			texted(Edge, "UserDataMalformedFlags", multipart(part(nodeConfigPart, nodeConfig(Cluster, CA)+"  kubelet:\n    flags:\n    - --hostname-override=payments-edge\n")))),
 		misleading("named-by-id-and-mapped-by-session", "The same feature gate, and aws-auth makes the node known by its session, which is named after the instance id. No cause is shown.",
 			from(nodeadmNames, authenticator), unjoined(Edge, func(b *Bundle, m *Machine) *verdict {
 				b.remap(Edge, bySession)

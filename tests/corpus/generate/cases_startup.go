@@ -131,7 +131,39 @@ func startupCases() []Case {
 				b.claimSays(m, "Initialized", "Unknown", "KnownEphemeralTaintsExist", `KnownEphemeralTaint "node.cloudprovider.kubernetes.io/uninitialized:NoSchedule" still exists`, 25*time.Minute)
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved").rulesOut("UndeclaredStartupTaint", "ClusterTagMissing")
 			}),
+		broken("ipv4-node-in-a-cluster-of-ipv6", "bootstrap.sh got the endpoint and the authority and no --ip-family, so it took IPv4. The node is Ready, and the cloud controller, which knows only IPv6 addresses in such a cluster, never initializes it.",
+			from("https://github.com/kubernetes/cloud-provider/blob/master/controllers/node/node_controller.go", "https://github.com/kubernetes-sigs/karpenter/issues/1384",
+				"https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2805", "https://github.com/awsdocs/amazon-eks-user-guide/issues/578"), func(b *Bundle) *verdict {
+				m := b.ofFamily6(Reports)
+				return finds(m, "Uninitialized", "UserDataMalformedFlags", "StartupTaintNotRemoved").says("IPv4 address " + m.Address).holds("CauseOutside")
+			}),
+		misleading("ipv6-node-that-waits-for-the-cloud-controller", "The same, and the node has an IPv6 address, so its address is not why.",
+			from("https://github.com/kubernetes/cloud-provider/blob/master/controllers/node/node_controller.go"), func(b *Bundle) *verdict {
+				m := b.ofFamily6(Reports)
+				address6(m.Node)
+				return finds(m, "Uninitialized", "StartupTaintNotRemoved").rulesOut("UserDataMalformedFlags")
+			}),
 	}
+}
+
+// ofFamily6 adds a node with an IPv4 address to a cluster of IPv6, in which all others have IPv6 addresses. It
+// has the taint of the cloud controller.
+func (b *Bundle) ofFamily6(g Group) *Machine {
+	b.Cluster["kubernetesNetworkConfig"] = object{"serviceIpv6Cidr": "fd12:3456:789a::/108", "ipFamily": "ipv6"}
+	for _, n := range b.Nodes {
+		address6(n)
+	}
+	m := b.tainted(g, "node.cloudprovider.kubernetes.io/uninitialized")
+	for _, i := range b.Instances {
+		i["Ipv6Address"] = "2001:db8:10::" + i["InstanceId"].(string)[17:]
+	}
+	return m
+}
+
+// address6 gives a node an IPv6 address in place of its own.
+func address6(node object) {
+	id := node["spec"].(object)["providerID"].(string)
+	node["status"].(object)["addresses"].([]object)[0]["address"] = "2001:db8:10::" + id[len(id)-2:]
 }
 
 // flapping adds a nine-minute-old node that was Ready, lost that while its kubelet restarted,
