@@ -96,6 +96,16 @@ func latest(at time.Time) func(*world) {
 	}
 }
 
+// killedAt makes the console show a kill for lack of memory, this long after the second of two boots.
+func killedAt(up time.Duration) func(*world) {
+	return do(shows(console.OutOfMemory, "java", 2), boots(2), func(w *world) { w.instance.Console.Value.Found[0].Latest = up })
+}
+
+// goesOn makes the console show, in output of that time, that the machine was up for so long after its start.
+func goesOn(up time.Duration, taken time.Time) func(*world) {
+	return func(w *world) { w.instance.Console.Value.Up, w.instance.ConsoleAt = up, taken }
+}
+
 // do combines the changes of a world.
 func do(steps ...func(*world)) func(*world) { return causetest.Do(steps...) }
 
@@ -231,6 +241,12 @@ func TestWhatBefellASilentNode(t *testing.T) {
 			w.instance.Console.Value.Truncated = true
 		}, "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
 		{"it killed long before, in the second boot that the console shows", do(shows(console.OutOfMemory, "java", 2), boots(2), latest(silence.Add(-31*time.Minute))), "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
+		{"it killed at an unknown time, and the machine went on for long", do(killedAt(time.Hour), goesOn(3*time.Hour, silence.Add(70*time.Minute))), "OutOfMemory? KubeletSilent"},
+		{"it killed at an unknown time, and the machine went on, perhaps only after its node was silent", do(killedAt(time.Hour), goesOn(3*time.Hour, silence.Add(90*time.Minute))), "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
+		{"it killed at an unknown time, and the machine went on, in output from before", do(killedAt(time.Hour), goesOn(3*time.Hour, silence.Add(-time.Minute))), "OutOfMemory? KubeletSilent"},
+		{"it killed at an unknown time, and that of the output is unknown", do(killedAt(time.Hour), goesOn(100*time.Minute, time.Time{})), "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
+		{"it killed at an unknown time, and the machine went on for days", do(killedAt(time.Hour), goesOn(100*time.Hour, time.Time{})), "OutOfMemory? KubeletSilent"},
+		{"its kernel panicked, and printed for long", do(shows(console.KernelPanic, "Fatal exception", 2), boots(2), goesOn(100*time.Hour, now)), "KernelPanic KubeletSilent"},
 		{"its kernel panicked long before", do(shows(console.KernelPanic, "Fatal exception", 1), latest(silence.Add(-31*time.Minute))), "KernelPanic KubeletSilent"},
 		{"the kernel killed before its last heartbeat, which was long before the control plane noticed",
 			do(func(w *world) { w.node.Lease.Value.Renewed = silence.Add(-20 * time.Minute) }, event("SystemOOM", "System OOM encountered", 30*time.Minute)), "MemoryPressurePreceded KubeletSilent"},
