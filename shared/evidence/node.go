@@ -188,7 +188,9 @@ const runtimeDown = "container runtime is down"
 const unstarted = "container runtime status check may not have completed yet"
 
 // AwaitsNetwork reports whether the node is not Ready because no network plugin has started on it.
-func (n NodeObject) AwaitsNetwork() bool { return n.says(noNetwork...) && !n.says(runtimeDown, unstarted) }
+func (n NodeObject) AwaitsNetwork() bool {
+	return n.says(noNetwork...) && !n.says(runtimeDown, unstarted)
+}
 
 // AwaitedNetwork reports whether no network plugin had started on the node when its container runtime, which
 // is down, last answered.
