@@ -55,7 +55,7 @@ func startupCases() []Case {
 					b.kubeletStarts(m, age)
 				}
 				b.pod(m, "aws-node", "ContainerCreating", "")
-				return finds(m, "Uninitialized", "").suggests("KubeletRestartedDuringStartup").says("again and again").saysNot("no network plugin").holds("")
+				return finds(m, "Uninitialized", "").suggests("KubeletRestartedDuringStartup").says("again and again").saysNot("no network plugin")
 			}).of(slowStart),
 		broken("two-claims-for-the-same-pods", "Karpenter made a second NodeClaim of the pool half a minute after the first, whose node was still starting.",
 			from("https://github.com/aws/karpenter-provider-aws/issues/6355", "https://github.com/aws/karpenter-provider-aws/pull/6267"), func(b *Bundle) *verdict {
