@@ -180,12 +180,24 @@ var noNetwork = []string{"NetworkPluginNotReady", "cni plugin not initialized", 
 // https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/kubelet.go (updateRuntimeUp)
 const runtimeDown = "container runtime is down"
 
+// unstarted are its words until it has started everything that needs the container runtime. A kubelet that
+// fails at that exits, registers again with the next start, and starts no pod: not the network plugin's either.
+//
+//   - https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/kubelet.go (updateRuntimeUp, initializeRuntimeDependentModules)
+//   - https://github.com/aws/karpenter-provider-aws/issues/4740
+const unstarted = "container runtime status check may not have completed yet"
+
 // AwaitsNetwork reports whether the node is not Ready because no network plugin has started on it.
-func (n NodeObject) AwaitsNetwork() bool { return n.says(noNetwork...) && !n.says(runtimeDown) }
+func (n NodeObject) AwaitsNetwork() bool {
+	return n.says(noNetwork...) && !n.says(runtimeDown, unstarted)
+}
 
 // AwaitedNetwork reports whether no network plugin had started on the node when its container runtime, which
 // is down, last answered.
 func (n NodeObject) AwaitedNetwork() bool { return n.says(noNetwork...) && n.says(runtimeDown) }
+
+// Unstarted reports whether the node's kubelet has not finished its start, since whenever it last began.
+func (n NodeObject) Unstarted() bool { return n.says(unstarted) }
 
 // says reports whether the node says one of the words about why it is not Ready.
 func (n NodeObject) says(words ...string) bool {

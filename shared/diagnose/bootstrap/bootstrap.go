@@ -6,8 +6,9 @@
 // https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
 // https://karpenter.sh/docs/concepts/nodeclasses/#specuserdata
 //
-// For a node that registered, only taints, the flags that set them, the family of its address, and the
-// kubelet's version matter. While an instance of the same launch template version works, causes in user data are only
+// For a node that registered, only taints, the flags that set them, the family of its address, the kubelet's
+// version, and the configuration with which its container manager does not start matter. While an instance of the
+// same launch template version works, causes in user data are only
 // suggestive.
 //
 // The package is pure.
@@ -31,7 +32,7 @@ var rules = map[roll.Kind]cause.Rules[*start]{
 	},
 	roll.Uninitialized: {
 		cause.UserDataMalformedFlags: (*start).registeredFlags, cause.UserDataTaintConflict: (*start).taintConflict,
-		cause.StartupTaintMissing: (*start).startupTaint, cause.KubeletVersionSkew: (*start).skew,
+		cause.StartupTaintMissing: (*start).startupTaint, cause.KubeletVersionSkew: (*start).skew, cause.CloudInitFailed: (*start).unstarted,
 	},
 	roll.NotReady: {cause.KubeletVersionSkew: (*start).skew},
 }

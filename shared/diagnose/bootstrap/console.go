@@ -13,6 +13,7 @@ import (
 	"rollcall/shared/evidence/console"
 	"rollcall/shared/evidence/userdata"
 	"rollcall/shared/roll"
+	"rollcall/shared/roll/pattern"
 )
 
 // later reports whether one of the signs follows the line in the last boot.
@@ -111,6 +112,31 @@ func (b *start) cloudInit() cause.Verdict {
 	}
 	return cause.NotChecked(b.Instance().AndLogs(b.Instance().Unshown() + " how the boot ended, which proves nothing"))
 }
+
+// unstarted checks why the kubelet of a node that was never ready has not finished its start. It registers while it
+// starts its container manager, and exits if that refuses the configuration: whatever else it refuses, it refuses
+// before it registers.
+//
+//   - https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/kubelet.go (initializeRuntimeDependentModules)
+//   - https://github.com/aws/karpenter-provider-aws/issues/4740
+func (b *start) unstarted() cause.Verdict {
+	if !b.Node().Object.Value.Unstarted() {
+		return cause.Verdict{}
+	}
+	if gap := b.noConsole(); gap != "" {
+		return cause.NotChecked(gap)
+	}
+	f, ok := b.log().InLastBoot(func(f console.Found) bool {
+		return f.Sign == console.KubeletRefused && containerManager.MatchString(f.Detail)
+	})
+	if ok {
+		return b.cloudInitFailed(f, true)
+	}
+	return cause.NotChecked(b.Instance().AndLogs(b.Instance().Unshown() + " why the kubelet has not finished its start, which proves nothing"))
+}
+
+// containerManager matches what the container manager refuses.
+var containerManager = pattern.New(`^\[?invalid (?:kernel flag: |Node Allocatable configuration)`)
 
 // bootFailures returns the first sign after which nothing can have joined, and the first one
 // that leaves that open. A sign before the kubelet's start did not prevent it.

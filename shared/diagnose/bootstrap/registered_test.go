@@ -112,6 +112,35 @@ func TestTheFixForTheOtherFamilyFitsWhoWroteTheUserData(t *testing.T) {
 	}
 }
 
+// says makes the node's kubelet report why it is not ready.
+func (s *scene) says(message string) *scene {
+	n := s.e.Nodes[s.f.Node]
+	n.Object.Value.Conditions = []evidence.Condition{{Type: "Ready", Status: "False", Reason: "KubeletNotReady", Message: message}}
+	s.e.Nodes[s.f.Node] = n
+	return s
+}
+
+const (
+	unstarted = "[container runtime status check may not have completed yet, PLEG is not healthy: pleg has yet to be successful]"
+	reserves  = `Mar 10 11:31:04 ip-10-0-0-1 kubelet[2857]: E0310 11:31:04.199967    2857 kubelet.go:1688] "Failed to start ContainerManager" err="invalid Node Allocatable configuration. Resource \"memory\" has a reservation of 12766414848 but capacity of 3999997952. Expected capacity >= reservation."`
+	sysctls   = `Mar 10 11:31:04 ip-10-0-0-1 kubelet[2857]: E0310 11:31:04.199967    2857 kubelet.go:1703] "Failed to start ContainerManager" err="[invalid kernel flag: vm/overcommit_memory, expected value: 1, actual value: 0]"`
+	unknown   = `Mar 10 11:31:04 ip-10-0-0-1 kubelet[2857]: E0310 11:31:04.199967    2857 run.go:74] "command failed" err="failed to parse kubelet flag: unknown flag: --container-runtime"`
+)
+
+// A kubelet that registers and then exits says so again with every start.
+func unstartedKubelets() []example {
+	node := func() *scene { return nodeadm().node("v1.35.2-eks-113cf36").kind(roll.Uninitialized) }
+	return []example{
+		{"more is reserved than there is", node().says(unstarted).printed("kubelet", reserves), "CloudInitFailed"},
+		{"sysctls differ", node().says(unstarted).printed("kubelet", sysctls), "CloudInitFailed"},
+		{"on the console", node().says(unstarted).console(reserves), "CloudInitFailed"},
+		{"what it refuses before it registers, and so no more", node().says(unstarted).printed("kubelet", unknown), ""},
+		{"it has started since", node().says("container runtime is down").printed("kubelet", reserves), ""},
+		{"it was ready before", node().kind(roll.NotReady).says(unstarted).printed("kubelet", reserves), ""},
+		{"nothing shows why", node().says(unstarted).printed("kubelet", "Mar 10 11:31:04 ip-10-0-0-1 kubelet[2857]: I0310 11:31:04.199967    2857 server.go:1] \"Started\""), ""},
+	}
+}
+
 func TestFlagsOfARegisteredNodeThatWereNotRead(t *testing.T) {
 	causetest.NotChecked(t, "user data", registeredNode(legacy().unread()).analyze(), "no permission", cause.UserDataMalformedFlags)
 	if s := registeredNode(nodeadm()).analyze(); !slices.Contains(s.Clear(), cause.UserDataMalformedFlags) {

@@ -59,14 +59,31 @@ func (l *look) predates(at time.Time) bool {
 // outlived returns how long before the fault the console or the host's logs last showed the sign, if the
 // machine must have continued after it; 0 otherwise, or if unknown. A panic is not outlived.
 func (l *look) outlived(f console.Found) time.Duration {
-	at := l.written(f)
-	if f.Sign == console.KernelPanic || at.IsZero() {
+	if f.Sign == console.KernelPanic {
 		return 0
 	}
-	if before := l.trouble().Sub(at); before > recent {
+	before := l.wentOn(f)
+	if at := l.written(f); !at.IsZero() {
+		before = max(before, l.trouble().Sub(at))
+	}
+	if before > recent {
 		return before.Round(time.Minute)
 	}
 	return 0
+}
+
+// wentOn returns how long at least the machine ran between a line on its console and the trouble, by the
+// timestamps of the lines since. What it wrote after the trouble began, up to when EC2 took the text, does not
+// count. It is 0 if unknown. It needs no time of the boot, which is lost with the beginning of a long console.
+func (l *look) wentOn(f console.Found) time.Duration {
+	log, taken := l.Instance().Console.Value, l.Instance().ConsoleAt
+	if f.From != "" || f.Latest == 0 || f.Boot != log.Boots {
+		return 0
+	}
+	if taken.IsZero() {
+		taken = l.At
+	}
+	return log.Up - f.Latest - max(0, taken.Sub(l.trouble()))
 }
 
 // written returns when a line with the sign was last written, zero if unknown. The lines of the host's

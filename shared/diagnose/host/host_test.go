@@ -61,6 +61,15 @@ func remember(kind, status string, before time.Duration) func(*world) {
 	}
 }
 
+// forkFails makes the node monitoring agent have reported, this long before the trouble, that the kubelet could not fork.
+func forkFails(before time.Duration) func(*world) {
+	return func(w *world) {
+		conditions := &w.node.Object.Value.Conditions
+		*conditions = slices.DeleteFunc(*conditions, func(c evidence.Condition) bool { return c.Type == "KernelReady" })
+		*conditions = append(*conditions, evidence.Condition{Type: "KernelReady", Status: "False", Reason: "ForkFailedOutOfPIDs", Since: silence.Add(-before)})
+	}
+}
+
 // event adds an event this long before the silence.
 func event(reason, message string, before time.Duration) func(*world) {
 	return func(w *world) {
@@ -94,6 +103,16 @@ func latest(at time.Time) func(*world) {
 		log := &w.instance.Console.Value
 		log.Found[len(log.Found)-1].Latest = at.Sub(w.instance.Config.Value.Launched)
 	}
+}
+
+// killedAt makes the console show a kill for lack of memory, this long after the second of two boots.
+func killedAt(up time.Duration) func(*world) {
+	return do(shows(console.OutOfMemory, "java", 2), boots(2), func(w *world) { w.instance.Console.Value.Found[0].Latest = up })
+}
+
+// goesOn makes the console show, in output of that time, that the machine was up for so long after its start.
+func goesOn(up time.Duration, taken time.Time) func(*world) {
+	return func(w *world) { w.instance.Console.Value.Up, w.instance.ConsoleAt = up, taken }
 }
 
 // do combines the changes of a world.
@@ -194,6 +213,10 @@ func TestWhatBefellASilentNode(t *testing.T) {
 		{"short of memory at the check before", remember(roll.MemoryPressure, "True", 4*time.Minute), "MemoryPressurePreceded KubeletSilent"},
 		{"short of disk at the check before", remember(roll.DiskPressure, "True", 4*time.Minute), "DiskPressurePreceded KubeletSilent"},
 		{"short of processes at the check before", remember(roll.PIDPressure, "True", 4*time.Minute), "PidPressurePreceded KubeletSilent"},
+		{"its kubelet could not fork just before", forkFails(4 * time.Minute), "PidPressurePreceded? KubeletSilent"},
+		{"its kubelet could not fork long before", forkFails(16 * time.Minute), "KubeletSilent"},
+		{"its kubelet could not fork after it was silent", forkFails(-4 * time.Minute), "KubeletSilent"},
+		{"its kernel has another fault", do(forkFails(4*time.Minute), condition("KernelReady", "False")), "KubeletSilent"},
 		{"short of memory hours before", remember(roll.MemoryPressure, "True", 3*time.Hour), "MemoryPressurePreceded? KubeletSilent"},
 		{"short of memory, and said to be over", do(remember(roll.MemoryPressure, "True", 10*time.Minute), event("NodeHasSufficientMemory", "", 3*time.Minute)),
 			"KubeletSilent MemoryPressurePreceded?"},
@@ -231,6 +254,12 @@ func TestWhatBefellASilentNode(t *testing.T) {
 			w.instance.Console.Value.Truncated = true
 		}, "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
 		{"it killed long before, in the second boot that the console shows", do(shows(console.OutOfMemory, "java", 2), boots(2), latest(silence.Add(-31*time.Minute))), "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
+		{"it killed at an unknown time, and the machine went on for long", do(killedAt(time.Hour), goesOn(3*time.Hour, silence.Add(70*time.Minute))), "OutOfMemory? KubeletSilent"},
+		{"it killed at an unknown time, and the machine went on, perhaps only after its node was silent", do(killedAt(time.Hour), goesOn(3*time.Hour, silence.Add(90*time.Minute))), "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
+		{"it killed at an unknown time, and the machine went on, in output from before", do(killedAt(time.Hour), goesOn(3*time.Hour, silence.Add(-time.Minute))), "OutOfMemory? KubeletSilent"},
+		{"it killed at an unknown time, and that of the output is unknown", do(killedAt(time.Hour), goesOn(100*time.Minute, time.Time{})), "OutOfMemory KubeletSilent MemoryPressurePreceded?"},
+		{"it killed at an unknown time, and the machine went on for days", do(killedAt(time.Hour), goesOn(100*time.Hour, time.Time{})), "OutOfMemory? KubeletSilent"},
+		{"its kernel panicked, and printed for long", do(shows(console.KernelPanic, "Fatal exception", 2), boots(2), goesOn(100*time.Hour, now)), "KernelPanic KubeletSilent"},
 		{"its kernel panicked long before", do(shows(console.KernelPanic, "Fatal exception", 1), latest(silence.Add(-31*time.Minute))), "KernelPanic KubeletSilent"},
 		{"the kernel killed before its last heartbeat, which was long before the control plane noticed",
 			do(func(w *world) { w.node.Lease.Value.Renewed = silence.Add(-20 * time.Minute) }, event("SystemOOM", "System OOM encountered", 30*time.Minute)), "MemoryPressurePreceded KubeletSilent"},
@@ -283,6 +312,7 @@ func TestWhatBefellAnInstanceThatIsNotSilent(t *testing.T) {
 		{"a node that is not ready", roll.NotReady, func(*world) {}, ""},
 		{"it runs short of memory now", roll.NotReady, condition(roll.MemoryPressure, "True"), "MemoryPressurePreceded?"},
 		{"it runs short of disk while it starts", roll.Uninitialized, condition(roll.DiskPressure, "True"), "DiskPressurePreceded?"},
+		{"it is not ready, and its kubelet could not fork", roll.NotReady, forkFails(4 * time.Minute), "PidPressurePreceded?"},
 		{"it runs short of processes and flaps", roll.Flapping, condition(roll.PIDPressure, "True"), "PidPressurePreceded?"},
 		{"it ran short before, and has enough now", roll.NotReady, remember(roll.MemoryPressure, "True", time.Minute), ""},
 		{"it says that a disk is full", roll.NotReady, func(w *world) { w.ready().Message = "container runtime is down: mkdir /run/x: No space left on device" }, "DiskFull"},
@@ -375,10 +405,10 @@ func TestWhatIsInOrderIsRuledOut(t *testing.T) {
 		want  []cause.Code
 	}{
 		{roll.Unknown, func(w *world) { w.node.Lease.Value.Renewed = now }, []cause.Code{
-			cause.InstanceStopped, cause.SystemStatusImpaired, cause.MemoryPressurePreceded, cause.DiskPressurePreceded, cause.PidPressurePreceded,
+			cause.InstanceStopped, cause.SystemStatusImpaired, cause.MemoryPressurePreceded, cause.DiskPressurePreceded,
 			cause.InstanceStatusImpaired, cause.NeverReported, cause.KubeletSilent}},
 		{roll.NotReady, func(*world) {}, []cause.Code{
-			cause.InstanceStopped, cause.SystemStatusImpaired, cause.KernelPanic, cause.MemoryPressurePreceded, cause.DiskPressurePreceded, cause.PidPressurePreceded, cause.InstanceStatusImpaired}},
+			cause.InstanceStopped, cause.SystemStatusImpaired, cause.KernelPanic, cause.MemoryPressurePreceded, cause.DiskPressurePreceded, cause.InstanceStatusImpaired}},
 		{roll.Unregistered, func(*world) {}, []cause.Code{cause.InstanceStopped, cause.SystemStatusImpaired, cause.InstanceStatusImpaired}},
 		{roll.ConditionFailed, condition("KernelReady", "True"), []cause.Code{cause.InstanceStopped, cause.MonitoringConditionLatched}},
 		{roll.Ghost, func(*world) {}, nil},
@@ -410,6 +440,8 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 			w.node.Remembered = evidence.None[evidence.Remembered]()
 			w.node.Events = evidence.Failed[[]evidence.Event]("events: forbidden")
 		}, pressures, "events: forbidden"},
+		{"no shortage of process ids was seen", roll.Unknown, func(*world) {}, []cause.Code{cause.PidPressurePreceded}, "pid.available"},
+		{"no shortage of process ids is told", roll.NotReady, func(*world) {}, []cause.Code{cause.PidPressurePreceded}, "pid.available"},
 		{"a pressure is not told", roll.NotReady, condition(roll.MemoryPressure, "Unknown"), []cause.Code{cause.MemoryPressurePreceded}, "does not report"},
 		{"it reports no pressures", roll.NotReady, func(w *world) { w.node.Object.Value.Conditions = w.node.Object.Value.Conditions[:1] }, pressures, "does not report"},
 		{"the console", roll.Unknown, func(w *world) { w.instance.Console = evidence.Failed[console.Log]("sampled") }, shown, "sampled"},

@@ -56,10 +56,12 @@ type proof struct {
 // preceded checks what a silent node ran short of before it went silent.
 func (l *look) preceded() {
 	for _, p := range kinds {
-		proofs := slices.Concat(l.remembered(p), l.events(p), l.killed(p))
+		proofs := slices.Concat(l.remembered(p), l.events(p), l.killed(p), l.forked(p))
 		switch {
 		case len(proofs) > 0:
 			l.Note(p.code, l.shortBefore(p, proofs))
+		case l.wasWell(p) && p.condition == roll.PIDPressure:
+			l.NotChecked(unwatched, p.code)
 		case l.wasWell(p):
 			l.RuledOut(p.code)
 		default:
@@ -159,6 +161,28 @@ func (l *look) killed(p pressure) []proof {
 	return []proof{{cause.Line(f, outOfMemory), false, false}}
 }
 
+// forked returns that the node monitoring agent saw the kubelet fail to start a process or a thread shortly before.
+// The control plane leaves that condition as it is. It only hints at a pressure: a limit of the kubelet's
+// own unit shows in the same way.
+//
+//   - https://github.com/aws/eks-node-monitoring-agent/blob/main/monitors/kernel/monitor.go (handleKubelet)
+//   - https://docs.aws.amazon.com/eks/latest/userguide/node-health-nma.html
+func (l *look) forked(p pressure) []proof {
+	c, _ := l.Node().Object.Value.Condition("KernelReady")
+	before := l.trouble().Sub(c.Since)
+	if p.condition != roll.PIDPressure || c.Status != string(roll.ConditionFalse) || c.Reason != "ForkFailedOutOfPIDs" || before > lately || before < -slack {
+		return nil
+	}
+	return []proof{{condition(c, c.Type, "True"), false, false}}
+}
+
+// unwatched is why PIDPressure=False proves nothing. Neither the kubelet nor nodeadm has a threshold for process
+// IDs by default, and without one the condition is never True.
+//
+//   - https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#hard-eviction-thresholds
+//   - https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/kubelet/config.go
+const unwatched = "the condition PIDPressure is never True unless the kubelet is given an eviction threshold for pid.available, and it has none by default"
+
 func (l *look) shortBefore(p pressure, proofs []proof) cause.Verdict {
 	v, told, over := cause.Suggestive(), "may have run", true
 	for _, proof := range proofs {
@@ -253,12 +277,24 @@ func (l *look) pressures() {
 			l.Note(p.code, l.NoNode())
 		case !told || c.Status == string(roll.ConditionUnknown):
 			l.NotChecked(fmt.Sprintf("node %s does not report its condition %s", l.Finding.Node, p.condition), p.code)
-		case c.Status == string(roll.ConditionFalse):
+		case c.Status != string(roll.ConditionFalse):
+			l.Note(p.code, l.shortNow(p, c))
+		case p.condition != roll.PIDPressure:
 			l.RuledOut(p.code)
 		default:
-			l.Note(p.code, l.shortNow(p, c))
+			l.Note(p.code, l.shortUnwatched(p))
 		}
 	}
+}
+
+// shortUnwatched returns the verdict on a shortage for which the kubelet may have no threshold.
+func (l *look) shortUnwatched(p pressure) cause.Verdict {
+	forked := l.forked(p)
+	if len(forked) == 0 {
+		return cause.NotChecked(unwatched)
+	}
+	return cause.Suggestive().Says("node %s may be short of %s: its kubelet failed to start a process or a thread", l.Finding.Node, l.what(p)).
+		Shows(forked[0].Evidence).Fix(l.relieve(p, true))
 }
 
 // shortNow returns the verdict on a lasting pressure: decisive for a finding about it,

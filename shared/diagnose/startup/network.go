@@ -34,6 +34,9 @@ func (l *look) awaiting() (evidence.NodeObject, cause.Verdict, bool) {
 	if n.AwaitedNetwork() {
 		return n, cause.NotChecked("the container runtime of node " + n.Name + " is down: what it said before about its network plugin does not show why the node is not ready now"), false
 	}
+	if n.Unstarted() {
+		return n, cause.NotChecked("the kubelet of node " + n.Name + " has not finished its start, and starts no pod before: what it says about its network plugin does not show why the node is not ready"), false
+	}
 	return n, cause.RuledOut, n.AwaitsNetwork()
 }
 

@@ -88,10 +88,9 @@ func (l *look) restarts() cause.Verdict {
 	return l.restarted(n, s, lease.Value)
 }
 
-// afterStart are words that a kubelet says only when it has started: what it says about the network comes
-// from the runtime, which must have answered before it can be down, and so must the list of its pods. Until
-// then it says that the network's state is unknown, that the runtime's status "may not have completed yet",
-// and that the PLEG "has yet to be successful".
+// afterStart are words that a kubelet says only when it has started: its runtime must have answered before it
+// can be down, and so must the list of its pods. Until then it says that the runtime's status "may not have
+// completed yet", and that the PLEG "has yet to be successful".
 // https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/runtime.go
 // https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/pleg/generic.go
 var afterStart = []string{"container runtime is down", "pleg was last seen active"}

@@ -26,6 +26,7 @@ const (
 	cilium      = "node.cilium.io/agent-not-ready"
 	ebs         = "ebs.csi.aws.com/agent-not-ready"
 	noNetwork   = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
+	unstarted   = "[container runtime status check may not have completed yet, PLEG is not healthy: pleg has yet to be successful, " + noNetwork + "]"
 	starting    = "Starting kubelet."
 	noExecute   = "NoExecute"
 	noSchedule  = "NoSchedule"
@@ -394,6 +395,7 @@ func TestANodeWithoutANetwork(t *testing.T) {
 		{"its pods were not read", do(unready(noNetwork), func(w *world) { w.node.Pods = evidence.Failed[[]evidence.Pod]("why") }), "CniNotReady", "spec.nodeName=" + name},
 		{"its runtime went down before a plugin started", unready("[container runtime is down, " + noNetwork + "]"), "", ""},
 		{"its runtime hangs, and answers", unready("[PLEG is not healthy: pleg was last seen active 5m0s ago; threshold is 3m0s, " + noNetwork + "]"), "CniNotReady", ""},
+		{"its kubelet has not finished its start", unready(unstarted), "", ""},
 		{"it is silent with that message", do(unready(noNetwork), func(w *world) { w.object().Conditions[0].Status = "Unknown" }), "", ""},
 	}
 	check(t, roll.NotReady, tests)
@@ -401,6 +403,8 @@ func TestANodeWithoutANetwork(t *testing.T) {
 	w := of(roll.NotReady)
 	unready("[container runtime is down, " + noNetwork + "]")(w)
 	causetest.NotChecked(t, "its runtime went down", w.analyze(), "", cause.CniNotReady, cause.CniMissing)
+	unready(unstarted)(w)
+	causetest.NotChecked(t, "its kubelet has not finished its start", w.analyze(), "", cause.CniNotReady, cause.CniMissing)
 }
 
 // What keeps a pod from starting, such as its sandbox or a probe, may show in its events alone.
@@ -498,6 +502,7 @@ func TestKubeletsThatStartTwice(t *testing.T) {
 		{"twice, and its lease was not read", do(young(5*minute, 0, minute), func(w *world) { w.node.Lease = evidence.Failed[evidence.Lease]("why") }), "", ""},
 		{"twice, and the network is missing", do(young(5*minute, 0, minute), unready(noNetwork)), flap + " CniNotReady", ""},
 		{"twice, and the network is missing beyond its time", do(young(20*minute, 0, minute), unready(noNetwork)), "CniNotReady", ""},
+		{"again and again, and the network is missing as well", do(young(20*minute, 0, 6*second, 12*second, 18*second, 24*second, 30*second, 36*second), unready(unstarted)), flap + "?", "again and again"},
 		{"twice, and the runtime went down after it answered", do(young(20*minute, 0, minute), unready("container runtime is down")), "", ""},
 		{"twice, and the runtime hangs since it answered", do(young(20*minute, 0, minute), unready("PLEG is not healthy: pleg was last seen active 12m0s ago; threshold is 3m0s")), "", ""},
 		{"twice, and the runtime has not answered since", do(young(20*minute, 0, minute), unready("[container runtime status check may not have completed yet, PLEG is not healthy: pleg has yet to be successful]")), flap, ""},

@@ -115,7 +115,7 @@ func (l *look) undeclared() cause.Verdict {
 		return cause.RuledOut
 	}
 	// A taint does not make a node unready: one that says why else it is not Ready lacks something else.
-	starts := l.Finding.Kind == roll.Flapping || n.AwaitsNetwork() || strings.Contains(ready(n).Message, "may not have completed yet") ||
+	starts := l.Finding.Kind == roll.Flapping || n.AwaitsNetwork() || n.Unstarted() ||
 		l.Finding.Kind == roll.Uninitialized && ready(n).Status == string(roll.ConditionTrue)
 	return l.surprised(n, d, found).
 		DecisiveIf(starts && l.age(n) < young && found[0].sure() && counted(n) && l.Group().NodePool.Settled())

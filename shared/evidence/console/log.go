@@ -37,6 +37,9 @@ type Log struct {
 	Truncated bool
 	// Boots is the number of boots whose beginning was seen.
 	Boots int
+	// Up is how long after the beginning of the last boot its last line with a timestamp was written; 0 if
+	// none has one.
+	Up time.Duration
 	// OS is al2, al2023, bottlerocket, ubuntu or windows; "" if it is unknown or another.
 	OS string
 	// Arch is amd64 or arm64, "" if unknown.

@@ -43,7 +43,12 @@ type reader struct {
 func (r *reader) line(i int, line string) {
 	var seen []Sign
 	for _, s := range segments(line) {
+		boots := r.log.Boots
 		r.facts(s)
+		if r.log.Boots != boots {
+			r.log.Up = 0
+		}
+		r.log.Up = max(r.log.Up, uptime(s.raw))
 		r.readAgain(s)
 		for _, rule := range rules {
 			if sign, _ := rule.apply(s); sign != "" && !slices.Contains(seen, sign) && (sign != DiskFull || !r.inMemory(s)) {

@@ -186,9 +186,21 @@ func TestRead(t *testing.T) {
 				expect.That(t, f.Excerpt != "", "no excerpt: %+v", f)
 			}
 			expect.Same(t, found, tc.found, "found")
-			got.Found = nil
+			got.Found, got.Up = nil, 0
 			expect.Same(t, got, tc.want, "the signs")
 		})
+	}
+}
+
+func TestUpIsOfTheLastBoot(t *testing.T) {
+	const first = "[    0.000000] Linux version 6.12.68 (gcc)\n[90000.250000] eth0: up\n"
+	for text, want := range map[string]time.Duration{
+		first: 90000*time.Second + 250*time.Millisecond,
+		first + "[    0.000000] Linux version 6.12.68 (gcc)\n[    7.500000] eth0: up\nip-10-0-1-5 login: \n": 7500 * time.Millisecond,
+		"[90000.250000] eth0: up\n[   81.000000] an older line, printed again\n":                             90000*time.Second + 250*time.Millisecond,
+		"ip-10-0-1-5 login: \ndmesg[7]: [90000.250000] eth0: up\n":                                           0,
+	} {
+		expect.Equal(t, Read(text).Up, want, "%s", text)
 	}
 }
 

@@ -3,6 +3,7 @@ package generate
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -300,6 +301,13 @@ func silentCases() []Case {
 					"[432012.471120] Out of memory: Killed process 2911 (kubelet) total-vm:2104320kB, anon-rss:181220kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:796kB oom_score_adj:-999")
 				return finds(m, "Unknown", "OutOfMemory", "MemoryPressurePreceded", "KubeletSilent")
 			})).of(silence),
+		misleading("killed-for-lack-of-memory-days-ago", "The console has lost its beginning. It shows a kill for lack of memory, after which the machine ran for four days until its node went silent.",
+			append(memory, "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_GetConsoleOutput.html"), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
+				b.Console[m.ID] = strings.Repeat("[61000.100201] IPv6: ADDRCONF(NETDEV_CHANGE): eni5b0f1c2d3e4: link becomes ready\n", 800) +
+					"[61012.471120] Out of memory: Killed process 2911 (java) total-vm:2104320kB, anon-rss:181220kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:796kB oom_score_adj:984\n" +
+					"[412044.300112] IPv6: ADDRCONF(NETDEV_CHANGE): eni77aa0b1c2d3: link becomes ready\n"
+				return finds(m, "Unknown", "").suggests("OutOfMemory", "KubeletSilent").says("before this began")
+			})).of(silence),
 		misleading("one-pod-over-its-limit", "The kernel killed a container at its own memory limit, which does the node no harm. Why it is silent is not in sight.",
 			from("https://kubernetes.io/docs/tasks/configure-pod-container/assign-memory-resource/", docPressure), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
 				b.prints(m,
@@ -330,6 +338,12 @@ func silentCases() []Case {
 			from(docPressure, "https://kubernetes.io/docs/concepts/policy/pid-limiting/"), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
 				b.nodeEvent(m, "kubelet", "NodeHasInsufficientPID", "Node "+m.Name()+" status is now: NodeHasInsufficientPID", "Normal", 48*time.Minute, 1)
 				return finds(m, "Unknown", "PidPressurePreceded", "KubeletSilent")
+			})),
+		misleading("kubelet-could-not-fork-before-the-silence", "No check saw PIDPressure, which needs a threshold that no kubelet has by default; but the node monitoring agent saw the kubelet fail to start a process, minutes before the silence.",
+			from(docPressure, docAccelerators, "https://github.com/aws/eks-node-monitoring-agent/blob/main/monitors/kernel/monitor.go"), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
+				b.remembered(m, "PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available", 5*day, 49*time.Minute)
+				b.says(m, "KernelReady", "False", "ForkFailedOutOfPIDs", "A fork or exec call has failed due to the system being out of process IDs or memory", 48*time.Minute)
+				return finds(m, "Unknown", "").suggests("PidPressurePreceded", "KubeletSilent")
 			})),
 	}
 }

@@ -62,6 +62,18 @@ func hostLogCases() []Case {
 				}})
 				return unregistered(m, "CloudInitFailed").says("the kubelet log", "unknown flag: --container-runtime")
 			})),
+		broken("kubelet-log-of-a-node-that-registered", "The node registered and was never Ready. The kubelet's log shows that it exits with every start, since more memory is reserved than there is.",
+			from("https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3595", "https://github.com/aws/karpenter-provider-aws/issues/4740", docRunCommand), func(b *Bundle) *verdict {
+				m := b.cniWaits(BatchGroup)
+				b.says(m, "Ready", "False", "KubeletNotReady", kubeletUnstarted, 25*time.Minute)
+				b.pod(m, "aws-node", "ContainerCreating", "")
+				b.logs(m, space, inodes, section{"kubelet", []string{
+					"systemd[1]: Started Kubernetes Kubelet.",
+					`kubelet[2857]: E0310 11:31:04.199967    2857 kubelet.go:1688] "Failed to start ContainerManager" err="invalid Node Allocatable configuration. Resource \"memory\" has a reservation of {{12766414848 0} {<nil>}  BinarySI} but capacity of {{3999997952 0} {<nil>} 3906248Ki BinarySI}. Expected capacity >= reservation."`,
+					"systemd[1]: kubelet.service: Failed with result 'exit-code'.",
+				}})
+				return finds(m, "Uninitialized", "CloudInitFailed").says("the kubelet log", "invalid Node Allocatable configuration").holds("CauseOutside")
+			}),
 		broken("kernel-log-of-a-silent-node", "The console is from the boot, days ago; the kernel's log of the last hours shows the kill that came before the silence.",
 			from("https://docs.kernel.org/admin-guide/sysctl/vm.html", docRunCommand), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
 				b.Console[m.ID] = console(booted()...)

@@ -47,6 +47,16 @@ func startupCases() []Case {
 				b.notReady(m, runtimeDown, 20*time.Minute)
 				return finds(m, "NotReady", "")
 			})).of(slowStart),
+		misleading("kubelet-that-exits-after-it-registered", "The kubelet registers its node, fails to start its container manager and exits, every six seconds for 25 minutes. Beside that it says that no network plugin has started, and none can.",
+			from("https://github.com/aws/karpenter-provider-aws/issues/4740", "https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/kubelet.go"), func(b *Bundle) *verdict {
+				m := b.cniWaits(Workers)
+				b.says(m, "Ready", "False", "KubeletNotReady", kubeletUnstarted, 25*time.Minute)
+				for age := 25 * time.Minute; age > 24*time.Minute; age -= 6 * time.Second {
+					b.kubeletStarts(m, age)
+				}
+				b.pod(m, "aws-node", "ContainerCreating", "")
+				return finds(m, "Uninitialized", "").suggests("KubeletRestartedDuringStartup").says("again and again").saysNot("no network plugin")
+			}).of(slowStart),
 		broken("two-claims-for-the-same-pods", "Karpenter made a second NodeClaim of the pool half a minute after the first, whose node was still starting.",
 			from("https://github.com/aws/karpenter-provider-aws/issues/6355", "https://github.com/aws/karpenter-provider-aws/pull/6267"), func(b *Bundle) *verdict {
 				m := b.joined(Batch, 10*time.Minute)

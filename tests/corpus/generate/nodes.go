@@ -101,6 +101,7 @@ const (
 	runtimeDown      = "[container runtime is down, PLEG is not healthy: pleg was last seen active 21m6.31s ago; threshold is 3m0s]"
 	noCNI            = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
 	runtimeUnchecked = "[container runtime status check may not have completed yet]"
+	kubeletUnstarted = "[container runtime status check may not have completed yet, PLEG is not healthy: pleg has yet to be successful, " + noCNI + "]"
 )
 
 // notReady makes the kubelet report that the node is not ready, since this long ago.
