@@ -332,7 +332,7 @@ func TestTaintsThatKarpenterWasNotToldOf(t *testing.T) {
 			do(aged(5*time.Hour), func(w *world) { w.object().Labels["karpenter.sh/initialized"] = "true" }, tainted(taint("example.com/maintenance", noSchedule))), "", ""},
 		{"those of nodes that are taken out of service", func(w *world) {
 			aged(minute)(w)
-			tainted(taint("node.kubernetes.io/unschedulable", noSchedule), taint("karpenter.sh/disrupted", noSchedule), taint("ToBeDeletedByClusterAutoscaler", noSchedule),
+			tainted(taint("node.kubernetes.io/unschedulable", noSchedule), taint("karpenter.sh/disrupted", noSchedule), taint("karpenter.sh/rebooting", noSchedule), taint("ToBeDeletedByClusterAutoscaler", noSchedule),
 				taint("aws-node-termination-handler/spot-itn", noSchedule), taint("node.cloudprovider.kubernetes.io/shutdown", noSchedule))(w)
 		}, "", ""},
 		{"one that resembles Karpenter's", do(aged(minute), tainted(taint("karpenter.sh/unregistred", noExecute))), "UndeclaredStartupTaint", ""},
