@@ -70,7 +70,7 @@ var rules = []rule{
 	{code: cause.LaunchQuotaExceeded, words: []string{"limit of instances in this spread placement group"}, says: "the spread placement group has as many instances in the zone as it may have"},
 	{code: cause.LaunchQuotaExceeded, words: []string{"vcpulimitexceeded", "vcpu limit of", "instancelimitexceeded", "maxspotinstancecountexceeded", "max spot instance count exceeded", "maxfleetcountexceeded", "volumelimitexceeded", "volume limit exceeded", "limitexceeded", "resourcecountexceeded", "your quota for", "your quota allows for", "quota exceeded", "quotaexceeded", "instance(s) are already running"}, says: "a quota of the account is used up"},
 	{code: cause.LaunchSpotPriceTooLow, words: []string{"spotmaxpricetoolow", "spot price is lower than", "spot request price"}, says: "the highest price for Spot Instances is below the price"},
-	{code: cause.LaunchNoCapacity, words: []string{"reservation does not have sufficient", "reservationcapacityexceeded", "is not active yet"}, says: "the capacity reservation has no free instance now"},
+	{code: cause.LaunchNoCapacity, words: []string{"reservation does not have sufficient", "reservationcapacityexceeded", "is not active yet", reclaimed}, says: "the capacity reservation has no free instance now"},
 	{code: cause.LaunchNoCapacity, words: []string{"server.spotinstancetermination", "server.spotinstanceshutdown"}, says: "EC2 reclaimed the Spot Instance at once"},
 	{code: cause.LaunchNoCapacity, words: []string{"insufficientinstancecapacity", "insufficientcapacity", "unfulfillablecapacity", "do not have sufficient", "no spot capacity available", "insufficienthostcapacity", "insufficientreservedinstancecapacity", "insufficientvolumecapacity", "insufficientaddresscapacity", "unavailablehostrequirements", "insufficient capacity", "all requested instance types were unavailable"}, says: "EC2 has no capacity for it"},
 	{code: cause.LaunchInternalError, words: []string{"server.internalerror", "internal error has occurred", "internalfailure", "serviceunavailable", "service unavailable"}, says: "the service itself failed"},
@@ -215,6 +215,12 @@ func matching(message string) (out []rule) {
 	return out
 }
 
+// reclaimed is the code of a launch into an interruptible capacity reservation that its owner is taking back. Karpenter
+// counts it as missing capacity.
+// https://github.com/aws/karpenter-provider-aws/blob/v1.15.1/pkg/errors/errors.go
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/interruptible-capacity-reservations.html
+const reclaimed = "invalidcapacityreservationstate.unavailable"
+
 // withoutRole is the denial to create the role by which EC2 launches Spot Instances, which an
 // account lacks until its first one.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html
@@ -239,6 +245,8 @@ func shadowed(code cause.Code, word, m string) bool {
 			m = strings.ReplaceAll(m, other, "")
 		}
 		return !has(word)
+	case "invalidcapacityreservation":
+		return !strings.Contains(strings.ReplaceAll(m, reclaimed, ""), word)
 	case "unfulfillablecapacity":
 		return has(withoutRole) // a fleet's summary of what was denied
 	case "insufficientinstancecapacity":
