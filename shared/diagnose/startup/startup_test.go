@@ -635,6 +635,8 @@ func TestResourcesThatNobodyRegisters(t *testing.T) {
 		{"cores of a Neuron device", do(waits("ResourceNotRegistered", `Resource "aws.amazon.com/neuroncore" was requested but not registered`), pod("neuron-device-plugin", waiting("ImagePullBackOff"))),
 			"ResourceNotRegistered", "neuron-device-plugin-x7k2p waits in ImagePullBackOff"},
 		{"a GPU, within the tolerance", do(aged(5*time.Minute), waits("ResourceNotRegistered", gpu)), "ResourceNotRegistered?", ""},
+		{"huge pages, of a NodeOverlay", waits("ResourceNotRegistered", `Resource "hugepages-2Mi" was requested but not registered`), "ResourceNotRegistered", "hugepages-2Mi: its kubelet found none that the kernel had set aside"},
+		{"huge pages: how to set them aside", waits("ResourceNotRegistered", `Resource "hugepages-1Gi" was requested but not registered`), "ResourceNotRegistered", "before the kubelet starts"},
 		{"another resource", waits("ResourceNotRegistered", `Resource "example.com/fpga" was requested but not registered`), "ResourceNotRegistered", "example.com/fpga"},
 		{"a trunk interface", do(waits("ResourceNotRegistered", podENI), pod("aws-node", func(*evidence.Pod) {})), "ResourceNotRegistered",
 			"which the VPC resource controller of EKS has not registered: it does once aws-node has ENABLE_POD_ENI=true"},
