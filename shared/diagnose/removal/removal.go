@@ -363,12 +363,13 @@ func (l *look) shift() shift {
 }
 
 // answered returns the command that shows what EC2 answers to TerminateInstances. Auto Mode's
-// Karpenter has no pod in the cluster.
+// Karpenter has no pod in the cluster. kubectl reads no logs of all namespaces.
+// https://github.com/kubernetes/kubectl/issues/1438
 func (l *look) answered(machine roll.InstanceID) string {
 	if l.Finding.Owner == roll.OwnerAutoMode {
 		return paste.Format("aws cloudtrail lookup-events --region %s --lookup-attributes AttributeKey=ResourceName,AttributeValue=%s --max-items 5   # what EC2 answers to TerminateInstances", l.Region, string(machine))
 	}
-	return paste.Format("kubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200 | grep %s   # what EC2 answers to TerminateInstances", string(machine))
+	return paste.Format("kubectl -n kube-system logs -l app.kubernetes.io/name=karpenter --tail=200 | grep %s   # in the namespace that Karpenter runs in: what EC2 answers to TerminateInstances", string(machine))
 }
 
 // showKarpenter returns the commands that show whether Karpenter runs, and its log. EKS runs the
@@ -378,7 +379,7 @@ func (l *look) showKarpenter() string {
 	if l.Finding.Owner == roll.OwnerAutoMode {
 		return paste.Format("aws eks describe-cluster --region %s --name %s --query 'cluster.[computeConfig,roleArn]'   # is Auto Mode on, and may the role terminate instances?", l.Region, l.ClusterID.Name)
 	}
-	return "kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter\nkubectl logs --all-namespaces -l app.kubernetes.io/name=karpenter --tail=200"
+	return "kubectl get pods --all-namespaces -l app.kubernetes.io/name=karpenter\nkubectl -n kube-system logs -l app.kubernetes.io/name=karpenter --tail=200   # in the namespace that Karpenter runs in"
 }
 
 // owner checks whether Karpenter works on the deletion at all. Its Deployment is not read. If
