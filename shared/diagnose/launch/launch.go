@@ -221,6 +221,12 @@ func matching(message string) (out []rule) {
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/interruptible-capacity-reservations.html
 const reclaimed = "invalidcapacityreservationstate.unavailable"
 
+// awaits is the reason of a condition that is Unknown: Karpenter has not set it yet, or the call that it needs for that fails,
+// such as one of IAM or SSM. Then only its log says why.
+// https://github.com/aws/karpenter-provider-aws/blob/v1.15.1/pkg/controllers/nodeclass/instanceprofile.go
+// https://github.com/aws/karpenter-provider-aws/issues/8720
+const awaits = "(AwaitingReconciliation)"
+
 // withoutRole is the denial to create the role by which EC2 launches Spot Instances, which an
 // account lacks until its first one.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html
@@ -354,6 +360,11 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 		return calls(region, message)
 	case cause.LaunchKmsDenied:
 		return usesKey(c, message)
+	case cause.NodePoolNotReady:
+		if strings.Contains(message, awaits) && c.Finding.Owner == roll.OwnerKarpenter {
+			log := paste.Kubectl("-n", "kube-system", "logs", "-l", "app.kubernetes.io/name=karpenter", "--tail=200")
+			return paste.Lines(show(c), log+" | grep nodeclass   # in the namespace that Karpenter runs in: which of its calls fails, and why")
+		}
 	case cause.LaunchAmiInvalid:
 		if id := pattern.New(`ami-[0-9a-f]{8,17}`).FindString(message); id != "" {
 			return paste.Command("aws", "ec2", "describe-images", "--region", region, "--image-ids", id)

@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 func causesIn(message string) []cause.Code {
@@ -218,6 +219,20 @@ func TestANodePoolThatIsNotReady(t *testing.T) {
 		if len(causes) != 1 || causes[0].Code != want || !strings.Contains(causes[0].Summary, "launches nothing: ") || !strings.Contains(causes[0].Summary, message) || open != (want == cause.NodePoolNotReady) {
 			t.Errorf("%+v, not checked %v", causes, s.Open())
 		}
+	}
+}
+
+// While Karpenter's own call fails, a condition stays Unknown without a reason, and only the log says why.
+func TestOfWhatAwaitsReconciliationTheLogSaysWhy(t *testing.T) {
+	const message = "InstanceProfileReady is Unknown (AwaitingReconciliation): object is awaiting reconciliation"
+	for owner, want := range map[roll.Owner]bool{roll.OwnerKarpenter: true, roll.OwnerAutoMode: false} {
+		s := &cause.Sheet{}
+		f := roll.Finding{Instance: roll.SubjectID("nodepool", "general"), Group: "nodepool/general", Owner: owner, Kind: roll.Unlaunched, Launch: roll.Launch{Owner: owner, Message: message, Source: "EC2NodeClass default", Field: "Ready", Unready: true}}
+		Analyze(&evidence.Case{Evidence: &evidence.Evidence{Region: "eu-west-1"}, Finding: f}, s)
+		causes := s.Causes()
+		must.That(t, len(causes) == 1 && causes[0].Code == cause.NodePoolNotReady, "%+v", causes)
+		fix := causes[0].Fix
+		expect.That(t, strings.Contains(fix, "kubectl describe ec2nodeclasses.karpenter.k8s.aws default") && strings.Contains(fix, "kubectl -n kube-system logs -l app.kubernetes.io/name=karpenter") == want, "%s: %s", owner, fix)
 	}
 }
 
