@@ -233,8 +233,10 @@ const shortest = time.Minute
 func (a *assessor) worked(m roll.Member, key roll.FindingKey, start time.Time, deadline time.Duration) bool {
 	n := m.Node
 	if m.Owner() == roll.OwnerKarpenter {
+		// Karpenter takes both marks off for a reboot, and pods run on through it.
+		// https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/reboot/controller.go
 		claim := a.Snapshot.Details[m.ID()].NodeClaim
-		return n.Initialized || claim != nil && claim.Initialized.Status == roll.ConditionTrue
+		return n.Initialized || claim != nil && (claim.Initialized.Status == roll.ConditionTrue || claim.Rebooting.Status != "")
 	}
 	if away, ok := a.State.NotReady[n.Instance]; ok && n.Ready.Status == roll.ConditionTrue && n.Ready.Since.Sub(away.Since) >= shortest {
 		return true // no check may have seen it between what it was missing first and its silence

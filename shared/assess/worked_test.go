@@ -49,6 +49,8 @@ func TestOnlyANodeThatNeverWasInOrderIsKnownNotToHaveWorked(t *testing.T) {
 		{"Karpenter never did", 48 * time.Hour, ledger.State{Checked: ago(5 * time.Minute)}, karpenters(false), false},
 		{"Karpenter initialized it, by its NodeClaim, and somebody took the label off", 48 * time.Hour, ledger.State{}, unlabelled(roll.ConditionTrue), true},
 		{"Karpenter never did, by its NodeClaim", 48 * time.Hour, ledger.State{}, unlabelled(roll.ConditionUnknown), false},
+		{"Karpenter takes its marks off for a reboot", 48 * time.Hour, ledger.State{}, rebooted(roll.ConditionTrue), true},
+		{"Karpenter rebooted it", 48 * time.Hour, ledger.State{}, rebooted(roll.ConditionFalse), true},
 	} {
 		a := look(func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
 			i.Launched, n.Created, n.StartupTaint = ago(tt.age), ago(tt.age), cilium
@@ -91,6 +93,14 @@ func unlabelled(initialized roll.ConditionStatus) func(*roll.Instance, *roll.Nod
 	return func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
 		karpenters(false)(i, n, s)
 		s.Details[id] = roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Initialized: roll.Condition{Status: initialized}}}
+	}
+}
+
+// rebooted returns a change to a node that Karpenter reboots, or did, and has not initialized again.
+func rebooted(rebooting roll.ConditionStatus) func(*roll.Instance, *roll.Node, *roll.Snapshot) {
+	return func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
+		unlabelled(roll.ConditionUnknown)(i, n, s)
+		s.Details[id].NodeClaim.Rebooting.Status = rebooting
 	}
 }
 

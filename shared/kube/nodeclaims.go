@@ -25,6 +25,7 @@ const (
 	claimLaunched     = "Launched"
 	claimInitialized  = "Initialized"
 	claimDisrupted    = "DisruptionReason"
+	claimRebooting    = "Rebooting"
 	discoveredGroups  = "/apis"
 	kindAPIGroupsList = "APIGroupList"
 )
@@ -234,7 +235,7 @@ func (n *nodeClaim) project() (roll.InstanceID, roll.NodeClaim) {
 	if !out.DeletedAt.IsZero() {
 		out.Finalizers = (&projector{}).few(n.Metadata.Finalizers)
 	}
-	out.Initialized, out.Disrupted = n.condition(claimInitialized), n.condition(claimDisrupted)
+	out.Initialized, out.Disrupted, out.Rebooting = n.condition(claimInitialized), n.condition(claimDisrupted), n.condition(claimRebooting)
 	return id, out
 }
 

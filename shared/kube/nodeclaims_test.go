@@ -61,6 +61,7 @@ func TestReadsOfANodeClaim(t *testing.T) {
 		{Type: "Registered", Status: metav1.ConditionUnknown, Reason: "NodeNotFound", Message: "long", LastTransitionTime: metav1.NewTime(turned)},
 		{Type: "Initialized", Status: metav1.ConditionFalse, Reason: "NotInitialized", LastTransitionTime: metav1.NewTime(turned)},
 		{Type: "DisruptionReason", Status: metav1.ConditionTrue, Reason: "Unhealthy", LastTransitionTime: metav1.NewTime(turned)},
+		{Type: "Rebooting", Status: metav1.ConditionTrue, Reason: "RebootIssued", LastTransitionTime: metav1.NewTime(turned)},
 	}
 	going := claimOf(2, "default")
 	going.Metadata.DeletionTimestamp = &metav1.Time{Time: turned}
@@ -81,6 +82,7 @@ func TestReadsOfANodeClaim(t *testing.T) {
 			Name: "default-1", UID: "uid", DoNotRepair: true,
 			Initialized: roll.Condition{Status: roll.ConditionFalse, Since: turned, Reason: "NotInitialized"},
 			Disrupted:   roll.Condition{Status: roll.ConditionTrue, Since: turned, Reason: "Unhealthy"},
+			Rebooting:   roll.Condition{Status: roll.ConditionTrue, Since: turned, Reason: "RebootIssued"},
 		},
 		"i-00000000000000002": {Name: "default-2", UID: "uid", DeletedAt: turned},
 	}

@@ -31,6 +31,10 @@ const (
 	// NodeClaim before it deletes the NodeClaim or gives up.
 	// https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/disruption/queue.go
 	karpenterReplaces = time.Hour
+	// karpenterReboots is how long Karpenter has to reboot an instance and see its node Ready: it drains the node first,
+	// then waits 20 minutes, and deletes the NodeClaim of a node that does not return.
+	// https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/nodeclaim/reboot/controller.go
+	karpenterReboots = time.Hour
 	// autoRepairs is how long EKS node auto repair has after the transition. It waits 30 minutes,
 	// unless the node group says otherwise for the reason, and drains the node first. That takes up to
 	// autoDrains.
@@ -183,6 +187,11 @@ func (p *planner) karpenterObjects(f roll.Finding, act Action, d roll.Detail) *R
 			if act == DeleteNodeClaim {
 				return refuse(OwnerDidNotAct, "NodeClaim %s was deleted at %s, and Karpenter has not terminated its instance: to delete it again changes nothing", d.NodeClaim.Name, roll.Clock(deleted))
 			}
+		case d.NodeClaim != nil && d.NodeClaim.Rebooting.Status == roll.ConditionTrue:
+			since := d.NodeClaim.Rebooting.Since
+			if no := p.ownerTime(since.Add(karpenterReboots), fmt.Sprintf("Karpenter has been rebooting the instance of its NodeClaim %s since %s", d.NodeClaim.Name, roll.Clock(since))); no != nil {
+				return no
+			}
 		case d.NodeClaim != nil && d.NodeClaim.Disrupted.Status == roll.ConditionTrue:
 			since := d.NodeClaim.Disrupted.Since
 			if no := p.ownerTime(since.Add(karpenterReplaces), fmt.Sprintf("Karpenter has been replacing its NodeClaim %s since %s (%s)", d.NodeClaim.Name, roll.Clock(since), d.NodeClaim.Disrupted.Reason)); no != nil {
@@ -316,6 +325,12 @@ func (p *planner) karpenterActs(f roll.Finding, act Action) (time.Time, string) 
 	launched := f.Began
 	if i := p.instances[f.Instance]; i != nil {
 		launched = i.Launched
+	}
+	// Karpenter counts its tolerances from the end of its last reboot on: the conditions that it rebooted for may not have
+	// caught up yet.
+	// https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/pkg/controllers/state/statenode.go (GetRepairResult)
+	if c := p.Snapshot.Details[f.Instance].NodeClaim; c != nil && c.Rebooting.Status == roll.ConditionFalse {
+		f.Began = roll.Later(f.Began, c.Rebooting.Since)
 	}
 	n := p.nodes[f.Instance]
 	unregistered := f.Kind == roll.Unregistered || f.Kind == roll.Uninitialized && n != nil && !n.Registered

@@ -27,6 +27,9 @@ func TestOwners(t *testing.T) {
 	disrupted := func(ago time.Duration) roll.Detail {
 		return roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", Disrupted: roll.Condition{Status: roll.ConditionTrue, Since: now.Add(-ago), Reason: "Unhealthy"}}}
 	}
+	rebooted := func(rebooting roll.ConditionStatus, ago time.Duration) roll.Detail {
+		return roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", Rebooting: roll.Condition{Status: rebooting, Since: now.Add(-ago)}}}
+	}
 	tests := []struct {
 		name   string
 		owner  roll.Owner
@@ -77,6 +80,10 @@ func TestOwners(t *testing.T) {
 		{"Karpenter waits for the replacement", roll.OwnerKarpenter, roll.NotReady, time.Hour, "", disrupted(karpenterReplaces - time.Second), roll.GroupDetail{}, "OwnerWillAct"},
 		{"Karpenter waited for an hour", roll.OwnerKarpenter, roll.NotReady, 2 * time.Hour, "", disrupted(karpenterReplaces), roll.GroupDetail{}, "OwnerDidNotAct"},
 		{"Karpenter is gone since", roll.OwnerKarpenter, roll.NotReady, 3 * time.Hour, "", disrupted(karpenterReplaces + ownerSilence), roll.GroupDetail{}, "cordon"},
+		{"Karpenter reboots it", roll.OwnerKarpenter, roll.NotReady, time.Hour, "", rebooted(roll.ConditionTrue, 20*time.Minute), roll.GroupDetail{}, "OwnerWillAct"},
+		{"its reboot by Karpenter never ended", roll.OwnerKarpenter, roll.NotReady, 3 * time.Hour, "", rebooted(roll.ConditionTrue, karpenterReboots), roll.GroupDetail{}, "OwnerDidNotAct"},
+		{"Karpenter has its time again after a reboot", roll.OwnerKarpenter, roll.NotReady, 3 * time.Hour, "", rebooted(roll.ConditionFalse, 40*time.Minute-time.Second), roll.GroupDetail{}, "OwnerWillAct"},
+		{"Karpenter did nothing more after a reboot", roll.OwnerKarpenter, roll.NotReady, 3 * time.Hour, "", rebooted(roll.ConditionFalse, 40*time.Minute), roll.GroupDetail{}, "cordon"},
 		{"a person keeps the NodeClaim from repairs", roll.OwnerKarpenter, roll.NotReady, time.Hour, "", roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", DoNotRepair: true}}, roll.GroupDetail{}, "NodeHeld"},
 		{"nor is one ended that never registered", roll.OwnerKarpenter, roll.Unregistered, time.Hour, "", roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", DoNotRepair: true}}, roll.GroupDetail{}, "NodeHeld"},
 		{"Auto Mode", roll.OwnerAutoMode, roll.Unknown, time.Hour, "", roll.Detail{}, roll.GroupDetail{}, "OwnerNotifyOnly"},

@@ -266,6 +266,10 @@ type NodeClaim struct {
 	// Disrupted is its condition DisruptionReason, True while Karpenter replaces it: it is deleted once
 	// the replacement is ready.
 	Disrupted Condition
+	// Rebooting is its condition of that name: True while Karpenter reboots the instance, False since the reboot is over,
+	// empty if there was none. Karpenter 1.15 and later reboots some nodes with a failed accelerator, if asked to.
+	// https://github.com/kubernetes-sigs/karpenter/blob/v1.15.0/designs/reboot-node-action.md
+	Rebooting Condition
 	// DoNotRepair: it carries AnnotationDoNotRepair=true.
 	DoNotRepair bool
 }

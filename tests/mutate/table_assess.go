@@ -90,7 +90,7 @@ func assessed() []Mutation {
 		},
 		{
 			Name: "a node that leaves Ready on and off worked never", File: node,
-			Old: "return n.Initialized || claim != nil && claim.Initialized.Status == roll.ConditionTrue", New: "return claim != nil && claim.Initialized.Status == roll.ConditionTrue && !n.Initialized",
+			Old: "return n.Initialized || claim != nil && (", New: "return !n.Initialized && claim != nil && (",
 			Harm: "a node that works is ended for a startup taint", Faults: faults(sim.FaultTaintReturns),
 			Rules: rules(sim.RuleHealthy),
 		},

@@ -70,7 +70,7 @@ var rules = []rule{
 	{code: cause.LaunchQuotaExceeded, words: []string{"limit of instances in this spread placement group"}, says: "the spread placement group has as many instances in the zone as it may have"},
 	{code: cause.LaunchQuotaExceeded, words: []string{"vcpulimitexceeded", "vcpu limit of", "instancelimitexceeded", "maxspotinstancecountexceeded", "max spot instance count exceeded", "maxfleetcountexceeded", "volumelimitexceeded", "volume limit exceeded", "limitexceeded", "resourcecountexceeded", "your quota for", "your quota allows for", "quota exceeded", "quotaexceeded", "instance(s) are already running"}, says: "a quota of the account is used up"},
 	{code: cause.LaunchSpotPriceTooLow, words: []string{"spotmaxpricetoolow", "spot price is lower than", "spot request price"}, says: "the highest price for Spot Instances is below the price"},
-	{code: cause.LaunchNoCapacity, words: []string{"reservation does not have sufficient", "reservationcapacityexceeded", "is not active yet"}, says: "the capacity reservation has no free instance now"},
+	{code: cause.LaunchNoCapacity, words: []string{"reservation does not have sufficient", "reservationcapacityexceeded", "is not active yet", reclaimed}, says: "the capacity reservation has no free instance now"},
 	{code: cause.LaunchNoCapacity, words: []string{"server.spotinstancetermination", "server.spotinstanceshutdown"}, says: "EC2 reclaimed the Spot Instance at once"},
 	{code: cause.LaunchNoCapacity, words: []string{"insufficientinstancecapacity", "insufficientcapacity", "unfulfillablecapacity", "do not have sufficient", "no spot capacity available", "insufficienthostcapacity", "insufficientreservedinstancecapacity", "insufficientvolumecapacity", "insufficientaddresscapacity", "unavailablehostrequirements", "insufficient capacity", "all requested instance types were unavailable"}, says: "EC2 has no capacity for it"},
 	{code: cause.LaunchInternalError, words: []string{"server.internalerror", "internal error has occurred", "internalfailure", "serviceunavailable", "service unavailable"}, says: "the service itself failed"},
@@ -215,6 +215,18 @@ func matching(message string) (out []rule) {
 	return out
 }
 
+// reclaimed is the code of a launch into an interruptible capacity reservation that its owner is taking back. Karpenter
+// counts it as missing capacity.
+// https://github.com/aws/karpenter-provider-aws/blob/v1.15.1/pkg/errors/errors.go
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/interruptible-capacity-reservations.html
+const reclaimed = "invalidcapacityreservationstate.unavailable"
+
+// awaits is the reason of a condition that is Unknown: Karpenter has not set it yet, or the call that it needs for that fails,
+// such as one of IAM or SSM. Then only its log says why.
+// https://github.com/aws/karpenter-provider-aws/blob/v1.15.1/pkg/controllers/nodeclass/instanceprofile.go
+// https://github.com/aws/karpenter-provider-aws/issues/8720
+const awaits = "(AwaitingReconciliation)"
+
 // withoutRole is the denial to create the role by which EC2 launches Spot Instances, which an
 // account lacks until its first one.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html
@@ -239,6 +251,8 @@ func shadowed(code cause.Code, word, m string) bool {
 			m = strings.ReplaceAll(m, other, "")
 		}
 		return !has(word)
+	case "invalidcapacityreservation":
+		return !strings.Contains(strings.ReplaceAll(m, reclaimed, ""), word)
 	case "unfulfillablecapacity":
 		return has(withoutRole) // a fleet's summary of what was denied
 	case "insufficientinstancecapacity":
@@ -346,6 +360,11 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 		return calls(region, message)
 	case cause.LaunchKmsDenied:
 		return usesKey(c, message)
+	case cause.NodePoolNotReady:
+		if strings.Contains(message, awaits) && c.Finding.Owner == roll.OwnerKarpenter {
+			log := paste.Kubectl("-n", "kube-system", "logs", "-l", "app.kubernetes.io/name=karpenter", "--tail=200")
+			return paste.Lines(show(c), log+" | grep nodeclass   # in the namespace that Karpenter runs in: which of its calls fails, and why")
+		}
 	case cause.LaunchAmiInvalid:
 		if id := pattern.New(`ami-[0-9a-f]{8,17}`).FindString(message); id != "" {
 			return paste.Command("aws", "ec2", "describe-images", "--region", region, "--image-ids", id)

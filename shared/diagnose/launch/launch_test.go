@@ -11,6 +11,7 @@ import (
 	"rollcall/shared/evidence"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 func causesIn(message string) []cause.Code {
@@ -35,6 +36,8 @@ func TestClassify(t *testing.T) {
 		"The image id '[ami-0d3b8c1f2a4e5d6f7]' does not exist. Launching EC2 instance failed.":                                                                                                                                                                                                      {cause.LaunchAmiInvalid},
 		"InvalidAMIID.NotFound: The image id '[ami-0d3b8c1f2a4e5d6f7]' does not exist":                                                                                                                                                                                                               {cause.LaunchAmiInvalid},
 		"There are not enough free addresses in subnet 'subnet-0123456789abcdef0' to satisfy the requested number of instances.":                                                                                                                                                                     {cause.SubnetIpsExhausted},
+		"NodeClaim gpu-x7k2p event: creating instance, insufficient capacity, with fleet error(s), InvalidCapacityReservationState.Unavailable: The Capacity Reservation is not available":                                                                                                           {cause.LaunchNoCapacity},
+		"InvalidCapacityReservationId.NotFound: The Capacity Reservation 'cr-0123456789abcdef0' does not exist":                                                                                                                                                                                      {cause.LaunchTemplateInvalid},
 		"InsufficientFreeAddressesInSubnet: There are not enough free addresses":                                                                                                                                                                                                                     {cause.SubnetIpsExhausted},
 		"You must use a valid fully-formed launch template. The parameter iamInstanceProfile is bad":                                                                                                                                                                                                 {cause.LaunchTemplateInvalid},
 		"InvalidLaunchTemplateId.NotFound: The specified launch template, with template ID lt-0123456789abcdef0, does not exist.":                                                                                                                                                                    {cause.LaunchTemplateInvalid},
@@ -216,6 +219,20 @@ func TestANodePoolThatIsNotReady(t *testing.T) {
 		if len(causes) != 1 || causes[0].Code != want || !strings.Contains(causes[0].Summary, "launches nothing: ") || !strings.Contains(causes[0].Summary, message) || open != (want == cause.NodePoolNotReady) {
 			t.Errorf("%+v, not checked %v", causes, s.Open())
 		}
+	}
+}
+
+// While Karpenter's own call fails, a condition stays Unknown without a reason, and only the log says why.
+func TestOfWhatAwaitsReconciliationTheLogSaysWhy(t *testing.T) {
+	const message = "InstanceProfileReady is Unknown (AwaitingReconciliation): object is awaiting reconciliation"
+	for owner, want := range map[roll.Owner]bool{roll.OwnerKarpenter: true, roll.OwnerAutoMode: false} {
+		s := &cause.Sheet{}
+		f := roll.Finding{Instance: roll.SubjectID("nodepool", "general"), Group: "nodepool/general", Owner: owner, Kind: roll.Unlaunched, Launch: roll.Launch{Owner: owner, Message: message, Source: "EC2NodeClass default", Field: "Ready", Unready: true}}
+		Analyze(&evidence.Case{Evidence: &evidence.Evidence{Region: "eu-west-1"}, Finding: f}, s)
+		causes := s.Causes()
+		must.That(t, len(causes) == 1 && causes[0].Code == cause.NodePoolNotReady, "%+v", causes)
+		fix := causes[0].Fix
+		expect.That(t, strings.Contains(fix, "kubectl describe ec2nodeclasses.karpenter.k8s.aws default") && strings.Contains(fix, "kubectl -n kube-system logs -l app.kubernetes.io/name=karpenter") == want, "%s: %s", owner, fix)
 	}
 }
 

@@ -239,6 +239,7 @@ func TestWhatADeletedNodeWaitsFor(t *testing.T) {
 			}
 			codes, said = append(codes, code), append(said, c.Summary)
 			expect.That(t, c.Fix != "" && len(c.Evidence) != 0, "%s: %s has no fix, or no evidence", tt.name, c.Code)
+			expect.That(t, !strings.Contains(c.Fix, "logs --all-namespaces"), "%s: kubectl has no logs of all namespaces: %s", tt.name, c.Fix)
 		}
 		if got := strings.Join(codes, " "); got != tt.want {
 			t.Errorf("%s: found %q (%v), want %q; open %v", tt.name, got, said, tt.want, s.Open())

@@ -46,6 +46,15 @@ var networkResources = []struct{ resource, needs, show, guide string }{
 		paste.Kubectl("-n", "kube-system", "get", "configmap", "amazon-vpc-cni", "-o", "yaml"), "https://docs.aws.amazon.com/eks/latest/userguide/windows-support.html"},
 }
 
+// hugePages is the prefix of the resources that the kubelet itself registers, by what it finds when it starts. A NodeOverlay
+// tells Karpenter of them.
+// https://karpenter.sh/docs/concepts/nodeoverlays/
+// https://github.com/kubernetes/kubernetes/issues/111757
+const (
+	hugePages      = "hugepages-"
+	hugePagesGuide = "https://kubernetes.io/docs/tasks/manage-hugepages/scheduling-hugepages/"
+)
+
 // controllersEvents are the reasons of the events by which the VPC resource controller says of a node why it does not
 // register them.
 // https://github.com/aws/amazon-vpc-resource-controller-k8s/blob/master/pkg/provider/branch/provider.go
@@ -90,8 +99,13 @@ func (l *look) device(reason, name string) (text, subject string, seen []roll.Ev
 			return text, "resource/" + name, seen, paste.Lines(paste.Kubectl("get", "cninode", l.Finding.Node, "-o", "yaml"), r.show, role, "# the guide: "+r.guide)
 		}
 	}
+	amounts := paste.Kubectl("get", "node", l.Finding.Node, "-o", "jsonpath={.status.allocatable}")
+	if strings.HasPrefix(name, hugePages) {
+		return fmt.Sprintf("%s: its kubelet found none that the kernel had set aside", name), "resource/" + name, nil,
+			paste.Lines(amounts, "# the user data must set them aside before the kubelet starts, such as with vm.nr_hugepages; or correct the NodeOverlay", "# the guide: "+hugePagesGuide)
+	}
 	text = fmt.Sprintf("the resource %s, which no device plugin has registered", name)
-	fix = paste.Lines(paste.Kubectl("get", "node", l.Finding.Node, "-o", "jsonpath={.status.allocatable}"), pods)
+	fix = paste.Lines(amounts, pods)
 	for _, d := range devicePlugins {
 		if d.resource != name {
 			continue

@@ -333,7 +333,7 @@ func TestTaintsThatKarpenterWasNotToldOf(t *testing.T) {
 			do(aged(5*time.Hour), func(w *world) { w.object().Labels["karpenter.sh/initialized"] = "true" }, tainted(taint("example.com/maintenance", noSchedule))), "", ""},
 		{"those of nodes that are taken out of service", func(w *world) {
 			aged(minute)(w)
-			tainted(taint("node.kubernetes.io/unschedulable", noSchedule), taint("karpenter.sh/disrupted", noSchedule), taint("ToBeDeletedByClusterAutoscaler", noSchedule),
+			tainted(taint("node.kubernetes.io/unschedulable", noSchedule), taint("karpenter.sh/disrupted", noSchedule), taint("karpenter.sh/rebooting", noSchedule), taint("ToBeDeletedByClusterAutoscaler", noSchedule),
 				taint("aws-node-termination-handler/spot-itn", noSchedule), taint("node.cloudprovider.kubernetes.io/shutdown", noSchedule))(w)
 		}, "", ""},
 		{"one that resembles Karpenter's", do(aged(minute), tainted(taint("karpenter.sh/unregistred", noExecute))), "UndeclaredStartupTaint", ""},
@@ -640,6 +640,8 @@ func TestResourcesThatNobodyRegisters(t *testing.T) {
 		{"cores of a Neuron device", do(waits("ResourceNotRegistered", `Resource "aws.amazon.com/neuroncore" was requested but not registered`), pod("neuron-device-plugin", waiting("ImagePullBackOff"))),
 			"ResourceNotRegistered", "neuron-device-plugin-x7k2p waits in ImagePullBackOff"},
 		{"a GPU, within the tolerance", do(aged(5*time.Minute), waits("ResourceNotRegistered", gpu)), "ResourceNotRegistered?", ""},
+		{"huge pages, of a NodeOverlay", waits("ResourceNotRegistered", `Resource "hugepages-2Mi" was requested but not registered`), "ResourceNotRegistered", "hugepages-2Mi: its kubelet found none that the kernel had set aside"},
+		{"huge pages: how to set them aside", waits("ResourceNotRegistered", `Resource "hugepages-1Gi" was requested but not registered`), "ResourceNotRegistered", "before the kubelet starts"},
 		{"another resource", waits("ResourceNotRegistered", `Resource "example.com/fpga" was requested but not registered`), "ResourceNotRegistered", "example.com/fpga"},
 		{"a trunk interface", do(waits("ResourceNotRegistered", podENI), pod("aws-node", func(*evidence.Pod) {})), "ResourceNotRegistered",
 			"which the VPC resource controller of EKS has not registered: it does once aws-node has ENABLE_POD_ENI=true"},

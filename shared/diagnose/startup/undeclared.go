@@ -37,7 +37,7 @@ func (s surprise) sure() bool { return s.agent == nil || s.agent.guess || !s.age
 // - https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/utils/taints/taints.go
 // - https://github.com/aws/aws-node-termination-handler
 var outOfService = []string{
-	"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", unregistered, "karpenter.sh/disrupted", "karpenter.sh/disruption",
+	"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", unregistered, "karpenter.sh/disrupted", "karpenter.sh/disruption", "karpenter.sh/rebooting",
 	"ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler", "aws-node-termination-handler/",
 }
 
