@@ -889,7 +889,7 @@ func TestTrustPolicies(t *testing.T) {
 		open := causetest.Reason(s, cause.RoleTrustInvalid) != ""
 		expect.That(t, found == tt.found && open == tt.open, "%s: found %v, not checked %v", tt.name, found, open)
 		for _, c := range s.Causes() { // whoever else may assume the role still may
-			expect.That(t, c.Code != string(cause.RoleTrustInvalid) || strings.Contains(c.Fix, "> trust-policy.json\n") && strings.Contains(c.Fix, "--policy-document file://trust-policy.json"), "%s: the fix replaces the policy:\n%s", tt.name, c.Fix)
+			expect.That(t, c.Code != cause.RoleTrustInvalid || strings.Contains(c.Fix, "> trust-policy.json\n") && strings.Contains(c.Fix, "--policy-document file://trust-policy.json"), "%s: the fix replaces the policy:\n%s", tt.name, c.Fix)
 		}
 	}
 }

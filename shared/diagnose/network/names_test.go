@@ -196,7 +196,7 @@ func TestTheFixForDHCPOptionsKeepsWhatIsNotWrong(t *testing.T) {
 		tt.change(w)
 		s := &cause.Sheet{}
 		network.Analyze(w.finish(), s)
-		c, ok := roll.Find(s.Causes(), func(c roll.Cause) bool { return c.Code == string(cause.DhcpOptionsWrong) })
+		c, ok := roll.Find(s.Causes(), func(c roll.Cause) bool { return c.Code == cause.DhcpOptionsWrong })
 		expect.That(t, ok, "%s: %v", tt.name, s.Causes())
 		var runs, offered string
 		for line := range strings.Lines(c.Fix) {

@@ -323,7 +323,7 @@ func TestTheLogsOfKarpenterAreAskedForInItsNamespace(t *testing.T) {
 func TestOtherFinalizersAreLeft(t *testing.T) {
 	s := &cause.Sheet{}
 	removal.Analyze(stuck(do(ended, func(w *parts) { w.f.Removal.ClaimFinalizers = karpenters + ", acme.example/guard" })), s)
-	c, _ := roll.Find(s.Causes(), func(c roll.Cause) bool { return c.Code == string(cause.FinalizerOwnerGone) })
+	c, _ := roll.Find(s.Causes(), func(c roll.Cause) bool { return c.Code == cause.FinalizerOwnerGone })
 	for _, want := range []string{
 		`# kubectl patch nodeclaim default-abc --type=merge -p '{"metadata":{"finalizers":["acme.example/guard"]}}'`,
 		`# kubectl patch node ip-1 --type=merge -p '{"metadata":{"finalizers":[]}}'`,
