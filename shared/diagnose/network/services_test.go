@@ -495,7 +495,7 @@ func TestTheFixForEndpointsSaysWhomTheyAreFor(t *testing.T) {
 		tt.change(w)
 		s := &cause.Sheet{}
 		network.Analyze(w.finish(), s)
-		c, ok := roll.Find(s.Causes(), func(c roll.Cause) bool { return c.Code == string(cause.VpcEndpointMissing) })
+		c, ok := roll.Find(s.Causes(), func(c roll.Cause) bool { return c.Code == cause.VpcEndpointMissing })
 		expect.That(t, ok && strings.Count(c.Fix, "# with private DNS, every machine in the VPC") == tt.want, "%s: %v", tt.name, s.Causes())
 	}
 }
