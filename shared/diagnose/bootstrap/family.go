@@ -65,7 +65,7 @@ func (b *start) takeIPv6() string {
 		return paste.Lines(append(lines,
 			paste.Format("kubectl get ec2nodeclass %s -o jsonpath='{.spec.kubelet.clusterDNS}'   # an IPv4 address there makes Karpenter write user data for IPv4", i.Value.NodeClass),
 			"# or else Karpenter did not find the address of the cluster's DNS at its start:",
-			paste.Kubectl("-n", "kube-system", "rollout", "restart", "deployment/karpenter")+"   # in the namespace that Karpenter runs in")...)
+			paste.Karpenter("rollout", "restart", "deployment", "-l", paste.KarpentersPods))...)
 	}
 	what := "have the kubelet register with an IPv6 address (--node-ip)"
 	switch b.tool() {

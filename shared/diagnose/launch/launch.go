@@ -362,8 +362,8 @@ func fix(c *evidence.Case, code cause.Code, message string) string {
 		return usesKey(c, message)
 	case cause.NodePoolNotReady:
 		if strings.Contains(message, awaits) && c.Finding.Owner == roll.OwnerKarpenter {
-			log := paste.Kubectl("-n", "kube-system", "logs", "-l", "app.kubernetes.io/name=karpenter", "--tail=200")
-			return paste.Lines(show(c), log+" | grep nodeclass   # in the namespace that Karpenter runs in: which of its calls fails, and why")
+			log := paste.Karpenter("logs", "-l", paste.KarpentersPods, "--tail=200")
+			return paste.Lines(show(c), log+" | grep nodeclass   # which of its calls fails, and why")
 		}
 	case cause.LaunchAmiInvalid:
 		if id := pattern.New(`ami-[0-9a-f]{8,17}`).FindString(message); id != "" {

@@ -232,7 +232,7 @@ func TestOfWhatAwaitsReconciliationTheLogSaysWhy(t *testing.T) {
 		causes := s.Causes()
 		must.That(t, len(causes) == 1 && causes[0].Code == cause.NodePoolNotReady, "%+v", causes)
 		fix := causes[0].Fix
-		expect.That(t, strings.Contains(fix, "kubectl describe ec2nodeclasses.karpenter.k8s.aws default") && strings.Contains(fix, "kubectl -n kube-system logs -l app.kubernetes.io/name=karpenter") == want, "%s: %s", owner, fix)
+		expect.That(t, strings.Contains(fix, "kubectl describe ec2nodeclasses.karpenter.k8s.aws default") && strings.Contains(fix, " logs -l app.kubernetes.io/name=karpenter") == want, "%s: %s", owner, fix)
 	}
 }
 

@@ -104,6 +104,18 @@ func Assign(name, prints, takes string) string {
 	return Lines(name+"=$("+prints+")", strings.Replace(takes, name, `"$`+name+`"`, 1))
 }
 
+// KarpentersPods is the label selector of Karpenter's pods and its Deployment.
+const KarpentersPods = "app.kubernetes.io/name=karpenter"
+
+// Karpenter returns a command of kubectl in Karpenter's namespace, after one that looks the namespace up: kubectl
+// logs takes no --all-namespaces.
+// https://kubernetes.io/docs/reference/kubectl/generated/kubectl_logs/
+func Karpenter(words ...string) string {
+	const namespace = "NAMESPACE"
+	lookup := Kubectl("get", "pods", "--all-namespaces", "-l", KarpentersPods, "-o", "jsonpath={.items[0].metadata.namespace}")
+	return Assign(namespace, lookup, Kubectl(append([]string{"-n", namespace}, words...)...))
+}
+
 // Lines joins commands and comments, and omits empty ones. A remark behind a command, "   # " and a text without
 // an apostrophe, gets a line of its own above it: zsh, the shell of macOS, knows no comments at its prompt, and
 // would take the remark as arguments.

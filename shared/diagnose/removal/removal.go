@@ -373,20 +373,7 @@ func (l *look) answered(machine roll.InstanceID) string {
 	if l.Finding.Owner == roll.OwnerAutoMode {
 		return paste.Format("aws cloudtrail lookup-events --region %s --lookup-attributes AttributeKey=ResourceName,AttributeValue=%s --max-items 5   # what EC2 answers to TerminateInstances", l.Region, string(machine))
 	}
-	return paste.Lines(inNamespace(karpentersLogs("--tail=-1", "--since=1h")) + " | " + paste.Command("grep", string(machine)) + "   # what EC2 answers to TerminateInstances")
-}
-
-const karpentersPods = "app.kubernetes.io/name=karpenter"
-
-func karpentersLogs(options ...string) string {
-	return paste.Kubectl(append([]string{"-n", "NAMESPACE", "logs", "-l", karpentersPods}, options...)...)
-}
-
-// inNamespace returns a command that stands for Karpenter's namespace with NAMESPACE, after one that looks it up:
-// kubectl logs takes no --all-namespaces.
-// https://kubernetes.io/docs/reference/kubectl/generated/kubectl_logs/
-func inNamespace(command string) string {
-	return paste.Assign("NAMESPACE", paste.Kubectl("get", "pods", "--all-namespaces", "-l", karpentersPods, "-o", "jsonpath={.items[0].metadata.namespace}"), command)
+	return paste.Lines(paste.Karpenter("logs", "-l", paste.KarpentersPods, "--tail=-1", "--since=1h") + " | " + paste.Command("grep", string(machine)) + "   # what EC2 answers to TerminateInstances")
 }
 
 // showKarpenter returns the commands that show whether Karpenter runs, and its log. EKS runs the
@@ -396,7 +383,7 @@ func (l *look) showKarpenter() string {
 	if l.Finding.Owner == roll.OwnerAutoMode {
 		return paste.Format("aws eks describe-cluster --region %s --name %s --query 'cluster.[computeConfig,roleArn]'   # is Auto Mode on, and may the role terminate instances?", l.Region, l.ClusterID.Name)
 	}
-	return paste.Lines(paste.Kubectl("get", "pods", "--all-namespaces", "-l", karpentersPods), inNamespace(karpentersLogs("--tail=200")))
+	return paste.Lines(paste.Kubectl("get", "pods", "--all-namespaces", "-l", paste.KarpentersPods), paste.Karpenter("logs", "-l", paste.KarpentersPods, "--tail=200"))
 }
 
 // owner checks whether Karpenter works on the deletion at all. Its Deployment is not read. If
@@ -453,7 +440,7 @@ func (l *look) unseen() cause.Verdict {
 	restart := ""
 	if l.Finding.Owner != roll.OwnerAutoMode {
 		restart = paste.If("Karpenter 1.12.1 to 1.14.0 sees it once it starts again, and 1.14.1 at once",
-			paste.Kubectl("-n", "NAMESPACE", "rollout", "restart", "deployment", "-l", karpentersPods))
+			paste.Karpenter("rollout", "restart", "deployment", "-l", paste.KarpentersPods))
 	}
 	return v.Says("instance %s is gone, and Karpenter still reports that it waits for node %s: 1.12.1 to 1.14.0 do not see the end of an instance, and those before 1.6 not while they wait for volumes; or it cannot reach EC2%s",
 		l.Finding.Removal.Machine, l.Finding.Node, shift.text).Shows(shift.seen...).
