@@ -440,7 +440,7 @@ func (l *look) unseen() cause.Verdict {
 	restart := ""
 	if l.Finding.Owner != roll.OwnerAutoMode {
 		restart = paste.If("Karpenter 1.12.1 to 1.14.0 sees it once it starts again, and 1.14.1 at once",
-			paste.Karpenter("rollout", "restart", "deployment", "-l", paste.KarpentersPods))
+			paste.Kubectl("-n", "NAMESPACE", "rollout", "restart", "deployment", "-l", paste.KarpentersPods))
 	}
 	return v.Says("instance %s is gone, and Karpenter still reports that it waits for node %s: 1.12.1 to 1.14.0 do not see the end of an instance, and those before 1.6 not while they wait for volumes; or it cannot reach EC2%s",
 		l.Finding.Removal.Machine, l.Finding.Node, shift.text).Shows(shift.seen...).
