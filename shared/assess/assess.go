@@ -320,8 +320,9 @@ func (a *assessor) firstKnown(t, otherwise time.Time) time.Time {
 
 // began returns the start of a fault that has no time of its own: a startup taint has no creation
 // time, and an instance does not show when its Node was deleted. The start is usually a launch or a
-// creation. If the last complete check came when a warning was due and found nothing, the fault began
-// after that check, with its whole tolerance, and later is true. A time in the ledger stays.
+// creation. If the last complete check came halfway between the warning and the deadline, or later, and found nothing, the
+// fault began after that check, with its whole tolerance, and later is true. (A check soon after the warning was due may
+// have missed it: answers of EC2 leave out what is new.) A time in the ledger stays.
 func (a *assessor) began(k roll.FindingKey, start time.Time, warnAfter, deadline time.Duration) (since time.Time, later bool) {
 	if known, ok := a.State.Findings[k]; ok {
 		if known.Since.Before(start) {
@@ -332,7 +333,7 @@ func (a *assessor) began(k roll.FindingKey, start time.Time, warnAfter, deadline
 	// A node that was not Ready at the last complete check, and that none saw before that, was in order in none.
 	away, silent := a.State.NotReady[k.Instance]
 	never := k.Kind == roll.Uninitialized && silent && away.Told.IsZero() && away.Since.Before(start.Add(deadline))
-	if a.inOrder(start, warnAfter) && !never {
+	if a.inOrder(start, (warnAfter+deadline)/2) && !never {
 		return a.firstKnown(a.State.Checked, time.Time{}), true
 	}
 	return start, false

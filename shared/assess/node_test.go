@@ -230,7 +230,7 @@ func TestTroubleThatTheWorldDoesNotDateBeginsAfterTheLastCheck(t *testing.T) {
 				s.Details[id] = roll.Detail{HasNodeClaim: roll.Yes}
 			}
 		}
-		last := tt.start.Add(5 * time.Minute) // when a warning was due
+		last := tt.start.Add(10 * time.Minute) // halfway between its warning and its deadline
 		tests := []struct {
 			name    string
 			checked time.Time
@@ -239,8 +239,8 @@ func TestTroubleThatTheWorldDoesNotDateBeginsAfterTheLastCheck(t *testing.T) {
 			stage   roll.Stage
 		}{
 			{"never checked", time.Time{}, tt.start, tt.start, roll.Overdue},
-			{"checked before a warning was due", last.Add(-time.Second), tt.start, tt.start, roll.Overdue},
-			{"checked when a warning was due", last, last, now, roll.Warned},
+			{"checked before it had to be found", last.Add(-time.Second), tt.start, tt.start, roll.Overdue},
+			{"checked when it had to be found", last, last, now, roll.Warned},
 			{"checked a little later", last.Add(time.Second), last.Add(time.Second), now, roll.Warned},
 			{"checked a minute ago", ago(time.Minute), ago(time.Minute), now, roll.Watching},
 			{"checked long ago", ago(15 * time.Minute), ago(15 * time.Minute), now, roll.Warned},

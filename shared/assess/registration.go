@@ -96,7 +96,7 @@ func (a *assessor) registered(m roll.Member, g *groupTally, works bool) {
 // cameBack reports whether a Node is new although the last complete check saw an earlier Node of
 // its instance.
 func (a *assessor) cameBack(m roll.Member) bool {
-	if !m.Node.Created.After(a.State.Checked) || !a.inOrder(m.Instance.Launched, a.Policy(m.Selector()).Registration.WarnAfter) {
+	if !m.Node.Created.After(a.State.Checked) || !a.inOrder(m.Instance.Launched, a.Policy(m.Selector()).Registration.Deadline) {
 		return false
 	}
 	known, late := a.State.Findings[roll.FindingKey{Instance: m.Instance.ID, Kind: roll.Unregistered}]

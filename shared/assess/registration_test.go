@@ -48,10 +48,10 @@ func TestWhatCountsAsARegistration(t *testing.T) {
 			s.Rests = map[roll.InstanceID]ledger.Rest{i.ID: {Left: ago(6 * time.Minute)}}
 		}, false, false},
 		{"its instance had a node at the last check", 5 * time.Minute, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot, s *ledger.State) {
-			i.Launched = s.Checked.Add(-5 * time.Minute)
+			i.Launched = s.Checked.Add(-15 * time.Minute)
 		}, false, false},
 		{"its instance still had time at the last check", 5 * time.Minute, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot, s *ledger.State) {
-			i.Launched = s.Checked.Add(-5*time.Minute + time.Second)
+			i.Launched = s.Checked.Add(-15*time.Minute + time.Second)
 		}, true, true},
 		{"its instance was late at the last check", 5 * time.Minute, func(i *roll.Instance, _ *roll.Node, _ *roll.Snapshot, s *ledger.State) {
 			i.Launched = s.Checked.Add(-time.Hour)

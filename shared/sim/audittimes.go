@@ -43,7 +43,7 @@ func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, toler
 		}
 	case n == nil:
 		since, tolerated = latest(m.launched, m.started, m.leftRest), pol.duration("registration.deadline")
-		if warned := since.Add(pol.duration("registration.warnAfter")); u.recordedIn(m.c.name, latest(warned, u.verdicts.forgotten), m.vanished) {
+		if found := since.Add((pol.duration("registration.warnAfter") + tolerated) / 2); u.recordedIn(m.c.name, latest(found, u.verdicts.forgotten), m.vanished) {
 			since = m.vanished // a check that missed no Node is all that is remembered of it
 		}
 	case n.ready().Status == corev1.ConditionTrue:

@@ -132,9 +132,10 @@ func TestAnAccessEntryOfTheWrongTypeIsExplainedLiveAndFromABundle(t *testing.T) 
 		t.Errorf("exit %d:\n%s", code, table)
 	}
 
-	// An entry of Auto Mode's type lets in nodes that are named after their instance id, and this one is not.
+	// An entry of Auto Mode's type lets in nodes that are named after their instance id, and this one is not: its user
+	// data was read as a whole, and its image is EKS's.
 	must.Succeed(t, bed.SetAccessEntries(t.Context(), testbed.ClusterName, testbed.AccessEntry{PrincipalARN: testbed.NodeRoleARN, Type: "EC2"}))
-	same(t, "causes of an entry without its policy", causes(a.explain(id)), []string{id + " suggestive AccessEntryWrongType"})
+	same(t, "causes of an entry without its policy", causes(a.explain(id)), []string{id + " decisive AccessEntryWrongType"})
 	expect.That(t, a.count("ListAssociatedAccessPolicies") != 0, "nobody asked for the policies of the entry")
 }
 

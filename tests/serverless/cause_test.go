@@ -260,9 +260,9 @@ func TestWhatMayNotBeReadIsNotChecked(t *testing.T) {
 	expect.That(t, strings.Contains(out, `"complete":true`) && !strings.Contains(out, `"complete":false`), "the checks were not complete:\n%s", out)
 }
 
-// The node role has an entry of Auto Mode's type with its policy, which is as good as a
-// mapping. Everything that can authenticate a node is read.
-func TestARoleWithAnAccessEntryOfAutoModeIsNoCause(t *testing.T) {
+// The node role has an entry of Auto Mode's type with its policy, which lets in nodes that are named after their
+// instance ID, and no others: no replacement would join either.
+func TestNodesThatAnAccessEntryOfAutoModeDoesNotLetInAreHeld(t *testing.T) {
 	s := deploy(t, "remediate")
 	s.Step = 6 * time.Minute
 	fleet(t, 3)
@@ -271,7 +271,8 @@ func TestARoleWithAnAccessEntryOfAutoModeIsNoCause(t *testing.T) {
 	}))
 	ids := []string{launch(t), launch(t)}
 	must.Succeed(t, s.Advance(t.Context(), 24*time.Minute))
-	if got := acts(t, "TerminateInstances"); len(got) != 1 || !slices.Contains(ids, strings.TrimPrefix(got[0], "TerminateInstances ")) {
-		t.Errorf("terminations %q, want one of %q: they share nothing that is wrong", got, ids)
+	same(t, "terminations", acts(t, "TerminateInstances"), nil)
+	for _, id := range ids {
+		expect.That(t, tagsOf(t, id)[roll.TagCause] == "AccessEntryWrongType", "%s: %v", id, tagsOf(t, id))
 	}
 }
