@@ -131,10 +131,10 @@ func TestWhatCouldNotBeJudgedMayHaveBegunBefore(t *testing.T) {
 	expect.That(t, a.Doubts[id].Equal(launched), "it still cannot be judged: in doubt since %v", a.Doubts)
 	s.Details[id] = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "InService", Bootstraps: roll.Yes}
 	a = judge(s, state)
-	expect.That(t, len(a.Findings) == 1 && a.Findings[0].Since.Equal(state.Checked) && a.Findings[0].Perhaps.Equal(launched) && a.Doubts[id].Equal(launched), "it is in service: %+v, in doubt since %v", a.Findings, a.Doubts)
+	expect.That(t, len(a.Findings) == 1 && a.Findings[0].Since.Equal(state.Checked) && a.Findings[0].Perhaps.Equal(launched) && !a.Findings[0].Worked && a.Doubts[id].Equal(launched), "it is in service: %+v, in doubt since %v", a.Findings, a.Doubts)
 	state.Doubts = nil
 	a = judge(s, state)
-	expect.That(t, len(a.Findings) == 1 && a.Findings[0].Perhaps.IsZero() && len(a.Doubts) == 0, "the last check judged it: %+v, in doubt since %v", a.Findings, a.Doubts)
+	expect.That(t, len(a.Findings) == 1 && a.Findings[0].Perhaps.IsZero() && a.Findings[0].Worked && len(a.Doubts) == 0, "the last check judged it: %+v, in doubt since %v", a.Findings, a.Doubts)
 	s.Details[id] = roll.Detail{LifecycleRead: roll.Yes, Lifecycle: "Standby", Bootstraps: roll.Yes}
 	a = judge(s, ledger.State{Doubts: map[roll.InstanceID]time.Time{id: launched}})
 	expect.That(t, len(a.Doubts) == 0, "it is in Standby: in doubt since %v", a.Doubts)

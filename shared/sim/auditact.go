@@ -158,7 +158,7 @@ func (u *auditor) frozenTogether(inv *invocation, c *cluster, o order) {
 
 // protects checks that what a person protected from termination is not touched: a drain would evict its
 // pods although the machine stays. Nor is the machine of a node that a person keeps from repairs, or of a
-// silent one that a person cordoned.
+// silent one that a person cordoned. Nothing protects from what EC2 has scheduled.
 func (u *auditor) protects(inv *invocation, what act, m *machine) {
 	if n := m.node; n != nil && what != actDeleteNode && what != actUncordon && !n.spared.IsZero() && n.spared.Before(inv.begun.Add(-time.Second)) {
 		u.broken(RuleKept, "%s: %s of %s, whose node %s a person keeps from repairs since %s", inv.name, what, m.id, n.name, n.spared.Format(time.TimeOnly))
@@ -167,7 +167,7 @@ func (u *auditor) protects(inv *invocation, what act, m *machine) {
 		roll.Later(n.sealed, n.ready().LastTransitionTime.Time).Before(inv.begun.Add(-time.Second)) {
 		u.broken(RuleKept, "%s: %s of %s, whose silent node %s a person cordoned at %s", inv.name, what, m.id, n.name, n.sealed.Format(time.TimeOnly))
 	}
-	u.forbids(RuleKept, what != actDeleteNode && m.protected && m.protectedAt.Before(inv.begun.Add(-time.Second)), "%s: %s of %s, whose termination protection is on since %s", inv.name, what, m.id, m.protectedAt.Format(time.TimeOnly))
+	u.forbids(RuleKept, what != actDeleteNode && m.event == nil && m.protected && m.protectedAt.Before(inv.begun.Add(-time.Second)), "%s: %s of %s, whose termination protection is on since %s", inv.name, what, m.id, m.protectedAt.Format(time.TimeOnly))
 }
 
 // afterOwner checks an act on what an Auto Scaling group replaces by itself, or on what its owner should
