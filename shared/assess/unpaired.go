@@ -67,7 +67,7 @@ func (a *assessor) unpaired(m roll.Member) {
 	}
 	f := a.finding(m, roll.Unregistered, since, began.Add(p.Registration.Deadline))
 	f.Began, f.Contradiction, f.Perhaps = began, works, doubt
-	f.Worked = later && doubt.IsZero() || works != "" || before.Worked && !before.Since.After(f.Since) // an earlier check knew its Node
+	f.Worked = later && doubt.IsZero() || works != "" || before.Worked && !before.Since.After(f.Since) // an earlier check, which could judge it, knew its Node
 	switch {
 	case works != "":
 		f.Summary = fmt.Sprintf("no node carries the id of instance %s, but %s", i.ID, works)

@@ -113,7 +113,7 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 		return p.refuseUntil(until, OneAtATime, "%s of %s was terminated at %s; its replacement has until %s to become a Ready node", last.Instance, f.Group, roll.Clock(last.Done), roll.Clock(until))
 	}
 	launched := first.After(since)
-	if !karpenter && !launched && p.Snapshot.Groups[f.Group].Complete && !p.exists(last.Instance) {
+	if i := p.Snapshot.Instance(last.Instance); !karpenter && !launched && p.Snapshot.Groups[f.Group].Complete && !p.drew(f.Group, since) && (i == nil || i.State.Gone()) {
 		return nil // the group had one more than it is to have, as while it rebalances
 	}
 	if karpenter && (before && !launched || p.Snapshot.PodsWait == roll.No && !p.joins(f.Group, since)) {
@@ -131,9 +131,13 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 		last.Instance, f.Group, roll.Clock(last.Done), ready, f.Instance, p.replaceAnyway(f.Instance))
 }
 
-// exists reports whether EC2 does not show an instance as terminated.
-func (p *planner) exists(id roll.InstanceID) bool {
-	return slices.ContainsFunc(p.Snapshot.Instances, func(i roll.Instance) bool { return i.ID == id && !i.State.Gone() })
+// drew reports whether the group put an instance of its warm pool into service since a time. EC2 does not date that
+// as a launch if the instance ran there.
+func (p *planner) drew(g roll.Group, since time.Time) bool {
+	return slices.ContainsFunc(p.Snapshot.Instances, func(i roll.Instance) bool {
+		rest := p.State.Rests[i.ID]
+		return i.Group == g && rest.Warm && rest.Left.After(since)
+	})
 }
 
 // replaceAnyway returns the command with which a person accepts that an instance may not be replaced.

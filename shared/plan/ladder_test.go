@@ -292,6 +292,11 @@ func TestOnePerGroupUntilTheReplacementIsReady(t *testing.T) {
 			w.complete()
 			replacement(w, acted.Add(time.Minute), roll.ConditionFalse)
 		}, "none: [ReplacementPending]"},
+		{"the group lacks nothing, with what it took out of its warm pool since", func(w *world) {
+			w.complete()
+			pooled(3*time.Minute, 4*time.Minute)(w)
+			w.snapshot.Nodes[len(w.snapshot.Nodes)-1].Ready.Status = roll.ConditionFalse
+		}, "none: [ReplacementPending]"},
 		{"the group lacks nothing, with the one that was to end", func(w *world) {
 			w.complete()
 			w.snapshot.Instances = append(w.snapshot.Instances, roll.Instance{ID: instanceID(99), State: roll.StateRunning, Launched: acted.Add(-time.Hour)})

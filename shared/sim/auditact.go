@@ -167,7 +167,7 @@ func (u *auditor) protects(inv *invocation, what act, m *machine) {
 		roll.Later(n.sealed, n.ready().LastTransitionTime.Time).Before(inv.begun.Add(-time.Second)) {
 		u.broken(RuleKept, "%s: %s of %s, whose silent node %s a person cordoned at %s", inv.name, what, m.id, n.name, n.sealed.Format(time.TimeOnly))
 	}
-	u.forbids(RuleKept, what != actDeleteNode && m.event == nil && m.protected && m.protectedAt.Before(inv.begun.Add(-time.Second)), "%s: %s of %s, whose termination protection is on since %s", inv.name, what, m.id, m.protectedAt.Format(time.TimeOnly))
+	u.forbids(RuleKept, what != actDeleteNode && (m.event == nil || what != actCordon && what != actEvict) && m.protected && m.protectedAt.Before(inv.begun.Add(-time.Second)), "%s: %s of %s, whose termination protection is on since %s", inv.name, what, m.id, m.protectedAt.Format(time.TimeOnly))
 }
 
 // afterOwner checks an act on what an Auto Scaling group replaces by itself, or on what its owner should

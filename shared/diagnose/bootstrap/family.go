@@ -64,8 +64,8 @@ func (b *start) takeIPv6() string {
 	if b.Finding.Owner == roll.OwnerKarpenter && b.Group().NodeClass.Known() && !b.custom() && i.Value.NodeClass != "" {
 		return paste.Lines(append(lines,
 			paste.Format("kubectl get ec2nodeclass %s -o jsonpath='{.spec.kubelet.clusterDNS}'   # an IPv4 address there makes Karpenter write user data for IPv4", i.Value.NodeClass),
-			"# or else Karpenter did not find the address of the cluster's DNS at its start:",
-			paste.Karpenter("rollout", "restart", "deployment", "-l", paste.KarpentersPods))...)
+			paste.If("or, if no IPv4 address is there, Karpenter did not find the address of the DNS of the cluster at its start; in its namespace",
+				paste.Kubectl("-n", "NAMESPACE", "rollout", "restart", "deployment", "-l", paste.KarpentersPods)))...)
 	}
 	what := "have the kubelet register with an IPv6 address (--node-ip)"
 	switch b.tool() {

@@ -305,14 +305,15 @@ const (
 
 // oddName checks the name that the user data gives the node. A mapping or an access entry makes a node known by
 // its instance's private DNS name or ID, and the API server refuses any other name. EC2's names begin with ip- or
-// i-. The flag is the last one, so it counts. Kubelets before 1.26, with AWS's cloud provider, ignore it.
+// i-. The flag is the last one, so it counts. Kubelets before 1.26, with AWS's cloud provider, ignore it. A role that
+// is an administrator may register under any name, and then others of the group may be healthy.
 //
 // - https://kubernetes.io/docs/reference/access-authn-authz/node/
 // - https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-naming.html
 // - https://github.com/bottlerocket-os/bottlerocket/issues/4568
 // - https://github.com/kubernetes/kubernetes/issues/54482
 func (b *start) oddName(j userdata.Join) []oddity {
-	name, field, sure := j.Kubelet.HostnameOverride, nameFlag, true
+	name, field := j.Kubelet.HostnameOverride, nameFlag
 	f, _ := j.Kubelet.Flag(strings.TrimPrefix(nameFlag, "--"))
 	switch {
 	case name.State == userdata.Malformed && len(f.Anomalies) == 0:
@@ -320,15 +321,16 @@ func (b *start) oddName(j userdata.Join) []oddity {
 	case name.State != userdata.Given, strings.HasPrefix(name.Value, "ip-"), strings.HasPrefix(name.Value, "i-"):
 		return nil
 	}
+	minor, ok := cause.Minor(b.kubelet().version)
+	if ok && minor < 26 {
+		return nil
+	}
+	sure := b.healthy(func(evidence.Member) bool { return true }) == ""
 	switch j.Tool {
 	case userdata.BottlerocketSettings:
 		field = nameSetting
 	case userdata.BootstrapScript:
-		minor, ok := cause.Minor(b.kubelet().version)
-		if ok && minor < 26 {
-			return nil
-		}
-		sure = ok && b.os.family == al2
+		sure = sure && ok && b.os.family == al2
 	case userdata.Nodeadm, userdata.NodeadmCommand:
 	default:
 		sure = false

@@ -126,11 +126,12 @@ func sound(c *evidence.Case) []evidence.Sound {
 }
 
 // joinedSince returns a healthy instance with the role that joined after the finding's onset, "" if
-// none is known: the role let it in then.
-func joinedSince(c *evidence.Case) roll.InstanceID {
+// none is known: the role let it in then. It is of one of the groups, or of any if none is given.
+func joinedSince(c *evidence.Case, groups ...roll.Group) roll.InstanceID {
 	since := c.Onset()
 	for _, s := range sound(c) {
-		if shares, gap := sharesRole(c, s); shares && gap == "" && s.Joined.After(since) {
+		of := len(groups) == 0 || slices.Contains(groups, s.Group)
+		if shares, gap := sharesRole(c, s); of && shares && gap == "" && s.Joined.After(since) {
 			return s.Latest
 		}
 	}

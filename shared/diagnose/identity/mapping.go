@@ -210,7 +210,7 @@ func (d *door) ownRole(r evidence.Role) string {
 	}
 	switch {
 	case d.Finding.Owner == roll.OwnerAutoMode:
-		lines = append(lines, d.associate(own), "# then name it in spec.role of the group's NodeClass")
+		lines = append(lines, d.associate(own), "# then name it in spec.role of the NodeClass of the group")
 	case d.Finding.Owner == roll.OwnerKarpenter && i.NodeClass != "":
 		lines = append(lines, paste.Format("kubectl edit ec2nodeclass %s   # spec.role: that role", i.NodeClass), cause.Drift)
 	case d.Finding.Owner == roll.OwnerManagedNodeGroup:
@@ -221,11 +221,11 @@ func (d *door) ownRole(r evidence.Role) string {
 	return paste.Lines(lines...)
 }
 
-// sharedBeyond reports whether a healthy node of another group has the instance's role.
+// sharedBeyond reports whether a healthy node of another group has the instance's role, or may have it.
 func (d *door) sharedBeyond() bool {
 	return slices.ContainsFunc(sound(d.Case), func(s evidence.Sound) bool {
-		shares, _ := sharesRole(d.Case, s)
-		return shares && s.Group != d.Finding.Group
+		shares, gap := sharesRole(d.Case, s)
+		return (shares || gap != "") && s.Group != d.Finding.Group
 	})
 }
 
@@ -399,10 +399,7 @@ func (d *door) naming() (name naming, shown roll.Evidence, gap string) {
 // as the case allows. Nothing in the user data names a node by its DNS name, so an image other than EKS's may
 // have a default of its own. A healthy node of another group may have the other kind of name.
 func (d *door) misnamed(name naming, v cause.Verdict) cause.Verdict {
-	sure := d.sure || d.Finding.Kind == roll.Unregistered && !slices.ContainsFunc(sound(d.Case), func(s evidence.Sound) bool {
-		shares, gap := sharesRole(d.Case, s)
-		return shares && gap == "" && s.Group == d.Finding.Group && s.Joined.After(d.Onset())
-	})
+	sure := d.sure || d.Finding.Kind == roll.Unregistered && joinedSince(d.Case, d.Finding.Group) == ""
 	if name == byDNSName && !d.defaultName() {
 		return v.DecisiveIf(false).Unsettled(d.Image().Gap())
 	}

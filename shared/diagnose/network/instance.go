@@ -39,7 +39,7 @@ func (l *look) rightSubnets() string {
 		return paste.Lines("# security groups belong to a VPC, too: check those of the launch template",
 			l.AWS("autoscaling", "update-auto-scaling-group", "--auto-scaling-group-name", l.i.ASG, "--vpc-zone-identifier", strings.Join(l.k.Subnets, ",")))
 	}
-	return paste.Lines("# launch it in a subnet of the cluster's VPC:",
+	return paste.Lines("# launch it in a subnet of the VPC of the cluster:",
 		l.AWS("ec2", "describe-subnets", "--filters", "Name=vpc-id,Values="+l.k.VPC, "--query", "Subnets[].[SubnetId,AvailabilityZone,AvailableIpAddressCount]", "--output", "table"))
 }
 

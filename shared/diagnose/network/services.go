@@ -425,9 +425,10 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	proven := !registered && direct == closed && l.needsEC2() == open ||
 		pull.shown && (direct == closed || pull.direct) ||
 		crashes && direct == closed
+	fixes = append([]string{forWholeVPC(fixes)}, fixes...)
 	c := cause.DecisiveIf(sure && proven).In(cmp.Or(subject, "vpc/"+l.i.VPC)).
 		Says("the instance cannot reach %s: there is no way to the internet (%s), and %s", strings.Join(names, ", "), why.why, strings.Join(reasons, "; ")).
-		Shows(why.evidence...).Shows(rows...).Fix(append([]string{forWholeVPC(fixes)}, fixes...)...)
+		Shows(why.evidence...).Shows(rows...).Fix(fixes...)
 	if pull.shown && names[0] != sts {
 		c.Shows(pull.evidence)
 	}
