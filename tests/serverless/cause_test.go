@@ -262,17 +262,18 @@ func TestWhatMayNotBeReadIsNotChecked(t *testing.T) {
 
 // The node role has an entry of Auto Mode's type with its policy, which lets in nodes that are named after their
 // instance ID, and no others: no replacement would join either.
-func TestNodesThatAnAccessEntryOfAutoModeDoesNotLetInAreHeld(t *testing.T) {
+func TestANodeThatAnAccessEntryOfAutoModeDoesNotLetInIsHeld(t *testing.T) {
 	s := deploy(t, "remediate")
 	s.Step = 6 * time.Minute
 	fleet(t, 3)
 	must.Succeed(t, bed.SetAccessEntries(t.Context(), testbed.ClusterName, testbed.AccessEntry{
 		PrincipalARN: testbed.NodeRoleARN, Type: "EC2", Policies: []string{"arn:aws:eks::aws:cluster-access-policy/AmazonEKSAutoNodePolicy"},
 	}))
-	ids := []string{launch(t), launch(t)}
+	id := launch(t)
 	must.Succeed(t, s.Advance(t.Context(), 24*time.Minute))
 	same(t, "terminations", acts(t, "TerminateInstances"), nil)
-	for _, id := range ids {
-		expect.That(t, tagsOf(t, id)[roll.TagCause] == "AccessEntryWrongType", "%s: %v", id, tagsOf(t, id))
-	}
+	expect.That(t, tagsOf(t, id)[roll.TagCause] == "AccessEntryWrongType", "%v", tagsOf(t, id))
+	must.Succeed(t, s.Policy(t.Context(), "apiVersion: rollcall/v1\nlimits: {causeOutside: tryOnce}\n"))
+	must.Succeed(t, s.Advance(t.Context(), 36*time.Minute))
+	same(t, "terminations, to be tried", acts(t, "TerminateInstances"), []string{"TerminateInstances " + id})
 }
