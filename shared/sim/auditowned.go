@@ -32,7 +32,11 @@ func (u *auditor) others(inv *invocation, what string, m *machine) {
 		u.broken(RuleDisrupted, "%s: %s of %s, whose NodeClaim is being deleted since %s", inv.name, what, m.id, c.deleting.Format(time.TimeOnly))
 	}
 	unheard := m.node != nil && m.node.ready().Status != corev1.ConditionTrue // until then nobody can know
-	if m.ail == well && unheard && !m.frozen.IsZero() && m.frozen.Before(inv.begun) && now.Sub(m.frozen) < min(frozenMost, u.policyOf(inv, m).duration("conditions.Ready=Unknown")) {
+	tolerance := "conditions.Ready=Unknown"
+	if !m.vanished.IsZero() || !m.unnamed.IsZero() { // no Node shows its silence
+		tolerance = "registration.deadline"
+	}
+	if m.ail == well && unheard && !m.frozen.IsZero() && m.frozen.Before(inv.begun) && now.Sub(m.frozen) < min(frozenMost, u.policyOf(inv, m).duration(tolerance)) {
 		u.broken(RuleFrozen, "%s: %s of %s, which works, and is not heard since %s for an upgrade", inv.name, what, m.id, m.frozen.Format(time.TimeOnly))
 	}
 	u.forbids(RuleBeside, m.g.beside != "" && m.g.beside != besideWindows, "%s: %s of %s, which is of %s", inv.name, what, m.id, m.g.beside)

@@ -745,7 +745,7 @@ func (u *auditor) hindered(m *machine) string {
 		return "it was found while the mode was lower"
 	case !checked || m.since.Before(first.Add(time.Minute)):
 		return "it was ill before"
-	case held || m.protected || m.muted || m.stays || m.aside != "" || m.hasTag(roll.TagIgnore):
+	case held || m.protected || m.muted || m.stays || m.full || m.aside != "" || m.hasTag(roll.TagIgnore):
 		return "a person, or it stays so"
 	case !m.vanished.IsZero() || !m.unnamed.IsZero() || m.claim == nil && g.owner == karpenter:
 		return "its objects"
