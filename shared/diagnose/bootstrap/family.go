@@ -12,7 +12,7 @@ import (
 
 // otherFamily checks whether a node of an IPv6 cluster registered with an IPv4 address. There the cloud
 // controller knows only the instance's IPv6 addresses. It does not initialize a node whose kubelet gives
-// another one, and leaves its taint on it.
+// another one, and leaves its taint on it. Whether others of its template work is known only with the instance.
 //
 // - https://github.com/kubernetes/cloud-provider/blob/master/controllers/node/node_controller.go (getNodeModifiersFromCloudProvider)
 // - https://github.com/kubernetes/cloud-provider-aws/blob/master/pkg/providers/v1/aws.go (getInstanceNodeAddress)
@@ -21,10 +21,17 @@ import (
 func (b *start) otherFamily() (v cause.Verdict, found bool) {
 	n := b.Node().Object.Value
 	address, six := addressOf(n)
-	if b.Cluster.Config.Value.IPFamily != "ipv6" || address == "" || six || !n.Tainted(evidence.TaintCloud) {
+	switch config, object := b.Cluster.Config, b.Node().Object; {
+	case config.Known() && config.Value.IPFamily != "ipv6":
 		return v, false
+	case !object.Known():
+		return cause.NotChecked(object.Gap()), true
+	case address == "" || six || !n.Tainted(evidence.TaintCloud):
+		return v, false
+	case !config.Known():
+		return cause.NotChecked(config.Gap()), true
 	}
-	return b.given(true, b.inData().
+	return b.given(b.Config().Known(), b.inData().
 		Says("node %s registered with the IPv4 address %s, and %s is an IPv6 cluster: the cloud controller manager takes no such address, so it never initializes the node", n.Name, address, b.ClusterID.Name).
 		Saw("node", "status.addresses[InternalIP]", address, "an IPv6 address").
 		Saw("node", "spec.taints", evidence.TaintCloud, "removed by the cloud controller").

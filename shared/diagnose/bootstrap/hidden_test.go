@@ -17,7 +17,7 @@ import (
 )
 
 func everyExample() []example {
-	return slices.Concat(soundUserData(), foreignUserData(), brokenUserData(), othersUserData(), kubeletFlags(), karpentersTaint(), registeredFlags(), unstartedKubelets(), privateClusters(),
+	return slices.Concat(soundUserData(), foreignUserData(), brokenUserData(), othersUserData(), kubeletFlags(), karpentersTaint(), registeredFlags(), addressFamilies(), unstartedKubelets(), privateClusters(),
 		noUserData(), largeUserData(), bareImages(), architectures(), versions(), amazonLinux2(), consoles())
 }
 
