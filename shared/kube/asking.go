@@ -82,8 +82,8 @@ var (
 var (
 	askNode            = &asking{of: []resource{resourceNode}, byName: true, thing: "node %s", nameable: rest.IsValidPathSegmentName}
 	askNodes           = &asking{of: []resource{resourceNode}, thing: "nodes", largest: maxCapture}
-	askLease           = &asking{of: []resource{resourceLease}, namespace: namespaceNodeLease, byName: true, thing: "the lease of node %s", nameable: rest.IsValidPathSegmentName}
-	askLeases          = &asking{of: []resource{resourceLease}, namespace: namespaceNodeLease, thing: "leases of nodes", largest: maxCapture}
+	askLease           = &asking{of: []resource{resourceLease}, namespace: NamespaceNodeLease, byName: true, thing: "the lease of node %s", nameable: rest.IsValidPathSegmentName}
+	askLeases          = &asking{of: []resource{resourceLease}, namespace: NamespaceNodeLease, thing: "leases of nodes", largest: maxCapture}
 	askAwsAuth         = &asking{of: []resource{resourceConfigMap}, namespace: metav1.NamespaceSystem, byName: true, thing: "the ConfigMap %s", nameable: rest.IsValidPathSegmentName}
 	askNodeEvents      = &asking{of: []resource{resourceEvent}, fields: "involvedObject.kind=Node,involvedObject.name=%s", thing: "events of node %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName}
 	askNodeClaimEvents = &asking{of: []resource{resourceEvent}, namespace: metav1.NamespaceDefault, fields: "involvedObject.kind=NodeClaim,involvedObject.name=%s", thing: "events of NodeClaim %s", newest: MaxEvents, nameable: rest.IsValidPathSegmentName}
@@ -104,10 +104,11 @@ var (
 	askEndpointSlices  = &asking{of: []resource{resourceSlice}, namespaced: true, labels: labelServiceName + "=%s", thing: "EndpointSlices of service %s", nameable: validation.IsValidLabelValue}
 )
 
-const (
-	labelServiceName   = "kubernetes.io/service-name"
-	namespaceNodeLease = "kube-node-lease"
-)
+const labelServiceName = "kubernetes.io/service-name"
+
+// NamespaceNodeLease has the lease of each node.
+// https://kubernetes.io/docs/concepts/architecture/leases/#node-heart-beats
+const NamespaceNodeLease = "kube-node-lease"
 
 // inNamespace returns the namespace of the objects, "" for all.
 func (q Question) inNamespace() string { return cmp.Or(q.ask.namespace, q.namespace) }

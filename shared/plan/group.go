@@ -112,8 +112,8 @@ func (p *planner) replacementPending(f roll.Finding, act Action, good time.Time,
 	if until := asked.Add(pol.Registration.Deadline); p.Now.Before(until) {
 		return p.refuseUntil(until, OneAtATime, "%s of %s was terminated at %s; its replacement has until %s to become a Ready node", last.Instance, f.Group, roll.Clock(last.Done), roll.Clock(until))
 	}
-	launched := first.After(since)
-	if i := p.Snapshot.Instance(last.Instance); !karpenter && !launched && p.Snapshot.Groups[f.Group].Complete && !p.drew(f.Group, since) && (i == nil || i.State.Gone()) {
+	launched := first.After(since) || p.drew(f.Group, since)
+	if i := p.Snapshot.Instance(last.Instance); !karpenter && !launched && p.Snapshot.Groups[f.Group].Complete && (i == nil || i.State.Gone()) {
 		return nil // the group had one more than it is to have, as while it rebalances
 	}
 	if karpenter && (before && !launched || p.Snapshot.PodsWait == roll.No && !p.joins(f.Group, since)) {

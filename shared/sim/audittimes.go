@@ -72,10 +72,8 @@ func (u *auditor) dated(m *machine, since time.Time) time.Time {
 	if m.clock >= 0 || m.node.ready().Status != corev1.ConditionFalse {
 		return since
 	}
-	for _, begun := range slices.Backward(u.verdicts.clean[m.c.name]) {
-		if begun.Before(since) && begun.After(latest(u.verdicts.forgotten, m.node.named)) { // otherwise nobody remembers it
-			return latest(shown, begun)
-		}
+	if begun := u.lastRecorded(m.c.name, since); begun.Before(since) && begun.After(latest(u.verdicts.forgotten, m.node.named)) { // otherwise nobody remembers it
+		return latest(shown, begun)
 	}
 	return shown
 }

@@ -434,12 +434,15 @@ func (e ec2API) DescribeInstanceAttribute(in *ec2.DescribeInstanceAttributeInput
 	}
 	out.InstanceId = in.InstanceId
 	of, err := e.v.a.allKnown([]string{aws.ToString(in.InstanceId)})
+	on := func(m *machine) *types.AttributeBooleanValue {
+		return &types.AttributeBooleanValue{Value: aws.Bool(m.protected && m.protection() == in.Attribute)}
+	}
 	switch {
 	case err != nil:
 	case in.Attribute == types.InstanceAttributeNameDisableApiTermination:
-		out.DisableApiTermination = &types.AttributeBooleanValue{Value: aws.Bool(of[0].protected && of[0].protection() == in.Attribute)}
+		out.DisableApiTermination = on(of[0])
 	case in.Attribute == types.InstanceAttributeNameDisableApiStop:
-		out.DisableApiStop = &types.AttributeBooleanValue{Value: aws.Bool(of[0].protected && of[0].protection() == in.Attribute)}
+		out.DisableApiStop = on(of[0])
 	default:
 		out.UserData, err = of[0].readUserData("ec2:DescribeInstanceAttribute")
 	}

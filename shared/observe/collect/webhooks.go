@@ -84,14 +84,10 @@ func hooksOf(c *webhookConfiguration) (out hooks) {
 func nodesOnly(w webhook) (evidence.Webhook, bool) {
 	found, ok := w.only(rule.nodes, selector{"objectSelector", w.ObjectSelector})
 	names, others := w.namespaces()
-	found.Leases = slices.ContainsFunc(w.Rules, rule.renewals) && evidence.Webhook{Namespaces: names}.MayAskIn(namespaceLeases)
+	found.Leases = slices.ContainsFunc(w.Rules, rule.renewals) && evidence.Webhook{Namespaces: names}.MayAskIn(kube.NamespaceNodeLease)
 	found.LeasesIf = others
 	return found, ok
 }
-
-// namespaceLeases has the lease of each node.
-// https://kubernetes.io/docs/concepts/architecture/leases/#node-heart-beats
-const namespaceLeases = "kube-node-lease"
 
 // podsOnly reduces a webhook to its rules about new pods; false if it has none.
 func podsOnly(w webhook) (evidence.Webhook, bool) {

@@ -48,21 +48,11 @@ func fleetCases() []Case {
 			}).whole(),
 		broken("replacements-fail-alike", "The third instance of the Auto Scaling group in an hour does not register; the two before were ended for the same. Nothing tells why, and a fourth will hardly do better.",
 			from("https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-scaling-activities-view.html", "https://github.com/aws/karpenter-provider-aws/issues/7469"), func(b *Bundle) *verdict {
-				m := b.Launch(Sick, "10.0.41.21", "a", Edge, 20*time.Minute)
-				b.UserData[m.ID] = UserData(Edge)
-				b.Console[m.ID] = console(booted()...)
-				b.replaced(Edge, "an instance was taken out of service in response to an ELB system health check failure.")
-				b.activity(Edge, m.ID, 20*time.Minute, "Launching a new EC2 instance", "an instance was started in response to a difference between desired and actual capacity, increasing the capacity from 0 to 1.")
-				return unregistered(m, "ReplacementRepeats").holds("")
+				return unregistered(b.third("an instance was taken out of service in response to an ELB system health check failure."), "ReplacementRepeats").holds("")
 			}),
 		misleading("two-before-it-ended-by-somebody", "Somebody terminated two young instances of the Auto Scaling group, which replaced them. Why is not known: they may have worked. The third does not register.",
 			from("https://repost.aws/knowledge-center/auto-scaling-instance-how-terminated", "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-healthchecks.html"), func(b *Bundle) *verdict {
-				m := b.Launch(Sick, "10.0.41.21", "a", Edge, 20*time.Minute)
-				b.UserData[m.ID] = UserData(Edge)
-				b.Console[m.ID] = console(booted()...)
-				b.replaced(Edge, "an instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped.")
-				b.activity(Edge, m.ID, 20*time.Minute, "Launching a new EC2 instance", "an instance was started in response to a difference between desired and actual capacity, increasing the capacity from 0 to 1.")
-				return unregistered(m, "").orders("terminate")
+				return unregistered(b.third("an instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped."), "").orders("terminate")
 			}),
 		broken("replacements-fail-alike-for-a-role", "Karpenter launches again and again for a pool whose role is mapped nowhere, and says that registration is unhealthy.",
 			from(docNodePools, "https://github.com/aws/karpenter-provider-aws/issues/6303"), unjoined(Batch, func(b *Bundle, m *Machine) *verdict {
@@ -164,6 +154,16 @@ func (b *Bundle) unhealthyGroup(m *Machine, code, message string) {
 	g := b.find(b.NodeGroups, "nodegroupName", m.Group.Name)
 	g["status"] = "DEGRADED"
 	g["health"] = object{"issues": []object{{"code": code, "message": message, "resourceIds": []string{m.ID}}}}
+}
+
+// third adds an instance that does not register, after two that were terminated for the reason that Auto Scaling gives.
+func (b *Bundle) third(why string) *Machine {
+	m := b.Launch(Sick, "10.0.41.21", "a", Edge, 20*time.Minute)
+	b.UserData[m.ID] = UserData(Edge)
+	b.Console[m.ID] = console(booted()...)
+	b.replaced(Edge, why)
+	b.activity(Edge, m.ID, 20*time.Minute, "Launching a new EC2 instance", "an instance was started in response to a difference between desired and actual capacity, increasing the capacity from 0 to 1.")
+	return m
 }
 
 // replaced adds two earlier instances of a group that were terminated, for the reason that Auto Scaling gives.
