@@ -332,7 +332,18 @@ func (p *planner) order(f roll.Finding, act Action, pol policy.Policy, skipped [
 	}
 	p.verdicts[f.Key()] = verdict{order: &o}
 	p.out.Orders = append(p.out.Orders, o)
-	if !act.final() {
+	p.follow(o)
+}
+
+// follow asks for the check that reads the outcome of an order that another act may follow. An order
+// that could not be tried for a while is repeated by each sweep, not by a check every minute.
+func (p *planner) follow(o Order) {
+	for k, r := range p.State.Refusals {
+		if k.Order == o.ID && p.cannotTry(k, r) {
+			return
+		}
+	}
+	if !o.Action.final() {
 		p.next(p.Now.Add(advance))
 	}
 }

@@ -129,8 +129,7 @@ func (p *planner) inTurn() []roll.Finding {
 		}
 	}
 	for k, r := range p.State.Refusals {
-		_, begun := p.State.Action(k.Order)
-		if key := (roll.FindingKey{Instance: r.Instance, Kind: r.Kind}); Reason(k.Reason).Blocked() && !begun && p.Now.Sub(r.At) >= RetryAfter {
+		if key := (roll.FindingKey{Instance: r.Instance, Kind: r.Kind}); p.cannotTry(k, r) {
 			tried[key] = roll.Later(tried[key], r.Latest())
 		}
 	}
@@ -141,6 +140,12 @@ func (p *planner) inTurn() []roll.Finding {
 	return slices.SortedStableFunc(slices.Values(p.Assessment.Findings), func(x, y roll.Finding) int {
 		return queued(x).Compare(queued(y))
 	})
+}
+
+// cannotTry reports whether a refusal shows that an act could not be tried for RetryAfter.
+func (p *planner) cannotTry(k ledger.RefusalKey, r ledger.Refusal) bool {
+	_, begun := p.State.Action(k.Order)
+	return Reason(k.Reason).Blocked() && !begun && p.Now.Sub(r.At) >= RetryAfter
 }
 
 type planner struct {

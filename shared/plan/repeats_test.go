@@ -141,3 +141,20 @@ func TestWhatCannotBeTriedGoesToTheBackOfTheQueue(t *testing.T) {
 		expect.That(t, len(p.Orders) == 1 && p.Orders[0].Instance == want, "%s: orders %v, held for %v, want one on %s", reason, p.Orders, reasons(p), want)
 	}
 }
+
+// A check every minute, for hours, would read everything again for an order that cannot be carried out.
+func TestAnOrderThatCannotBeTriedWaitsForTheSweep(t *testing.T) {
+	w := healthy(10)
+	w.silent(1, 2*time.Hour)
+	_, p := w.make(now)
+	if len(p.Orders) != 1 || !p.Next.Equal(now.Add(advance)) {
+		t.Fatalf("orders %v, next check at %s, want one and its outcome a minute later", p.Orders, p.Next)
+	}
+	for reason, waits := range map[Reason]bool{OrderUnmarked: true, EvidenceNotStored: true, VerdictChanged: false} {
+		w.state.Refusals = map[ledger.RefusalKey]ledger.Refusal{
+			{Order: p.Orders[0].ID, Reason: string(reason)}: {Instance: instanceID(1), Kind: roll.Unknown, Do: string(p.Orders[0].Action), At: now.Add(-RetryAfter), Untold: true},
+		}
+		_, again := w.make(now)
+		expect.That(t, len(again.Orders) == 1 && again.Next.Equal(now.Add(advance)) != waits, "%s: orders %v, next check at %s", reason, again.Orders, again.Next)
+	}
+}
