@@ -374,7 +374,11 @@ func (u *auditor) share(inv *invocation, c *cluster, o order) {
 		s.suggested = suggests(string(i.Platform), string(i.InstanceType))
 		return u.selected(inv, s)
 	}
-	unsure := func(id string) bool { return u.nodeless(inv, id) }
+	// A kubelet with a slow clock dates its trouble too early; Rollcall counts from the check that found it.
+	unsure := func(id string) bool {
+		m := u.a.machines[id]
+		return u.nodeless(inv, id) || m != nil && m.clock < 0
+	}
 	counted := inv.seen.count(o.At.Add(-time.Minute), of, unsure)
 	for _, group := range []string{"", o.Group} {
 		sick, allowed := counted.sick[group], allowedSick(counted.of[group], u.policy(inv, c, group).count("limits.unhealthy"))
