@@ -101,6 +101,12 @@ func (a *assessor) foundSince(dated time.Time) time.Time {
 	return a.Now.UTC()
 }
 
+// SameAbsence reports whether a node that is not Ready had been so, with another status, when it was last seen,
+// and cannot have been Ready in between.
+func SameAbsence(n *roll.Node, status roll.ConditionStatus, seen time.Time) bool {
+	return n.Ready.Status != status && !wasReady(n) && n.Ready.Since.Sub(seen) <= Unseen
+}
+
 // wasReady reports whether the node was Ready right before its status became False: its kubelet had
 // been reporting for a while, so the status changed from True, and not from Unknown.
 func wasReady(n *roll.Node) bool {

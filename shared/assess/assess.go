@@ -411,7 +411,7 @@ func (a *assessor) add(f roll.Finding, m roll.Member) {
 		a.ask(roll.Question{Instance: f.Instance, Whole: true}, f.Group) // its tags decide what is done
 	}
 	if f.Stage == roll.Overdue {
-		if f.Instance.IsInstance() && CountsAsOverdue(f.Kind, f.Contradiction != "") {
+		if f.Instance.IsInstance() && CountsAsOverdue(f.Kind) {
 			a.countLate(f.Group)
 		}
 		if !f.Kind.OnlyTold() {

@@ -61,5 +61,5 @@ func (a *assessor) absentBystanders() {
 
 // wasOverdue reports whether a finding of the last check counts as overdue.
 func wasOverdue(kind roll.Kind, f ledger.Finding) bool {
-	return f.Stage == roll.Overdue && CountsAsOverdue(kind, f.Contradicted)
+	return f.Stage == roll.Overdue && CountsAsOverdue(kind)
 }

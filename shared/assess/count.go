@@ -47,12 +47,15 @@ type zoneTally struct {
 
 // CountsAsOverdue reports whether the limits on shares count a finding of the kind. A node with
 // Flapping or Scheduled works; the others are not about an instance to replace.
-func CountsAsOverdue(k roll.Kind, contradicted bool) bool {
+//
+// A contradicted finding counts: several kubelets that renew the leases of nodes that no list shows
+// mean that the list is short, and then the others may be wrong too.
+func CountsAsOverdue(k roll.Kind) bool {
 	switch k {
 	case roll.Ghost, roll.Flapping, roll.Scheduled, roll.Unlaunched, roll.Stuck:
 		return false
 	}
-	return !contradicted
+	return true
 }
 
 // countNode counts a node whose instance EC2 does not report as gone.

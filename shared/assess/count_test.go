@@ -159,7 +159,7 @@ func TestWhatCountsAsOverdue(t *testing.T) {
 		{"not registered, and its kubelet works", func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
 			i.Owner, s.Details[id] = roll.OwnerManagedNodeGroup, roll.Detail{LeaseRead: roll.Yes, LeaseOf: n.Name, LeaseRenewed: ago(time.Second)}
 			elsewhere(n)
-		}, ledger.State{}, "Unregistered", assess.Count{}},
+		}, ledger.State{}, "Unregistered", assess.Count{Nodes: 1, Overdue: 1}},
 		{"not registered and impaired: once", func(i *roll.Instance, n *roll.Node, s *roll.Snapshot) {
 			i.Owner, s.Impaired = roll.OwnerManagedNodeGroup, impaired
 			elsewhere(n)

@@ -30,7 +30,7 @@ func (a *assessor) countUnjudged() {
 	slices.Sort(a.out.Unjudged)
 	overdue := map[roll.InstanceID]roll.Group{}
 	for _, f := range a.out.Findings {
-		if f.Stage == roll.Overdue && CountsAsOverdue(f.Kind, f.Contradiction != "") {
+		if f.Stage == roll.Overdue && CountsAsOverdue(f.Kind) {
 			overdue[f.Instance] = f.Group
 		}
 	}

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"rollcall/shared/policy"
 	"rollcall/shared/roll"
 	"rollcall/tests/harness/expect"
+	"rollcall/tests/harness/must"
 )
 
 var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
@@ -331,4 +334,18 @@ func reasonOf(no *Refusal) Reason {
 		return ""
 	}
 	return no.Reason
+}
+
+// A list of nodes that is short without saying so: kubelets that renew their leases show it.
+func TestKubeletsWithoutNodesHoldTheOthers(t *testing.T) {
+	w := healthy(10)
+	w.silent(1, 2*time.Hour)
+	_, p := w.make(now)
+	must.That(t, len(p.Orders) == 1, "orders %v, held for %v, want one", p.Orders, reasons(p))
+	w.snapshot.Nodes = w.snapshot.Nodes[:7]
+	for n := 8; n <= 10; n++ {
+		w.snapshot.Details[instanceID(n)] = roll.Detail{Bootstraps: roll.Yes, LeaseRead: roll.Yes, LeaseOf: fmt.Sprintf("node-%d", n), LeaseRenewed: now, TerminationProtected: roll.No, ScaleInProtected: roll.No, LifecycleRead: roll.Yes, Lifecycle: "InService"}
+	}
+	_, p = w.make(now)
+	expect.That(t, len(p.Orders) == 0 && slices.Contains(reasons(p), UnhealthyShare), "orders %v, held for %v, want %s", p.Orders, reasons(p), UnhealthyShare)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/spf13/cobra"
 
+	"rollcall/shared/assess"
 	"rollcall/shared/aws/awserr"
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
@@ -444,7 +445,11 @@ func memory(s *roll.Snapshot, b *bundle.Bundle) ledger.State {
 		}
 		// The longer of two absences counts: Unknown and False alternate.
 		if c, ok := r.Condition("Ready"); ok && c.Status != string(roll.ConditionTrue) && c.Since.Before(n.Ready.Since) && n.Ready.Status != roll.ConditionTrue {
-			state.NotReady[n.Instance] = ledger.NotReady{Since: c.Since, Status: roll.ConditionStatus(c.Status), Transition: c.Since, Known: true}
+			known := ledger.NotReady{Since: c.Since, Status: roll.ConditionStatus(c.Status), Transition: c.Since, Known: true}
+			if assess.SameAbsence(n, known.Status, r.At) {
+				known.Status, known.Transition = n.Ready.Status, n.Ready.Since
+			}
+			state.NotReady[n.Instance] = known
 		}
 	}
 	return state

@@ -208,7 +208,7 @@ type holdKey struct {
 func (t *summing) add(in plan.Input, p plan.Plan, lasts time.Duration) {
 	down := map[roll.InstanceID]bool{}
 	for _, f := range in.Assessment.Findings {
-		if assess.CountsAsOverdue(f.Kind, f.Contradiction != "") {
+		if assess.CountsAsOverdue(f.Kind) && f.Contradiction == "" {
 			down[f.Instance] = true
 		}
 	}
