@@ -273,9 +273,9 @@ func (p *planner) launchesFail(f roll.Finding, act Action) *Refusal {
 
 // launchesUnread refuses where the events of failed launches, or the node pools, could not be read.
 func (p *planner) launchesUnread(f roll.Finding) *Refusal {
-	call := roll.CallEvents
+	call := roll.CallNodePools
 	if !slices.ContainsFunc(p.Snapshot.Gaps, func(g roll.Gap) bool { return g.Call == call }) {
-		call = roll.CallNodePools
+		call = roll.CallEvents // of which a bundle may have none
 	}
 	return p.karpenterUnread(call, fmt.Sprintf("whether Karpenter can launch a replacement for %s could not be read (%s)", f.Instance, call))
 }
