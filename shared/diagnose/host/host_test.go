@@ -405,7 +405,7 @@ func TestWhatIsInOrderIsRuledOut(t *testing.T) {
 		want  []cause.Code
 	}{
 		{roll.Unknown, func(w *world) { w.node.Lease.Value.Renewed = now }, []cause.Code{
-			cause.InstanceStopped, cause.SystemStatusImpaired, cause.MemoryPressurePreceded, cause.DiskPressurePreceded,
+			cause.InstanceStopped, cause.SystemStatusImpaired, cause.DiskPressurePreceded,
 			cause.InstanceStatusImpaired, cause.NeverReported, cause.KubeletSilent}},
 		{roll.NotReady, func(*world) {}, []cause.Code{
 			cause.InstanceStopped, cause.SystemStatusImpaired, cause.KernelPanic, cause.MemoryPressurePreceded, cause.DiskPressurePreceded, cause.InstanceStatusImpaired}},
@@ -440,6 +440,10 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 			w.node.Remembered = evidence.None[evidence.Remembered]()
 			w.node.Events = evidence.Failed[[]evidence.Event]("events: forbidden")
 		}, pressures, "events: forbidden"},
+		{"enough memory was seen", roll.Unknown, func(*world) {}, []cause.Code{cause.MemoryPressurePreceded}, "within seconds"},
+		{"enough was seen, and the events since may be gone", roll.Unknown, func(w *world) {
+			w.node.Remembered.Value.At = now.Add(-time.Hour)
+		}, pressures, "those since the check may be gone"},
 		{"no shortage of process ids was seen", roll.Unknown, func(*world) {}, []cause.Code{cause.PidPressurePreceded}, "pid.available"},
 		{"no shortage of process ids is told", roll.NotReady, func(*world) {}, []cause.Code{cause.PidPressurePreceded}, "pid.available"},
 		{"a pressure is not told", roll.NotReady, condition(roll.MemoryPressure, "Unknown"), []cause.Code{cause.MemoryPressurePreceded}, "does not report"},
