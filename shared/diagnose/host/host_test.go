@@ -315,7 +315,10 @@ func TestWhatBefellAnInstanceThatIsNotSilent(t *testing.T) {
 		{"it is not ready, and its kubelet could not fork", roll.NotReady, forkFails(4 * time.Minute), "PidPressurePreceded?"},
 		{"it runs short of processes and flaps", roll.Flapping, condition(roll.PIDPressure, "True"), "PidPressurePreceded?"},
 		{"it ran short before, and has enough now", roll.NotReady, remember(roll.MemoryPressure, "True", time.Minute), ""},
-		{"it says that a disk is full", roll.NotReady, func(w *world) { w.ready().Message = "container runtime is down: mkdir /run/x: No space left on device" }, "DiskFull"},
+		{"it says that a disk is full", roll.NotReady, func(w *world) {
+			w.ready().Message = "container runtime is down: mkdir /var/lib/x: No space left on device"
+		}, "DiskFull"},
+		{"it says that a file system in memory is full", roll.NotReady, func(w *world) { w.ready().Message = "container runtime is down: mkdir /run/x: No space left on device" }, ""},
 		{"it was Ready with that message", roll.Uninitialized, func(w *world) { w.ready().Message = "no space left on device" }, ""},
 		{"the kernel killed on a node that reports", roll.NotReady, shows(console.OutOfMemory, "java", 1), "OutOfMemory?"},
 		{"it panicked and reports again", roll.NotReady, do(shows(console.KernelPanic, "Fatal exception", 1), boots(2)), "KernelPanic?"},
