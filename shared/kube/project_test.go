@@ -116,11 +116,15 @@ func TestTellsTheFirstStartupTaint(t *testing.T) {
 		taints []corev1.Taint
 		want   string
 	}{
-		"none":                     {own, nil, ""},
-		"one that stays":           {own, []corev1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}}, ""},
-		"one that all know":        {roll.Watch{}, []corev1.Taint{{Key: "dedicated"}, {Key: "node.cilium.io/agent-not-ready", Effect: corev1.TaintEffectNoExecute}}, "node.cilium.io/agent-not-ready:NoExecute"},
-		"the S3 driver's":          {roll.Watch{}, []corev1.Taint{{Key: "s3.csi.aws.com/agent-not-ready", Effect: corev1.TaintEffectNoExecute}}, "s3.csi.aws.com/agent-not-ready:NoExecute"},
-		"Cluster Autoscaler's":     {roll.Watch{}, []corev1.Taint{{Key: "startup-taint.cluster-autoscaler.kubernetes.io/gpu", Effect: corev1.TaintEffectNoSchedule}}, "startup-taint.cluster-autoscaler.kubernetes.io/gpu:NoSchedule"},
+		"none":                 {own, nil, ""},
+		"one that stays":       {own, []corev1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}}, ""},
+		"one that all know":    {roll.Watch{}, []corev1.Taint{{Key: "dedicated"}, {Key: "node.cilium.io/agent-not-ready", Effect: corev1.TaintEffectNoExecute}}, "node.cilium.io/agent-not-ready:NoExecute"},
+		"the S3 driver's":      {roll.Watch{}, []corev1.Taint{{Key: "s3.csi.aws.com/agent-not-ready", Effect: corev1.TaintEffectNoExecute}}, "s3.csi.aws.com/agent-not-ready:NoExecute"},
+		"Cluster Autoscaler's": {roll.Watch{}, []corev1.Taint{{Key: "startup-taint.cluster-autoscaler.kubernetes.io/gpu", Effect: corev1.TaintEffectNoSchedule}}, "startup-taint.cluster-autoscaler.kubernetes.io/gpu:NoSchedule"},
+		"Cilium's for Cluster Autoscaler": {
+			roll.Watch{}, []corev1.Taint{{Key: "ignore-taint.cluster-autoscaler.kubernetes.io/cilium-agent-not-ready", Effect: corev1.TaintEffectNoExecute}},
+			"ignore-taint.cluster-autoscaler.kubernetes.io/cilium-agent-not-ready:NoExecute",
+		},
 		"one of a scale-down":      {roll.Watch{}, []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler"}, {Key: "ignore-taint.cluster-autoscaler.kubernetes.io/x"}}, ""},
 		"one that the policy says": {own, []corev1.Taint{{Key: "example.com/warming", Effect: corev1.TaintEffectNoSchedule}}, "example.com/warming:NoSchedule"},
 		"the policy does not say":  {roll.Watch{}, []corev1.Taint{{Key: "example.com/warming"}}, ""},

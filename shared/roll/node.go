@@ -191,8 +191,12 @@ func NotToDisrupt(annotations map[string]string) string {
 //
 // The list is Karpenter's (scheduling.KnownEphemeralTaints, without the taints that the node
 // lifecycle controller sets on nodes of any age), that of agents whose installation guides for EKS
-// name one, and the prefix by which Cluster Autoscaler knows that a node is not ready yet.
-// https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#startup-taints
+// name one, and the prefixes by which Cluster Autoscaler knows that a node is not ready yet. Its older prefix is
+// also that of other taints, so the rest of the key must say what Cilium's does.
+//
+//   - https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#startup-taints
+//   - https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/utils/taints/taints.go
+//   - https://docs.cilium.io/en/stable/installation/taints/
 func StartupTaint(key string, extra []string) bool {
 	switch key {
 	case "karpenter.sh/unregistered",
@@ -204,7 +208,8 @@ func StartupTaint(key string, extra []string) bool {
 		"s3.csi.aws.com/agent-not-ready":
 		return true
 	}
-	return strings.HasPrefix(key, "readiness.k8s.io/") || strings.HasPrefix(key, "startup-taint.cluster-autoscaler.kubernetes.io/") || slices.Contains(extra, key)
+	return strings.HasPrefix(key, "readiness.k8s.io/") || strings.HasPrefix(key, "startup-taint.cluster-autoscaler.kubernetes.io/") ||
+		strings.HasPrefix(key, "ignore-taint.cluster-autoscaler.kubernetes.io/") && strings.HasSuffix(key, "agent-not-ready") || slices.Contains(extra, key)
 }
 
 // TaintControlPlane is the key of the taint of the nodes with the control plane of a local cluster on AWS Outposts.

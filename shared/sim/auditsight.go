@@ -138,7 +138,9 @@ func startupTaint(key string) bool {
 		"ebs.csi.aws.com/agent-not-ready", "efs.csi.aws.com/agent-not-ready", "fsx.csi.aws.com/agent-not-ready", "s3.csi.aws.com/agent-not-ready":
 		return true
 	}
-	return strings.HasPrefix(key, "readiness.k8s.io/") || strings.HasPrefix(key, "startup-taint.cluster-autoscaler.kubernetes.io/")
+	name, ignored := strings.CutPrefix(key, "ignore-taint.cluster-autoscaler.kubernetes.io/")
+	return strings.HasPrefix(key, "readiness.k8s.io/") || strings.HasPrefix(key, "startup-taint.cluster-autoscaler.kubernetes.io/") ||
+		ignored && strings.HasSuffix(name, "agent-not-ready")
 }
 
 // count counts the listed nodes, and those certainly past their tolerance at a time. An instance for

@@ -157,7 +157,7 @@ func (l *look) traced(t trace) cause.Verdict {
 	switch {
 	case t.code == cause.KernelPanic && l.Finding.Kind == roll.Flapping && when == past && l.rebooted():
 		return l.shown(t, f).DecisiveIf(true)
-	case t.code == cause.DiskFull && notReady && l.reports() && strings.Contains(strings.ToLower(ready.Message), "no space left on device"):
+	case t.code == cause.DiskFull && notReady && l.reports() && console.TellsFullDisk(ready.Message):
 		return l.diskOfNode(ready)
 	case t.code == cause.DiskFull && isFull:
 		return l.full(short).DecisiveIf(l.explains() || notReady && runtimeDown(ready))

@@ -315,7 +315,10 @@ func TestWhatBefellAnInstanceThatIsNotSilent(t *testing.T) {
 		{"it is not ready, and its kubelet could not fork", roll.NotReady, forkFails(4 * time.Minute), "PidPressurePreceded?"},
 		{"it runs short of processes and flaps", roll.Flapping, condition(roll.PIDPressure, "True"), "PidPressurePreceded?"},
 		{"it ran short before, and has enough now", roll.NotReady, remember(roll.MemoryPressure, "True", time.Minute), ""},
-		{"it says that a disk is full", roll.NotReady, func(w *world) { w.ready().Message = "container runtime is down: mkdir /run/x: No space left on device" }, "DiskFull"},
+		{"it says that a disk is full", roll.NotReady, func(w *world) {
+			w.ready().Message = "container runtime is down: mkdir /var/lib/x: No space left on device"
+		}, "DiskFull"},
+		{"it says that a file system in memory is full", roll.NotReady, func(w *world) { w.ready().Message = "container runtime is down: mkdir /run/x: No space left on device" }, ""},
 		{"it was Ready with that message", roll.Uninitialized, func(w *world) { w.ready().Message = "no space left on device" }, ""},
 		{"the kernel killed on a node that reports", roll.NotReady, shows(console.OutOfMemory, "java", 1), "OutOfMemory?"},
 		{"it panicked and reports again", roll.NotReady, do(shows(console.KernelPanic, "Fatal exception", 1), boots(2)), "KernelPanic?"},
@@ -405,7 +408,7 @@ func TestWhatIsInOrderIsRuledOut(t *testing.T) {
 		want  []cause.Code
 	}{
 		{roll.Unknown, func(w *world) { w.node.Lease.Value.Renewed = now }, []cause.Code{
-			cause.InstanceStopped, cause.SystemStatusImpaired, cause.MemoryPressurePreceded, cause.DiskPressurePreceded,
+			cause.InstanceStopped, cause.SystemStatusImpaired, cause.DiskPressurePreceded,
 			cause.InstanceStatusImpaired, cause.NeverReported, cause.KubeletSilent}},
 		{roll.NotReady, func(*world) {}, []cause.Code{
 			cause.InstanceStopped, cause.SystemStatusImpaired, cause.KernelPanic, cause.MemoryPressurePreceded, cause.DiskPressurePreceded, cause.InstanceStatusImpaired}},
@@ -440,6 +443,10 @@ func TestWhatWasNotReadIsNotChecked(t *testing.T) {
 			w.node.Remembered = evidence.None[evidence.Remembered]()
 			w.node.Events = evidence.Failed[[]evidence.Event]("events: forbidden")
 		}, pressures, "events: forbidden"},
+		{"enough memory was seen", roll.Unknown, func(*world) {}, []cause.Code{cause.MemoryPressurePreceded}, "within seconds"},
+		{"enough was seen, and the events since may be gone", roll.Unknown, func(w *world) {
+			w.node.Remembered.Value.At = now.Add(-time.Hour)
+		}, pressures, "those since the check may be gone"},
 		{"no shortage of process ids was seen", roll.Unknown, func(*world) {}, []cause.Code{cause.PidPressurePreceded}, "pid.available"},
 		{"no shortage of process ids is told", roll.NotReady, func(*world) {}, []cause.Code{cause.PidPressurePreceded}, "pid.available"},
 		{"a pressure is not told", roll.NotReady, condition(roll.MemoryPressure, "Unknown"), []cause.Code{cause.MemoryPressurePreceded}, "does not report"},

@@ -21,6 +21,9 @@ const (
 	// lately is how long before the silence a pressure may have ended, or a single event may
 	// have occurred, and still be related.
 	lately = 15 * time.Minute
+	// eventsKept is how long the API server keeps an event. Of what came before, none is left to show a pressure.
+	// https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/ (--event-ttl)
+	eventsKept = time.Hour
 )
 
 // pressure is a resource that a node can run short of.
@@ -38,12 +41,14 @@ type pressure struct {
 	// machine is out of memory, which the kubelet distinguishes from a container's.
 	// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/kubelet/oom/oom_watcher_linux.go
 	alone []string
+	// unseen is why a node may have run short although no check and no event shows the condition, "" if it cannot.
+	unseen string
 }
 
 var kinds = []pressure{
-	{cause.MemoryPressurePreceded, roll.MemoryPressure, "memory", "NodeHasInsufficientMemory", "NodeHasSufficientMemory", []string{"memory"}, []string{"SystemOOM"}},
-	{cause.DiskPressurePreceded, roll.DiskPressure, "disk space", "NodeHasDiskPressure", "NodeHasNoDiskPressure", []string{"ephemeral-storage", "inodes"}, nil},
-	{cause.PidPressurePreceded, roll.PIDPressure, "process ids", "NodeHasInsufficientPID", "NodeHasSufficientPID", []string{"pids"}, nil},
+	{cause.MemoryPressurePreceded, roll.MemoryPressure, "memory", "NodeHasInsufficientMemory", "NodeHasSufficientMemory", []string{"memory"}, []string{"SystemOOM"}, sudden},
+	{cause.DiskPressurePreceded, roll.DiskPressure, "disk space", "NodeHasDiskPressure", "NodeHasNoDiskPressure", []string{"ephemeral-storage", "inodes"}, nil, ""},
+	{cause.PidPressurePreceded, roll.PIDPressure, "process ids", "NodeHasInsufficientPID", "NodeHasSufficientPID", []string{"pids"}, nil, unwatched},
 }
 
 // proof is one piece of evidence for a pressure.
@@ -60,12 +65,12 @@ func (l *look) preceded() {
 		switch {
 		case len(proofs) > 0:
 			l.Note(p.code, l.shortBefore(p, proofs))
-		case l.wasWell(p) && p.condition == roll.PIDPressure:
-			l.NotChecked(unwatched, p.code)
-		case l.wasWell(p):
-			l.RuledOut(p.code)
-		default:
+		case !l.wasWell(p):
 			l.NotChecked(l.unseen(p), p.code)
+		case p.unseen != "":
+			l.NotChecked(p.unseen, p.code)
+		default:
+			l.RuledOut(p.code)
 		}
 	}
 }
@@ -183,6 +188,14 @@ func (l *look) forked(p pressure) []proof {
 //   - https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/kubelet/config.go
 const unwatched = "the condition PIDPressure is never True unless the kubelet is given an eviction threshold for pid.available, and it has none by default"
 
+// sudden is why MemoryPressure=False proves nothing about a node that went silent later. The kubelet measures the
+// memory every 10 seconds. What uses it up in between also stops the kubelet, which then reports nothing.
+//
+//   - https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/#kubelet-may-not-observe-memory-pressure-right-away
+//   - https://github.com/awslabs/amazon-eks-ami/issues/1145
+//   - https://github.com/awslabs/amazon-eks-ami/issues/1490
+const sudden = "a node can run out of memory within seconds, before its kubelet reports MemoryPressure: that the last check and its events show none proves nothing"
+
 func (l *look) shortBefore(p pressure, proofs []proof) cause.Verdict {
 	v, told, over := cause.Suggestive(), "may have run", true
 	for _, proof := range proofs {
@@ -249,9 +262,13 @@ func (l *look) relieve(p pressure, broken bool) string {
 // wasWell reports whether a check shortly before the silence saw no pressure, or one that had
 // ended long before. The node's events must show no pressure since.
 func (l *look) wasWell(p pressure) bool {
-	r := l.Node().Remembered
-	c, _ := r.Value.Condition(p.condition)
-	return c.Status == string(roll.ConditionFalse) && l.quiet().Sub(r.Value.At) <= recent && l.Node().Events.Known()
+	return l.sawEnough(p) && l.Node().Events.Known() && l.At.Sub(l.Node().Remembered.Value.At) < eventsKept
+}
+
+func (l *look) sawEnough(p pressure) bool {
+	r := l.Node().Remembered.Value
+	c, _ := r.Condition(p.condition)
+	return c.Status == string(roll.ConditionFalse) && l.quiet().Sub(r.At) <= recent
 }
 
 // unseen returns why nothing is known about what preceded the silence.
@@ -262,6 +279,8 @@ func (l *look) unseen(p pressure) string {
 		return n.Remembered.Missing("memory of node " + l.Finding.Node)
 	case !n.Events.Known():
 		return n.Events.Missing("list of events of node " + l.Finding.Node)
+	case l.sawEnough(p):
+		return fmt.Sprintf("the last check before node %s went silent, at %s, saw no %s, but the API server keeps events for an hour: those since the check may be gone", l.Finding.Node, roll.Clock(n.Remembered.Value.At), p.condition)
 	}
 	return fmt.Sprintf("no check saw the condition %s of node %s shortly before it went silent, and that its events and console show no sign proves nothing", p.condition, l.Finding.Node)
 }

@@ -5,6 +5,7 @@ import (
 
 	"rollcall/shared/diagnose/paste"
 	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
 )
 
 // agent prepares a node for work and removes a startup taint.
@@ -12,7 +13,9 @@ type agent struct {
 	key    string // of the taint
 	prefix bool   // the taint's key starts with this key
 	suffix bool   // the taint's key ends with this key
-	name   string
+	// word begins the name of the taint after a prefix of Cluster Autoscaler's, "" if the agent's taint never has one.
+	word string
+	name string
 	// how says who removes the taint, and when.
 	how string
 	// The agent's pod on the node: its default namespace, its DaemonSet and its label. Empty if
@@ -42,7 +45,7 @@ var agents = []agent{
 		how: "the cloud controller manager, which EKS runs, takes it off once it has found the node's instance by provider id or name", early: true,
 	},
 	{ // https://docs.cilium.io/en/stable/installation/taints/
-		key: "node.cilium.io/agent-not-ready", name: "Cilium", how: "the Cilium operator takes it off once the node's cilium pod is ready",
+		key: "node.cilium.io/agent-not-ready", word: "cilium", name: "Cilium", how: "the Cilium operator takes it off once the node's cilium pod is ready",
 		namespace: "kube-system", daemonSet: "cilium", label: "k8s-app=cilium",
 		logs: []string{"-n", "kube-system", "logs", "deployment/cilium-operator", "--tail=100"}, network: true,
 	},
@@ -85,7 +88,8 @@ func agentOf(key string) *agent {
 	for i := range agents {
 		a := &agents[i]
 		switch {
-		case a.prefix && strings.HasPrefix(key, a.key), a.suffix && strings.HasSuffix(key, a.key), a.key == key:
+		case a.prefix && strings.HasPrefix(key, a.key), a.suffix && strings.HasSuffix(key, a.key), a.key == key,
+			a.word != "" && strings.Contains(key, "-taint.cluster-autoscaler.kubernetes.io/"+a.word) && roll.StartupTaint(key, nil):
 			return a
 		}
 	}

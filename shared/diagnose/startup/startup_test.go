@@ -258,6 +258,10 @@ func TestStartupTaintsThatRemain(t *testing.T) {
 			tainted(taint("example.com/warming-up", noSchedule))(w)
 			w.finding.Summary = "node " + name + " is Ready and still has the startup taint example.com/warming-up:NoSchedule since its creation"
 		}, "StartupTaintNotRemoved UndeclaredStartupTaint?", "the policy names it"},
+		{"Cilium's, with a key that Cluster Autoscaler ignores", do(tainted(taint("ignore-taint.cluster-autoscaler.kubernetes.io/cilium-agent-not-ready", noExecute)), pod("cilium", waiting("CrashLoopBackOff"))),
+			"StartupTaintNotRemoved UndeclaredStartupTaint?", "the Cilium operator takes it off"},
+		{"Cilium's, with a key of a startup taint", do(tainted(taint("startup-taint.cluster-autoscaler.kubernetes.io/cilium-agent-not-ready", noExecute)), unready(noNetwork), pod("cilium", waiting("CrashLoopBackOff"))),
+			"StartupTaintNotRemoved UndeclaredStartupTaint? CniNotReady", "the Cilium operator takes it off"},
 		{"one that only looks like one", tainted(taint("example.com/agent-not-ready", noSchedule)), "UndeclaredStartupTaint? StartupTaintNotRemoved?", ""},
 		{"the network agent's, while the network is missing", do(ciliumStays, unready(noNetwork), pod("cilium", waiting("CrashLoopBackOff"))), "StartupTaintNotRemoved CniNotReady", "CrashLoopBackOff"},
 		{"the network agent's, while the runtime is down", do(ciliumStays, unready("container runtime is down")), "StartupTaintNotRemoved?", ""},

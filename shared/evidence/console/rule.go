@@ -50,6 +50,11 @@ func (r rule) apply(s segment) (Sign, string) {
 	return r.sign, strings.TrimSpace(string(r.says.ExpandString(nil, detail, s.message, m)))
 }
 
+// TellsFullDisk reports whether a message says that a file on a disk could not be written for lack of space.
+func TellsFullDisk(message string) bool {
+	return noSpace.MatchString(message) && !noDisk.MatchString(message)
+}
+
 func kubelet(s segment) bool { return strings.HasPrefix(s.tag, "kubelet") }
 
 // rules are all rules. Each is tried on each segment. The sources of the texts are documented at
@@ -78,11 +83,7 @@ var rules = []rule{
 	{needle: "NVRM: ", sign: DriverRefused, by: kernel, detail: "$1",
 		says: pattern.New(`^NVRM: (?:installed in this system )?(No NVIDIA GPU found|requires use of the NVIDIA open kernel modules)`)},
 
-	// An error follows what failed and is not in the middle of a sentence. Other limits use the
-	// same error number.
-	{needle: "o space left on device", sign: DiskFull, detail: "{tag}",
-		says: pattern.New(`(?:^|: |\] |\(|'|")[Nn]o space left on device`),
-		not:  pattern.New(`(?i)watch|notify|cgroup|control group|cpuset|/dev/shm|tmpfs|/run/`)},
+	{needle: "o space left on device", sign: DiskFull, detail: "{tag}", says: noSpace, not: noDisk},
 	{needle: "xec format error", read: execFormat},
 	{needle: "dial tcp", read: unreachable(`dial tcp (\S+): (?:i/o timeout|connect: (?:connection refused|no route to host|network is unreachable|connection timed out))`)},
 	{needle: "Failed to connect to ", read: unreachable(`curl: \(.*Failed to connect to (\S+) port `)},
@@ -227,7 +228,17 @@ func fatal(s segment) bool {
 }
 
 var (
-	pyWarning  = pattern.New(`\.py\[(?:WARNING|ERROR|CRITICAL)\]: `)
+	pyWarning = pattern.New(`\.py\[(?:WARNING|ERROR|CRITICAL)\]: `)
+	// An error follows what failed and is not in the middle of a sentence.
+	noSpace = pattern.New(`(?:^|: |\] |\(|'|")[Nn]o space left on device`)
+	// noDisk matches what has the same error number for another limit, or for what is no file on a disk: whoever
+	// overwrites a whole volume, as to initialize it, always ends with that error.
+	//
+	//   - https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/disk-performance.html
+	//   - https://github.com/Irqbalance/irqbalance/issues/303
+	//   - https://man7.org/linux/man-pages/man2/semget.2.html
+	noDisk = pattern.New(`(?i)watch|notify|cgroup|control group|cpuset|tmpfs|/run/|(?:^|[^\w.])/(?:dev|proc|sys)/|irq \d+ affinity|rtnetlink|semaphore|shared memory|mount\(2\)`)
+
 	execError  = pattern.New(`(?:^|: |\] |\(|'|")[Ee]xec format error(?:: b?['"(]*([^\s'",:)]+))?`)
 	lastPath   = pattern.New(`^.*(?:^|[\s'",:;(])(\.?/[^\s'",:;()]*)`)
 	moduleName = pattern.New(`Failed to run module (\S*)|Running module (\S*) \(.*\) failed$`)

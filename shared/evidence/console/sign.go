@@ -30,7 +30,7 @@ const (
 // Trouble that several programs report in the words of the C library or Go.
 const (
 	// DiskFull: a write failed with "No space left on device". The same error about inotify
-	// watches, control groups or memory-backed files, such as those in /tmp of Amazon Linux 2023, is not
+	// watches, control groups, devices or memory-backed files, such as those in /tmp of Amazon Linux 2023, is not
 	// counted, because a larger disk does not fix it (https://github.com/systemd/systemd/issues/6030).
 	// Detail is the program, if known.
 	DiskFull Sign = "DiskFull"

@@ -24,7 +24,9 @@ type Log struct {
 type Disk struct {
 	Mount string // where it is mounted
 	// Size and Free are bytes, Inodes and FreeInodes numbers of files. Size or Inodes is 0 if unknown,
-	// and Inodes if the file system has no limit of its own.
+	// and Inodes if the file system has no limit of its own. Free is what root may write, as the kubelet
+	// and its container runtime do: ext4 has blocks that only root may use.
+	// https://man7.org/linux/man-pages/man8/mke2fs.8.html (-m reserved-blocks-percentage)
 	Size, Free, Inodes, FreeInodes int64
 	// Row and InodeRow are the lines of df, "" without one.
 	Row, InodeRow string
@@ -115,10 +117,12 @@ func (l *Log) df(section, line string) {
 	if len(f) != 6 || !strings.HasPrefix(f[5], "/") {
 		return
 	}
-	size, err := strconv.ParseInt(f[1], 10, 64)
-	free, wrong := strconv.ParseInt(f[3], 10, 64)
-	if err != nil || wrong != nil {
-		return
+	var n [3]int64 // the size, what is used, and what is free
+	for i := range n {
+		var err error
+		if n[i], err = strconv.ParseInt(f[i+1], 10, 64); err != nil {
+			return
+		}
 	}
 	at := slices.IndexFunc(l.Disks, func(d Disk) bool { return d.Mount == f[5] })
 	if at < 0 {
@@ -126,8 +130,8 @@ func (l *Log) df(section, line string) {
 	}
 	row := redact.Excerpt(strings.Join(f, " "))
 	if d := &l.Disks[at]; section == "df" {
-		d.Size, d.Free, d.Row = size<<10, free<<10, row
+		d.Size, d.Free, d.Row = n[0]<<10, max(n[2], n[0]-n[1])<<10, row
 	} else {
-		d.Inodes, d.FreeInodes, d.InodeRow = size, free, row
+		d.Inodes, d.FreeInodes, d.InodeRow = n[0], n[2], row
 	}
 }

@@ -66,6 +66,8 @@ func TestDisks(t *testing.T) {
 		{"none left", "/dev/nvme0n1p1 20959212 20959212 0 100% /", "/dev/nvme0n1p1 180 90 90 50% /", true, true},
 		{"a little below", "/dev/nvme0n1p1 20959212 20942829 16383 100% /", "", true, false},
 		{"as much as is enough", "/dev/nvme0n1p1 20959212 20942828 16384 100% /", "", false, false},
+		{"none left but for root", "/dev/root 20145724 19121340 0 100% /", "", false, false},
+		{"none left for root either", "/dev/root 20145724 20129341 0 100% /", "", true, false},
 		{"no inodes", "/dev/nvme0n1p1 20959212 5000000 15959212 24% /", "/dev/nvme0n1p1 1310720 1310620 100 100% /\n/dev/nvme1n1 1310720 1310621 99 100% /var/lib/containerd", false, true},
 		{"just enough inodes", "/dev/nvme0n1p1 20959212 5000000 15959212 24% /", "/dev/nvme0n1p1 1310720 1310620 100 100% /", false, false},
 		{"one of two", "/dev/nvme0n1p1 20959212 20959212 0 100% /\n/dev/nvme1n1 20959212 5000000 15959212 24% /var/lib/containerd", "/dev/nvme0n1p1 1310720 1310621 99 100% /\n/dev/nvme1n1 1310720 90000 1220720 7% /var/lib/containerd", true, true},

@@ -294,6 +294,7 @@ func (s *scan) beside(n name, p int) int {
 	case w == "set":
 		return s.given(n, p+len(w))
 	case told,
+		n.key && p+len(w) == eol && strings.HasSuffix(asciiLower(n.text), "pw"), // of LDAP's configuration
 		n.kind == Password && isQuote(w[0]) && w[0] != n.outer,
 		opaque(strings.TrimRight(v, `"'.,;:)`)),
 		n.key && p+len(w) == eol && len(v) > 5 && !wordy(v) && (!strings.Contains(v, ".") || random(v)):

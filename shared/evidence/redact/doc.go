@@ -14,7 +14,7 @@
 // api key, credentials, auth or the like. The value is a text in quotes, or the rest of the line
 // with the block indented below it. The same applies to tables of TOML and INI, the data of a
 // Kubernetes Secret, documents assigned to such a name, the content written to a file of such a
-// name, and options and input of commands that take passwords (chpasswd, curl -u, docker login, net
+// name, and options and input of commands that take passwords (chpasswd, cryptsetup, curl -u, docker login, net
 // use, reg add, Set-Item), also of a command that is a list of its arguments. A name that ends in
 // key or license counts if its value looks generated.
 //

@@ -2,9 +2,11 @@ package redact
 
 import (
 	"encoding/base64"
+	"regexp"
 	"slices"
 	"strings"
 
+	"rollcall/shared/roll"
 	"rollcall/shared/roll/pattern"
 )
 
@@ -23,9 +25,9 @@ const (
 	// args matches arguments of a command, on lines joined by backslashes.
 	args = "(?:[^\\n|;]|[\\\\`]\\r?\\n)*?\\s"
 	// typed are the needles of commands that read a password from their input.
-	typed = "passwd --password-stdin --with-token realm adcli kinit sudo configure secret"
+	typed = "passwd --password-stdin --with-token realm adcli kinit sudo configure secret cryptsetup --passphrase-fd"
 	// readers matches those of them, of any options, that read it always.
-	readers = `\b(?:chpasswd|passwd|realm|adcli|kinit)\b|--password-stdin|--with-token|\baws\s+configure\b|\bsecret\s+create\b`
+	readers = `\b(?:chpasswd|passwd|realm|adcli|kinit)\b|\bcryptsetup\b|--password-stdin|--passphrase-fd|--with-token|\baws\s+configure\b|\bsecret\s+create\b`
 	// scheme matches the scheme of a header with credentials.
 	scheme = `(?:bearer|basic|token|apikey|digest|negotiate|ntlm|aws4-hmac-sha256|key|splunk)[ \t]+`
 	// curlFlags matches a word of curl's flags, of which all but the last take no argument: -sSLu.
@@ -72,6 +74,12 @@ var forms = []form{
 	{APIKey, []string{"-key", "-api"}, pattern.New(`(?i)\bx-(?:[a-z]+-)+(?:key|api)["']?[ \t]*[:=][ \t]*["']?([^\s"']{8,})`), nil},
 	{Token, []string{"token:"}, pattern.New(`(?i)["']token:([^\s"']{8,})["']`), nil},
 	{Secret, []string{"secret_id", "secretid"}, pattern.New(`(?i)\bsecret_?id["']?[ \t]*[:=][ \t]*["']?([0-9a-f]{8}-[0-9a-f-]{27})`), anything}, // Vault's is a password
+	// Keys of gossip have 16, 24 or 32 bytes: https://developer.hashicorp.com/consul/docs/reference/agent/configuration-file/encryption
+	{Secret, []string{"encrypt"}, pattern.New(`\bencrypt["']?[ \t]*(?:[:=][ \t]*|[ \t]+)\\*["']?([A-Za-z0-9+/]{22}==|[A-Za-z0-9+/]{32}|[A-Za-z0-9+/]{43}=)(?:[^\w+/=]|$)`), func(v string) bool {
+		return strings.HasSuffix(v, "=") || random(v)
+	}},
+	// https://docs.strongswan.org/docs/latest/config/IpsecSecrets.html
+	{Secret, []string{"psk", "xauth", "eap", "ntlm"}, pattern.New(`(?i):[ \t]*(?:psk|xauth|eap|ntlm)[ \t]+(?:\\*"([^"\n\\]+)|\\*'([^'\n\\]+)|(0[sx][\w+/=]{4,}))`), anything},
 	{PasswordHash, []string{"$1$", "$5$", "$6$", "$7$", "y$", "$2", "$apr1", "$argon2", "$scrypt", "$pbkdf2", "$sha1"}, pattern.New(`(\$(?i:1|5|6|7|g?y|2[aby]|apr1|argon2[a-z]+|scrypt|pbkdf2|sha1)\$[\w./$=,+-]{20,})`), anything},
 
 	{URLPassword, []string{"@"}, pattern.New("://[^\\s:/@\"'<>`]*:([^\\s\"'<>`]+)@"), func(v string) bool {
@@ -101,12 +109,12 @@ var forms = []form{
 	command("curl", `\bcurl\b`+args+`(?:(?:`+curlFlags+`b|--cookie)[ =]?\s*["']?([^\s"'=]+=[^"'\n]+)|(?:`+curlFlags+`x|--preproxy)[ =]?\s*["']?[^\s/:@"']+:([^\s"'/@][^\s"']*)@)`),
 	command("mysql mariadb sqlcmd bcp", `\b(?:mysql\w*|mariadb|sqlcmd|bcp)\b`+args+`-p(["']?[^\s-]\S*)`),
 	command("sshpass", `\bsshpass\b`+args+`-p\s*(\S+)`),
-	command("login", `\b(?:docker|podman|nerdctl|helm|oras|az|crane)\b[^\n|;]*\slogin\b`+args+`-p\s+`+rest),
-	command("useradd usermod adduser", `\b(?:useradd|usermod|adduser)\b`+args+`-p\s+`+rest),
+	command("login", `\b(?:docker|podman|nerdctl|helm|oras|az|crane)\b[^\n|;]*\slogin\b`+args+`-p\s*`+rest),
+	command("useradd usermod adduser", `\b(?:useradd|usermod|adduser)\b`+args+`-p\s*`+rest),
 	command("redis-cli", `\bredis-cli\b`+args+`-a\s+`+rest),
-	command("ldap ipa-client-install", `\b(?:ldap(?:search|modify|add)|ipa-client-install)\b`+args+`-w\s+`+rest),
+	command("ldap ipa-client-install", `\b(?:ldap(?:search|modify|add)|ipa-client-install)\b`+args+`(?-i:-w)\s*`+rest),
 	command("mongo", `\bmongo\w*\b`+args+`-p\s+`+rest),
-	command("zip", `\b(?:un)?zip\b`+args+`-p\s+`+rest),
+	command("zip", `\b(?:un)?zip\b`+args+`(?-i:-P)\s*`+rest),
 	command("7z", `\b7z\w?\b`+args+`-p(\S+)`),
 	command("openssl", `\bopenssl\b`+args+`-k\s+`+rest),
 	command("lftp", `\blftp\b`+args+`-u\s*["']?[^\s,]*,(\S+)`),
@@ -130,12 +138,23 @@ var forms = []form{
 	command("vault", `\bvault\s+(?:login|(?:operator\s+)?unseal)\s+([^\s-]\S*)`),
 	command("vault", `\bvault\s+kv\s+(?:put|patch)\b`+args+`[\w.-]+=`+rest),
 	command("--from-literal", `\bcreate\s+secret\b`+args+`--from-literal[= ]["']?[^\s=]+=`+rest),
-	command("identified", `\bidentified\s+by\s+`+rest),
+	command("identified", `\bidentified\s+(?:with\s+\S+\s+)?by\s+`+rest),
+	command("password(", `\bpassword\(\s*\\*["']([^"'\n\\]+)`),
+	command("mysqladmin", `\bmysqladmin\b`+args+`password\s+`+rest),
+	command("rabbitmqctl", `\brabbitmqctl\b`+args+`(?:add_user|change_password|authenticate_user)\s+\S+\s+`+rest),
+	command("createuser", `\bcreateuser\s+(?:-e\s+\S+\s+)?\S+\s+(?:md5|sha\S*)\s+`+rest),
+	command("com2sec", `\bcom2sec6?\s+(?:-cn\s+\S+\s+)?\S+\s+\S+\s+(\S+)`),
+	command("cloudflared", `\bcloudflared\b`+args+`service\s+install\s+(\S+)`),
+	command("windowssensor falconsensor", `\b(?:windows|falcon)sensor[^\n]*\scid=(\S+)`),
 	command("pass:", `\s-\w+\s+["']?pass:(\S+)`),
 	command("securestring", `\bconvertto-securestring\s+([^\n]*["'][^\n]+)`),
 	command("securestring", `("[^"\n]+"|'[^'\n]+')\s*\|\s*convertto-securestring`),
 	command("securestring", `\bsecurestring\b`+args+`--value[ =]\s*`+rest),
+	// PowerShell takes a word without quotes for a text.
+	command("securestring", `\bconvertto-securestring(?:[ \t]+-(?:asplaintext|force|string))*[ \t]+([^\s"'$(@)|;&-][^\s)]*)`),
 	command("networkcredential", `\bnetworkcredential\(`+rest),
+	// What a shell prints into the file that a program reads its password from.
+	command("<(", `(?:\bcryptsetup\b|pass\w*-f(?:ile|d)\b|key-?file\b)[^\n]*<\(\s*(?:echo|printf)\s([^)\n]+)\)`),
 	command(typed, `(?:`+readers+`)[^\n]*<<<\s*`+rest),
 	command(typed, `\b(?:echo|printf)\b((?:[^\n|]|\\\r?\n)+)\|\s*(?:\\\r?\n|[^\n])*(?:`+readers+`|\bsudo\s+-S\b)`),
 }
@@ -187,6 +206,27 @@ var (
 	regName = pattern.New(`(?i)\s/v\s+["']?([\w .-]+)`)
 	regData = pattern.New(`(?i)\s/d\s+("[^"]*"|'[^']*'|\S+)`)
 )
+
+// substitutions removes what sed puts in the place of a placeholder with a secret-like name: s|__DB_PASSWORD__|...|. The
+// value of an assignment is found by its name.
+func (s *scan) substitutions() {
+	s.near(s.linesWith([]string{"sed "}), func(at, end int) {
+		for i := range filled {
+			for _, m := range filled[i].FindAllStringSubmatchIndex(s.text[at:end], -1) {
+				name, value := strings.Trim(s.text[at+m[2]:at+m[3]], "-._"), s.text[at+m[4]:at+m[5]]
+				if kind := secretName(name); kind != "" && !strings.HasPrefix(asciiLower(value), asciiLower(name)) && !harmless(value, kind, true) {
+					s.add(at+m[4], at+m[5], kind)
+				}
+			}
+		}
+	})
+}
+
+// filled match sed's command s with a name as its pattern, each with another sign between its parts.
+var filled = roll.Map(strings.Split("/|#@,~:%!", ""), func(sign string) *pattern.Pattern {
+	q := regexp.QuoteMeta(sign)
+	return pattern.New(`\bs` + q + `[^\w\n` + q + `]*([\w.-]+)[^\w\n` + q + `]*` + q + `([^\n` + q + `]+)` + q)
+})
 
 // group returns the first group that matched.
 func group(m []int) (from, to int) {
@@ -324,7 +364,7 @@ func (s *scan) heredocs() {
 
 // consumer returns the kind of secret that a command with a document takes.
 func (s *scan) consumer(command string) Kind {
-	if strings.Contains(command, "--password-stdin") {
+	if strings.Contains(command, "--password-stdin") || strings.Contains(command, "cryptsetup") {
 		return Password
 	}
 	for _, m := range target.FindAllStringSubmatch(command, -1) {

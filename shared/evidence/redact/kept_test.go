@@ -64,6 +64,17 @@ InvalidSignatureException: Signature expired: 20260310T112034Z is now earlier th
 SignatureDoesNotMatch: The request signature we calculated does not match the signature you provided.
 InvalidAccessKeyId: The AWS Access Key Id you provided does not exist in our records.
 `,
+		"commands that take no password": `sed -i 's/^#\?PasswordAuthentication.*/PasswordAuthentication no/' /etc/ssh/sshd_config
+sed -i "s|__CLUSTER_NAME__|demo|; s/__API_TOKEN__/$API_TOKEN/" /etc/app.conf
+ldapsearch -x -W -b dc=corp
+unzip -p x.zip app.conf > /etc/app.conf
+cryptsetup luksOpen /dev/nvme1n1 data --key-file /root/luks.bin
+$p = ConvertTo-SecureString $value -AsPlainText -Force
+encrypt = true
+encrypt /var/lib/app/data
+psk: none
+ldap_default_authtok_type = password
+`,
 		"nodeconfig": `MIME-Version: 1.0
 Content-Type: multipart/mixed; boundary="BOUNDARY"
 

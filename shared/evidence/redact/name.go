@@ -18,7 +18,7 @@ var anywhere = []struct {
 	{"dockerconfigjson", Credentials}, {"dockercfg", Credentials}, {"dockerauth", Credentials},
 	{"credential", Credentials},
 	{"apikey", APIKey}, {"accesskey", APIKey}, {"privatekey", PrivateKey},
-	{"secret", Secret}, {"authkey", Token},
+	{"secret", Secret}, {"authkey", Token}, {"authtok", Password},
 }
 
 // exactly are words that make a name secret-like as a whole.
@@ -40,6 +40,7 @@ var endings = []struct {
 	{"token", Token, nil},
 	{"pass", Password, []string{"bypass", "compass", "surpass", "trespass", "encompass"}},
 	{"pwd", Password, []string{"oldpwd"}},
+	{"pw", Password, nil}, // bindpw, rootpw
 	{"auth", Credentials, []string{"oauth", "pwauth", "unauth", "preauth", "reauth"}},
 }
 
@@ -56,7 +57,7 @@ var keyed = map[string]Kind{
 	"shared": Secret, "master": Secret, "session": Secret, "hmac": Secret, "aes": Secret,
 	"webhook": Secret, "wireguard": Secret, "unseal": Secret, "recovery": Secret, "jwt": Secret,
 	"cipher": Secret, "vault": Secret, "gossip": Secret, "insert": APIKey, "query": APIKey, "functions": APIKey,
-	"customer": APIKey, "instrumentation": APIKey, "enrollment": APIKey, "provisioning": APIKey, "swarm": Secret,
+	"customer": APIKey, "instrumentation": APIKey, "enrollment": APIKey, "provisioning": APIKey, "swarm": Secret, "setup": APIKey, "preshared": Secret,
 }
 
 // tails are the last words of names that mention a secret but do not hold one.

@@ -50,6 +50,7 @@ func find(text string, depth int, budget *int) []span {
 	s.names()
 	s.echoes()
 	s.registry()
+	s.substitutions()
 	s.heredocs()
 	s.tables()
 	s.manifests()

@@ -324,10 +324,10 @@ func silentCases() []Case {
 					"[401112.414201] kubelet[2911]: I0310 03:26:40.414 reconciler: volume mounted for pod \"kernel-panic-tests-6f7c\" in namespace \"oom\"")
 				return finds(m, "Unknown", "KubeletSilent")
 			})).of(silence),
-		misleading("enough-memory-remembered", "The last check before the silence saw no pressure of any kind.",
-			memory, on(silentWorker, func(b *Bundle, m *Machine) *verdict {
+		misleading("enough-memory-remembered", "The last check before the silence saw no pressure of any kind. Memory can run out before the kubelet reports it, so that proves nothing.",
+			append(memory, "https://github.com/awslabs/amazon-eks-ami/issues/1145"), on(silentWorker, func(b *Bundle, m *Machine) *verdict {
 				b.remembered(m, "MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available", 5*day, 49*time.Minute)
-				return finds(m, "Unknown", "KubeletSilent")
+				return finds(m, "Unknown", "KubeletSilent").misses("MemoryPressurePreceded")
 			})).of(silence),
 		broken("disk-pressure-remembered", "An earlier check saw DiskPressure on the node, minutes before it went silent.",
 			from(docPressure, docNodeStatus), on(silentWorker, func(b *Bundle, m *Machine) *verdict {

@@ -1,6 +1,8 @@
 package generate
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -24,7 +26,12 @@ func (b *Bundle) logs(m *Machine, space, inodes string, more ...section) {
 		out.WriteString("\n==== rollcall: " + name + " ====\n" + strings.Join(append(lines, ""), "\n"))
 	}
 	mark("host logs of " + b.At.Add(-2*time.Minute).Format(time.RFC3339))
-	mark("df", "Filesystem     1024-blocks     Used Available Capacity Mounted on", "/dev/nvme0n1p1    20959212  9000000  "+space+"      43% /")
+	const size = 20959212
+	free, err := strconv.Atoi(space)
+	if err != nil {
+		panic(err)
+	}
+	mark("df", "Filesystem     1024-blocks     Used Available Capacity Mounted on", fmt.Sprintf("/dev/nvme0n1p1    %d  %d  %d      %d%% /", size, size-free, free, (size-free+size/100)*100/size))
 	mark("df-i", "Filesystem      Inodes IUsed   IFree IUse% Mounted on", "/dev/nvme0n1p1 1310720 90211 "+inodes+"    7% /")
 	for _, s := range more {
 		for i := range s.lines {

@@ -77,6 +77,12 @@ func startupCases() []Case {
 				b.pod(m, "cilium", "CrashLoopBackOff", "back-off 5m0s restarting failed container=cilium-agent")
 				return finds(m, "Uninitialized", "StartupTaintNotRemoved")
 			}),
+		broken("startup-taint-for-cluster-autoscaler", "Cilium's taint has a key that Cluster Autoscaler ignores, as Cilium advises. The node is Ready and keeps it, since Cilium's pod on it crashes.",
+			from(docCilium, "https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/utils/taints/taints.go"), func(b *Bundle) *verdict {
+				m := b.tainted(Workers, "ignore-taint.cluster-autoscaler.kubernetes.io/cilium-agent-not-ready")
+				b.pod(m, "cilium", "CrashLoopBackOff", "back-off 5m0s restarting failed container=cilium-agent")
+				return finds(m, "Uninitialized", "StartupTaintNotRemoved").says("Cilium", "CrashLoopBackOff")
+			}),
 		broken("startup-taint-and-no-agent", "The EBS CSI driver's taint stays on, since the driver has no pod on this node; on the others it has.",
 			from("https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/install.md", "https://github.com/METR/hawk/pull/25"), func(b *Bundle) *verdict {
 				m := b.tainted(Workers, ebsTaint)
