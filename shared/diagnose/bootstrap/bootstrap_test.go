@@ -187,6 +187,7 @@ func TestOneOfTwoAuthoritiesIsUnsettled(t *testing.T) {
 	}{
 		{"one of two", nodeadm().cluster(rotated), true},
 		{"one of two, with which another instance works", nodeadm().cluster(rotated).group(mate), false},
+		{"one of two, before an act, when the other instances are not known", nodeadm().cluster(rotated).alone(), false},
 		{"one of two, of a node that went silent", nodeadm().kind(roll.Unknown).cluster(rotated), true},
 		{"one of two, of a silent node of whose group an instance joined since", nodeadm().kind(roll.Unknown).cluster(rotated).group(later), false},
 		{"one of two, of a silent node before an act", nodeadm().kind(roll.Unknown).cluster(rotated).alone(), false},

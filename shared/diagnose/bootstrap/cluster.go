@@ -158,7 +158,7 @@ func (b *start) otherCluster(wrong []mismatch, right bool) cause.Verdict {
 			first, sure = m, true
 		}
 	}
-	if first.gap != "" && b.mate() == "" {
+	if first.gap != "" && b.mate() == "" && !b.Alone { // before an act the other instances are not known
 		v = v.Unsettled(first.gap)
 	}
 	change := cmp.Or(first.change, fmt.Sprintf("name the cluster %s, with its own endpoint and certificate authority", paste.Word(b.ClusterID.Name)))
