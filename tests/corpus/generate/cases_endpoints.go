@@ -98,6 +98,7 @@ func endpointCases() []Case {
 				b.aside()
 				b.privateEndpoint(clusterGroup, "ec2", "ecr.api", "ecr.dkr", "s3", "sts", "eks")
 				m := b.starting()
+				b.pod(m, "eks-pod-identity-agent", "", "")
 				identified(b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node"))
 				return finds(m, "Uninitialized", "VpcEndpointMissing", "CniNotReady")
 			}),
@@ -106,8 +107,15 @@ func endpointCases() []Case {
 				b.aside()
 				b.privateEndpoint(clusterGroup, "ec2", "ecr.api", "ecr.dkr", "s3", "sts", "eks", "eks-auth")
 				m := b.starting()
+				b.pod(m, "eks-pod-identity-agent", "", "")
 				identified(b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node"))
 				return finds(m, "Uninitialized", "CniNotReady").rulesOut("VpcEndpointMissing")
+			}),
+		misleading("cni-with-pod-identity-and-no-agent", "The CNI gets its role by EKS Pod Identity, and the add-on of the agent is not installed: it crashes on this node as it would on every other one.",
+			from(podIdentity, "https://github.com/aws/amazon-vpc-cni-k8s/issues/3840"), func(b *Bundle) *verdict {
+				m := b.cniWaits(Workers)
+				identified(b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node"))
+				return finds(m, "Uninitialized", "CniNotReady").says("EKS Pod Identity Agent").holds("CauseOutside")
 			}),
 		misleading("cni-with-the-nodes-role-and-no-endpoint-of-sts", "The same, and the CNI has the role of the node, for which nobody asks STS: a hint.",
 			from(docPrivate), withoutSTS("aws-node", false, "")),
