@@ -138,7 +138,7 @@ func TestAPluginWithoutTheAgentOfItsRoleOutlastsAReplacement(t *testing.T) {
 		w := of(roll.Uninitialized)
 		do(unready(noNetwork), tt.change)(w)
 		c := w.analyze().Causes()[0]
-		expect.Equal(t, c.Code, string(cause.CniNotReady), "%s", c.Summary)
+		expect.Equal(t, c.Code, cause.CniNotReady, "%s", c.Summary)
 		expect.Equal(t, c.Cure, tt.want, "%s", c.Summary)
 	}
 }
