@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -200,6 +201,28 @@ func (c *Case) UserData() (data Fact[userdata.Boot], source string) {
 		}
 	}
 	return own, "user data"
+}
+
+// SameUserData returns the user data of the finding's instance, and its source: its own, that of its launch
+// template's version, or that of another instance of its group with the same version. User data is read for a
+// sample only.
+func (c *Case) SameUserData() (data Fact[userdata.Boot], source string) {
+	own, source := c.UserData()
+	i := c.Config().Value
+	if own.Settled() || own.State == Unreadable || i.LaunchTemplate == "" || i.LaunchTemplateVersion == "" {
+		return own, source
+	}
+	if t := c.Templates[i.LaunchTemplate+":"+i.LaunchTemplateVersion]; t.Known() && t.Value.UserData.Settled() {
+		return t.Value.UserData, "launch template " + i.LaunchTemplate + ":" + i.LaunchTemplateVersion
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.Instances)) {
+		other := c.Instances[id]
+		o := other.Config.Value
+		if o.LaunchTemplate == i.LaunchTemplate && o.LaunchTemplateVersion == i.LaunchTemplateVersion && o.Group == i.Group && other.UserData.Settled() {
+			return other.UserData, "user data of " + string(id)
+		}
+	}
+	return own, source
 }
 
 // Image returns the AMI of the finding's instance.

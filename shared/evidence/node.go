@@ -98,6 +98,9 @@ type Pod struct {
 	// AssumesRole reports whether it asks STS for the role of its service account, and works with
 	// nothing else.
 	AssumesRole bool
+	// PodIdentity reports whether it gets that role from the EKS Pod Identity Agent of its node, which asks
+	// the EKS Auth API, and works with nothing else.
+	PodIdentity bool
 	// Events are warnings about the pod, newest last; nil if none were read. EventsUnread is why
 	// they were not read although the pod is not ready, "" otherwise.
 	Events       []Event

@@ -178,10 +178,13 @@ func trimRequirements(spec object) error {
 	return err
 }
 
-// RoleToken is the name of the volume that EKS adds to the pods of a service account with an IAM role:
-// they ask STS for that role.
+// The names of the volumes that EKS adds to the pods of a service account with an IAM role. With RoleToken
+// they ask STS for that role, with IdentityToken the EKS Pod Identity Agent of their node.
 // https://github.com/aws/amazon-eks-pod-identity-webhook
-const RoleToken = "aws-iam-token"
+const (
+	RoleToken     = "aws-iam-token"
+	IdentityToken = "eks-pod-identity-token"
+)
 
 // trimVolumes keeps only the claims of a pod, and that it has the token for a role: the attributes of
 // a CSI or flex volume can be anything.
@@ -193,7 +196,7 @@ func trimVolumes(spec object) error {
 		if made {
 			v["ephemeral"] = object{} // the claim has the pod's name and its own
 		}
-		if _, claimed := v["persistentVolumeClaim"]; made || claimed || v["name"] == RoleToken {
+		if _, claimed := v["persistentVolumeClaim"]; made || claimed || v["name"] == RoleToken || v["name"] == IdentityToken {
 			claims = append(claims, v)
 		}
 		return trimming{only: []string{"name", "persistentVolumeClaim", "ephemeral"}}.object(v)

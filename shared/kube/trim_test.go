@@ -24,7 +24,7 @@ const fullPod = `{
   },
   "spec": {
     "nodeName": "n", "hostNetwork": true, "tolerations": [{"operator": "Exists"}],
-    "volumes": [{"name": "v", "csi": {"driver": "d", "volumeAttributes": {"password": "SECRET"}}}, {"name": "data", "persistentVolumeClaim": {"claimName": "data-web"}, "comes later": "SECRET"}, {"name": "aws-iam-token", "projected": {"sources": ["SECRET"]}}, {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"metadata": {"annotations": {"a": "SECRET"}}}}}],
+    "volumes": [{"name": "v", "csi": {"driver": "d", "volumeAttributes": {"password": "SECRET"}}}, {"name": "data", "persistentVolumeClaim": {"claimName": "data-web"}, "comes later": "SECRET"}, {"name": "aws-iam-token", "projected": {"sources": ["SECRET"]}}, {"name": "eks-pod-identity-token", "projected": {"sources": ["SECRET"]}}, {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"metadata": {"annotations": {"a": "SECRET"}}}}}],
     "containers": [{
       "name": "web", "image": "web:1", "resources": {"requests": {"memory": "64Mi"}},
       "env": [{"name": "PASSWORD", "value": "SECRET"}], "envFrom": [{"prefix": "SECRET"}],
@@ -52,7 +52,7 @@ const trimmedPod = `{
     "annotations": {"karpenter.sh/do-not-disrupt": "1h", "cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "kubernetes.io/config.mirror": "x"}},
   "spec": {
     "nodeName": "n", "hostNetwork": true, "tolerations": [{"operator": "Exists"}],
-    "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-web"}}, {"name": "aws-iam-token"}, {"name": "scratch", "ephemeral": {}}],
+    "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-web"}}, {"name": "aws-iam-token"}, {"name": "eks-pod-identity-token"}, {"name": "scratch", "ephemeral": {}}],
     "containers": [{"name": "web", "image": "web:1", "resources": {"requests": {"memory": "64Mi"}}}],
     "initContainers": [{"name": "init", "image": "init:1"}],
     "ephemeralContainers": [{"name": "debug", "image": "debug:1"}]

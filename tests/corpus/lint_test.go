@@ -198,7 +198,7 @@ var notLinted = map[string][]string{
 	},
 	ofPods: {
 		"cni-of-another-maker-with-a-role-and-no-endpoint-of-sts", "subnet-full-and-the-cni-says-so", "cni-with-a-role-and-no-endpoint-of-sts", "endpoint-policy-shuts-out-the-layers",
-		"no-endpoint-of-ecr", "no-token-for-the-sandbox", "no-registry-for-the-sandbox", "ipv6-cni-may-not-describe-its-type", "no-layer-and-no-endpoint-of-s3",
+		"no-endpoint-of-ecr", "cni-with-pod-identity-and-no-endpoint-of-eks-auth", "no-token-for-the-sandbox", "no-registry-for-the-sandbox", "ipv6-cni-may-not-describe-its-type", "no-layer-and-no-endpoint-of-s3",
 		"no-token-and-no-endpoint-of-ecr-api", "cni-may-not-assign-ipv6-addresses", "no-contiguous-prefix-in-the-subnet", "cni-missing-and-no-endpoint-for-its-image",
 	},
 	ofTheNode: {

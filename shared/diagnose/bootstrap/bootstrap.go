@@ -7,9 +7,9 @@
 // https://karpenter.sh/docs/concepts/nodeclasses/#specuserdata
 //
 // For a node that registered, only taints, the flags that set them, the family of its address, the kubelet's
-// version, and the configuration with which its container manager does not start matter. While an instance of the
-// same launch template version works, causes in user data are only
-// suggestive.
+// version, the configuration with which its container manager does not start, and the certificate authorities
+// that a silent kubelet trusts matter. While an instance of the same launch template version works, causes in user
+// data are only suggestive.
 //
 // The package is pure.
 package bootstrap
@@ -35,6 +35,7 @@ var rules = map[roll.Kind]cause.Rules[*start]{
 		cause.StartupTaintMissing: (*start).startupTaint, cause.KubeletVersionSkew: (*start).skew, cause.CloudInitFailed: (*start).unstarted,
 	},
 	roll.NotReady: {cause.KubeletVersionSkew: (*start).skew},
+	roll.Unknown:  {cause.UserDataClusterMismatch: (*start).silenced},
 }
 
 // Analyze notes what it finds about the bootstrap of the case's instance. EKS Auto Mode's user

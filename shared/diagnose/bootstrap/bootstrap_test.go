@@ -177,6 +177,9 @@ func TestOneOfTwoAuthoritiesIsUnsettled(t *testing.T) {
 	mate := func(g *evidence.Group) {
 		g.Members = []evidence.Member{{Instance: "i-00000001", Healthy: true, LaunchTemplate: template, LaunchTemplateVersion: "3"}}
 	}
+	later := func(g *evidence.Group) {
+		g.Members = []evidence.Member{{Instance: "i-00000001", Healthy: true, LaunchTemplate: template, LaunchTemplateVersion: "4", Joined: launched.Add(2 * time.Hour)}}
+	}
 	for _, tt := range []struct {
 		name  string
 		scene *scene
@@ -184,6 +187,10 @@ func TestOneOfTwoAuthoritiesIsUnsettled(t *testing.T) {
 	}{
 		{"one of two", nodeadm().cluster(rotated), true},
 		{"one of two, with which another instance works", nodeadm().cluster(rotated).group(mate), false},
+		{"one of two, before an act, when the other instances are not known", nodeadm().cluster(rotated).alone(), false},
+		{"one of two, of a node that went silent", nodeadm().kind(roll.Unknown).cluster(rotated), true},
+		{"one of two, of a silent node of whose group an instance joined since", nodeadm().kind(roll.Unknown).cluster(rotated).group(later), false},
+		{"one of two, of a silent node before an act", nodeadm().kind(roll.Unknown).cluster(rotated).alone(), false},
 		{"another one", nodeadm().data(nodeConfig(name, endpoint, otherCA)), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -333,6 +340,16 @@ func othersUserData() []example {
 		{"both authorities of a rotation", nodeadm().data(nodeConfig(name, endpoint, bundle)).cluster(rotated), ""},
 		{"another authority besides that of the cluster", nodeadm().data(nodeConfig(name, endpoint, bundle)), ""},
 		{"an authority that is none of a rotation", nodeadm().data(nodeConfig(name, endpoint, "Y2M=")).cluster(rotated), "UserDataClusterMismatch"},
+		{"the authority that signs, of a node that went silent", silent(), "UserDataClusterMismatch?"},
+		{"the same, from a sample of its launch template version", silent().sampled(), "UserDataClusterMismatch?"},
+		{"the same, and another instance of the version works", silent().group(func(g *evidence.Group) {
+			g.Members = []evidence.Member{{Instance: "i-00000001", Healthy: true, LaunchTemplate: template, LaunchTemplateVersion: "3"}}
+		}), ""},
+		{"the same, and its kubelet renews its lease", silent().leased(0), ""},
+		{"both authorities, of a node that went silent", silent().data(nodeConfig(name, endpoint, bundle)), ""},
+		{"the only authority, of a node that went silent", nodeadm().kind(roll.Unknown).node("v1.35.2-eks-1a2b3c4"), ""},
+		{"another name, of a node that went silent", nodeadm().data(nodeConfig("billing", endpoint, ca)).kind(roll.Unknown).node("v1.35.2-eks-1a2b3c4"), ""},
+		{"bootstrap.sh that asks EKS at boot, of a node that went silent", legacy().data(script("/etc/eks/bootstrap.sh " + name)).cluster(rotated).kind(roll.Unknown), ""},
 		{"another name for bootstrap.sh", legacy().data(script("/etc/eks/bootstrap.sh billing")), "UserDataClusterMismatch AmiFamilyUnsupported?"},
 		{"another endpoint and authority for bootstrap.sh", legacy().data(script("/etc/eks/bootstrap.sh " + name + " --apiserver-endpoint " + other + " --b64-cluster-ca " + otherCA)), "UserDataClusterMismatch AmiFamilyUnsupported?"},
 		{"an authority that bootstrap.sh cannot decode", legacy().data(script("/etc/eks/bootstrap.sh " + name + " --apiserver-endpoint " + endpoint + " --b64-cluster-ca CLUSTER_CA")), "UserDataClusterMismatch? AmiFamilyUnsupported?"},

@@ -85,6 +85,32 @@ var (
 	amiOwn          = evidence.Image{Name: "payments-golden-2026-02"}
 )
 
+// silent returns a node that went silent two hours ago, of a cluster with two certificate authorities, of
+// which its user data has one.
+func silent() *scene {
+	s := nodeadm().cluster(rotated).kind(roll.Unknown).node("v1.35.2-eks-1a2b3c4").leased(2 * time.Hour)
+	s.f.Since = s.e.At.Add(-2 * time.Hour)
+	return s
+}
+
+// leased gives the node a lease that was renewed that long ago.
+func (s *scene) leased(ago time.Duration) *scene {
+	s.e.At = launched.Add(3 * time.Hour)
+	n := s.e.Nodes[s.f.Node]
+	n.Lease = evidence.Read(evidence.Lease{Renewed: s.e.At.Add(-ago)})
+	s.e.Nodes[s.f.Node] = n
+	return s
+}
+
+// sampled makes another instance of the same launch template version the one whose user data was read.
+func (s *scene) sampled() *scene {
+	s.e.Instances["i-00000002"] = s.e.Instances[instance]
+	return s.update(func(i *evidence.Instance) { i.UserData = evidence.Skipped[userdata.Boot]("sampled") })
+}
+
+// alone makes it the only instance that was read.
+func (s *scene) alone() *scene { s.e.Alone = true; return s }
+
 // rotated gives the cluster a second certificate authority besides its own.
 func rotated(c *evidence.ClusterConfig) { c.CAHash = userdata.CertificateOf(bundle).Value }
 

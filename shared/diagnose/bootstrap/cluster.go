@@ -158,13 +158,45 @@ func (b *start) otherCluster(wrong []mismatch, right bool) cause.Verdict {
 			first, sure = m, true
 		}
 	}
-	if first.gap != "" && b.mate() == "" {
+	if first.gap != "" && b.mate() == "" && !b.Alone { // before an act the other instances are not known
 		v = v.Unsettled(first.gap)
 	}
 	change := cmp.Or(first.change, fmt.Sprintf("name the cluster %s, with its own endpoint and certificate authority", paste.Word(b.ClusterID.Name)))
 	return b.unlessOthersWork(sure && !right, v.
 		Says("the user data of %s %s", b.Finding.Instance, first.words).
 		Fix(b.describe(), b.change(change)))
+}
+
+// silenced checks whether a silent node trusts only some of the cluster's certificate authorities. Once the
+// successor signs, which EKS activates by itself before the other one expires, its kubelet does not trust the API
+// server, and neither would that of a replacement with the same user data. DescribeCluster still shows both. So it
+// is a hint, and none while an instance of the same launch template version works.
+// https://docs.aws.amazon.com/eks/latest/APIReference/API_ActivateCertificateAuthority.html
+func (b *start) silenced() cause.Verdict {
+	if lease := b.Node().Lease; lease.Known() && lease.Value.Fresh(b.At) || b.mate() != "" {
+		return cause.Verdict{}
+	}
+	like := *b
+	like.data, like.source = b.SameUserData()
+	var partly []mismatch
+	joins := like.joins()
+	for _, j := range joins {
+		if m, ok := roll.Find(like.mismatches(j), func(m mismatch) bool { return m.gap != "" }); ok {
+			partly = append(partly, m)
+		}
+	}
+	if len(partly) == 0 || len(partly) < len(joins) {
+		return cause.Verdict{}
+	}
+	m := partly[0]
+	v := like.inData().Shows(m.Evidence).
+		Says("the user data of %s %s; if another one signs by now, its kubelet is silent for that reason, and a replacement with the same user data would not join", b.Finding.Instance, m.words).
+		Fix(b.describe(), b.change(m.change), "# and replace the nodes that were launched before: a kubelet gets its certificate authorities only at boot")
+	joined := b.healthy(func(m evidence.Member) bool { return m.Joined.After(b.Onset()) })
+	if joined == "" && !b.Alone {
+		v = v.Unsettled(m.gap)
+	}
+	return v
 }
 
 const regionSetting = "settings.aws.region"

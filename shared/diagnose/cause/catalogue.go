@@ -217,7 +217,7 @@ var explainedBy = map[Code][]Code{
 	CniNotReady: slices.Concat(aboveTheNode, cutOff, brokenHost,
 		[]Code{AccessEntryWrongType, AwsAuthWrongGroups, SubnetIpsExhausted, RolePoliciesMissing, ImdsHopLimit, KubeletVersionSkew, UndeclaredStartupTaint, KubeletRestartedDuringStartup, AdmissionWebhookBlocks, CniMissing}),
 	NeverReported:      slices.Concat(aboveTheNode, notLetIn, cutOff, brokenHost, []Code{InstanceStatusImpaired}),
-	KubeletSilent:      slices.Concat(aboveTheNode, notLetIn, cutOff, brokenHost, []Code{AdmissionWebhookBlocks, InstanceStatusImpaired, NeverReported}),
+	KubeletSilent:      slices.Concat(aboveTheNode, notLetIn, cutOff, brokenHost, []Code{UserDataClusterMismatch, AdmissionWebhookBlocks, InstanceStatusImpaired, NeverReported}),
 	ReplacementRepeats: slices.Concat(neverJoined, notLaunched, ofOneNode),
 	NodeGroupUnhealthy: slices.Concat(neverJoined, notLaunched, ofOneNode, []Code{ReplacementRepeats}),
 	DuplicateLaunch:    {UndeclaredStartupTaint, StartupTaintMissing, UserDataTaintConflict, UserDataMalformedFlags, KubeletRestartedDuringStartup, StartupTaintNotRemoved, CniNotReady},

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"maps"
 	"slices"
 
 	"rollcall/shared/diagnose/cause"
@@ -10,25 +9,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// boot returns the instance's user data: its own, that of its launch template's version, or
-// that of another instance of its group with the same version. User data is read for a sample
-// only.
+// boot returns the instance's user data, or that of another instance that has the same.
 func (l *look) boot() evidence.Fact[userdata.Boot] {
-	own, _ := l.UserData()
-	if own.Settled() || own.State == evidence.Unreadable || l.i.LaunchTemplate == "" || l.i.LaunchTemplateVersion == "" {
-		return own
-	}
-	if t := l.Templates[l.i.LaunchTemplate+":"+l.i.LaunchTemplateVersion]; t.Known() && t.Value.UserData.Settled() {
-		return t.Value.UserData
-	}
-	for _, id := range slices.Sorted(maps.Keys(l.Instances)) {
-		other := l.Instances[id]
-		o := other.Config.Value
-		if o.LaunchTemplate == l.i.LaunchTemplate && o.LaunchTemplateVersion == l.i.LaunchTemplateVersion && o.Group == l.i.Group && other.UserData.Settled() {
-			return other.UserData
-		}
-	}
-	return own
+	data, _ := l.SameUserData()
+	return data
 }
 
 // proxied returns whether the node uses a proxy, which then decides about the way out. The node

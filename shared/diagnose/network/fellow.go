@@ -40,7 +40,8 @@ var (
 // others accuse what is the instance's own, or what those had already that joined before: its
 // metadata options, the free addresses of a subnet.
 var shared = map[cause.Code]accused{
-	cause.WrongVpc:                {"VPC", sameVPC, false, true},
+	// Who connects another VPC with that of the cluster may have nodes in it.
+	cause.WrongVpc:                {"VPC", sameVPC, true, true},
 	cause.DnsDisabled:             {"VPC", sameVPC, true, false},
 	cause.DhcpOptionsWrong:        {"DHCP options", sameVPC, true, false},
 	cause.ApiEndpointUnreachable:  {"route table", sameSubnet, false, true},

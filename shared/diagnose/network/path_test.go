@@ -521,6 +521,8 @@ func TestAHealthyNodeSpeaksAgainstACause(t *testing.T) {
 		{name: "the tag, which it lacks too", change: do(untagged("1.35"), fellow(before, func(m *evidence.Member) { m.ClusterTags = nil })), open: codes(cause.ClusterTagMissing)},
 		{name: "the tag, which it has", change: do(untagged("1.35"), fellow(before)), hint: codes(cause.ClusterTagMissing)},
 		{name: "the VPC", change: do(privateOnly, fellow(before, func(m *evidence.Member) { m.VPC = "vpc-0a1b2c3d4e5f60009" }), func(w *world) { w.config.VPC = "vpc-0a1b2c3d4e5f60009" }), hint: codes(cause.WrongVpc)},
+		{name: "the VPC, by a node of another group", change: do(privateOnly, elsewhere(before, "vpc-0a1b2c3d4e5f60009", "i-00000003"), func(w *world) { w.config.VPC = "vpc-0a1b2c3d4e5f60009" }), hint: codes(cause.WrongVpc)},
+		{name: "the VPC, by a node in that of the cluster", change: do(privateOnly, elsewhere(since, vpcID, "i-00000003"), func(w *world) { w.config.VPC = "vpc-0a1b2c3d4e5f60009" }), decisive: codes(cause.WrongVpc)},
 	})
 }
 

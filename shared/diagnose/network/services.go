@@ -14,14 +14,20 @@ import (
 )
 
 // The services that a node needs. To register it calls EC2 for its name; to become ready it
-// pulls images from ECR, whose layers are in S3. Pods with roles call STS.
-// https://docs.aws.amazon.com/eks/latest/userguide/private-clusters.html
+// pulls images from ECR, whose layers are in S3. Pods with roles call STS or, with EKS Pod Identity, an agent in
+// the node's network that calls the EKS Auth API.
+//
+//   - https://docs.aws.amazon.com/eks/latest/userguide/private-clusters.html
+//   - https://docs.aws.amazon.com/eks/latest/userguide/pod-id-agent-setup.html
 var (
 	toRegister = []string{"ec2"}
 	toBeReady  = []string{"ecr.api", "ecr.dkr", "s3"}
 )
 
-const sts = "sts"
+const (
+	sts     = "sts"
+	eksAuth = "eks-auth"
+)
 
 // needed returns the services without which the finding's instance stays as it is.
 func (l *look) needed() []string {
@@ -121,26 +127,33 @@ func (l *look) reached(endpoints evidence.Fact[[]evidence.VPCEndpoint], unclear 
 	return cause.RuledOut
 }
 
-// lacking checks each service that is needed, and then STS.
+// lacking checks each service that is needed, then the EKS Auth API if a pod crashes that needs it, and then
+// STS.
 func (l *look) lacking(why way, endpoints []evidence.VPCEndpoint, unclear string) cause.Verdict {
 	var lacks []lack
-	open := ""
-	for _, service := range append(slices.Clone(l.needed()), sts) {
+	gap := ""
+	for _, service := range append(slices.Clone(l.needed()), eksAuth, sts) {
 		w, hint := l.reach(endpoints, service)
+		_, crashes := l.roleless(service)
+		forRoles := service == eksAuth || service == sts
 		switch {
-		case w.state == closed && (service != sts || len(lacks) == 0):
+		case service == eksAuth && !crashes:
+			if w.state != open {
+				gap = cmp.Or(gap, l.unseenPods())
+			}
+		case w.state == closed && (!forRoles || len(lacks) == 0):
 			lacks = append(lacks, lack{w, service, hint})
 		case w.state == unsure && service != sts:
-			open = cmp.Or(open, w.gap)
+			gap = cmp.Or(gap, w.gap)
 		case service == "ec2" && l.callsFIPS():
-			open = "the instance calls EC2 at ec2-fips." + l.Region + ".amazonaws.com, and which VPC endpoint answers to that name is not read"
+			gap = "the instance calls EC2 at ec2-fips." + l.Region + ".amazonaws.com, and which VPC endpoint answers to that name is not read"
 		}
 	}
 	switch {
-	case len(lacks) > 0 && (lacks[0].service != sts || open == ""):
+	case len(lacks) > 0 && (lacks[0].service != sts || gap == ""):
 		return l.outOfReach(why, lacks)
-	case open != "":
-		return cause.NotChecked(open)
+	case gap != "":
+		return cause.NotChecked(gap)
 	}
 	return l.reached(evidence.Read(endpoints), unclear)
 }
@@ -398,12 +411,11 @@ func (l *look) byAny(ask func(v6 bool) way) way {
 // outOfReach returns the cause that services are unreachable. An instance that never registered
 // certainly needs EC2 if the tool that joins it calls EC2. A node certainly needs its images if
 // a pod that it waits for says so: other images may be on the AMI or in a reachable registry. It
-// certainly needs STS if such a pod has its role from there, and crashes.
+// certainly needs STS, or the EKS Auth API, if such a pod has its role from there, and crashes.
 func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	var names, fixes, reasons []string
 	var rows []roll.Evidence
-	crashing, crashes := l.roleless()
-	crashes = crashes && lacks[0].service == sts
+	crashing, crashes := l.roleless(lacks[0].service)
 	subject, sure, unanswered := "", lacks[0].service != sts || crashes, false
 	for _, k := range lacks {
 		names, reasons, fixes, rows = append(names, k.service), append(reasons, k.why), append(fixes, k.fix), append(rows, k.evidence...)
@@ -429,11 +441,12 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 	c := cause.DecisiveIf(sure && proven).In(cmp.Or(subject, "vpc/"+l.i.VPC)).
 		Says("the instance cannot reach %s: there is no way to the internet (%s), and %s", strings.Join(names, ", "), why.why, strings.Join(reasons, "; ")).
 		Shows(why.evidence...).Shows(rows...).Fix(fixes...)
-	if pull.shown && names[0] != sts {
+	if pull.shown && !crashes && names[0] != sts {
 		c.Shows(pull.evidence)
 	}
 	if crashes {
-		c.Saw("pods", crashing.Namespace+"/"+crashing.Name, "waits in "+crashing.Waiting+", and asks STS for the role of its service account", "is ready")
+		asks := map[string]string{sts: "asks STS", eksAuth: "asks the EKS Pod Identity Agent, which asks eks-auth,"}[names[0]]
+		c.Saw("pods", crashing.Namespace+"/"+crashing.Name, "waits in "+crashing.Waiting+", and "+asks+" for the role of its service account", "is ready")
 	}
 	if past {
 		c.Also("; nodeadm calls EC2 before cloud-init runs the script that sets a proxy").
@@ -449,11 +462,25 @@ func (l *look) outOfReach(why way, lacks []lack) cause.Verdict {
 }
 
 // roleless returns a pod that the node waits for, that does not stay up, and that works only with a role
-// from STS.
-func (l *look) roleless() (evidence.Pod, bool) {
+// from the service: STS or the EKS Auth API.
+func (l *look) roleless(service string) (evidence.Pod, bool) {
 	return roll.Find(l.Node().Pods.Value, func(p evidence.Pod) bool {
-		return l.awaited(p) && (p.OfNetworkPlugin() || !l.noCNI()) && p.AssumesRole && p.Waiting == "CrashLoopBackOff"
+		has := service == sts && p.AssumesRole || service == eksAuth && p.PodIdentity
+		return has && l.awaited(p) && (p.OfNetworkPlugin() || !l.noCNI()) && p.Waiting == "CrashLoopBackOff"
 	})
+}
+
+// unseenPods returns why it is unknown which pods the node waits for, "" if it is known.
+func (l *look) unseenPods() string {
+	switch n := l.Node(); {
+	case l.Finding.Kind == roll.Unregistered:
+		return ""
+	case !n.Object.Settled():
+		return n.Object.Missing("node " + l.Finding.Node)
+	case !n.Pods.Settled():
+		return n.Pods.Missing("list of pods of node " + l.Finding.Node)
+	}
+	return ""
 }
 
 // pull is a failed pull of an ECR image in the region, for a pod that the node waits for.

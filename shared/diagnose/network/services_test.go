@@ -172,6 +172,8 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 	ready := func(p evidence.Pod) evidence.Pod { p.Ready = true; return p }
 	unseen := func(p evidence.Pod) evidence.Pod { p.EventsUnread = "denied"; return p }
 	crashes := role(daemon("aws-node", "CrashLoopBackOff", "back-off 5m0s"))
+	identified := func(p evidence.Pod) evidence.Pod { p.PodIdentity = true; return p }
+	without := identified(daemon("aws-node", "CrashLoopBackOff", "back-off 5m0s"))
 	toS3 := routes(to("pl-6da54004", "vpce-0a1b2c3d4e5f6-s3"))
 	run(t, []scenario{
 		{
@@ -247,6 +249,24 @@ func TestVpcEndpointMissingForImages(t *testing.T) {
 			w.node.Object = evidence.Read(evidence.NodeObject{Taints: []evidence.Taint{{Key: "ebs.csi.aws.com/agent-not-ready"}}})
 		}), decisive: codes(code)},
 		{name: "a pod with such a role, and user data may set a proxy", change: do(node(images, crashes), unread), hint: codes(code)},
+		{
+			name: "a pod with a role by Pod Identity, and no EKS Auth API", change: node(append(images, "sts"), without), decisive: codes(code),
+			says: []string{"cannot reach eks-auth:", "asks the EKS Pod Identity Agent", "--service-name com.amazonaws.eu-west-1.eks-auth"},
+		},
+		{name: "the same, and no STS, which nothing needs", change: node(images, without), decisive: codes(code), says: []string{"cannot reach eks-auth:"}},
+		{name: "the same with its endpoint", change: node(append(images, "sts", "eks-auth"), without), clear: codes(code)},
+		{name: "the same with its endpoint, and no STS", change: node(append(images, "eks-auth"), without), hint: codes(code)},
+		{name: "its endpoint has a group that was not read", change: do(node(append(images, "sts", "eks-auth"), without), func(w *world) {
+			w.vpc.Endpoints.Value[4].SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"}
+		}), open: codes(code)},
+		{name: "its endpoint does not admit the node", change: do(node(append(images, "sts", "eks-auth"), without), func(w *world) {
+			w.vpc.Endpoints.Value[4].SecurityGroups = []string{"sg-0a1b2c3d4e5f60008"}
+			w.Network.SecurityGroups["sg-0a1b2c3d4e5f60008"] = evidence.Read(evidence.SecurityGroup{Ingress: []evidence.Permission{member(443, "sg-0a1b2c3d4e5f60009")}})
+		}), decisive: codes(code)},
+		{name: "a pod with a role by Pod Identity that the node does not wait for", change: node(append(images, "sts"), identified(daemon("ebs-csi-node", "CrashLoopBackOff", ""))), clear: codes(code)},
+		{name: "a pod with a role by Pod Identity that runs", change: node(append(images, "sts"), identified(ready(daemon("aws-node", "", "")))), clear: codes(code)},
+		{name: "a pod with a role by Pod Identity, and user data may set a proxy", change: do(node(append(images, "sts"), without), unread), hint: codes(code)},
+		{name: "a pod with a role by Pod Identity, and a way to the internet", change: waitsForCNI(roll.Uninitialized, without), clear: codes(code)},
 		{name: "user data not read", change: do(node([]string{"ec2"}, waits), unread), hint: codes(code)},
 		{
 			name: "the registry was dialed itself", change: func(w *world) {

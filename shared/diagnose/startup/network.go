@@ -21,6 +21,12 @@ var plugins = []struct{ daemonSet, label string }{
 // https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/troubleshooting.md
 var proxy = struct{ daemonSet, label string }{"kube-proxy", "k8s-app=kube-proxy"}
 
+// identity gives the pods of a node the IAM roles of their service accounts. Auto Mode has it built in.
+//
+//   - https://docs.aws.amazon.com/eks/latest/userguide/pod-id-agent-setup.html
+//   - https://github.com/aws/amazon-vpc-cni-k8s/issues/3840
+var identity = called("eks-pod-identity-agent", "app.kubernetes.io/name=eks-pod-identity-agent")
+
 // awaiting returns the node, and whether it waits for its network plugin. If it does not, or that is
 // not known, it returns the verdict.
 func (l *look) awaiting() (evidence.NodeObject, cause.Verdict, bool) {
@@ -47,9 +53,23 @@ func (l *look) network() cause.Verdict {
 		return v
 	}
 	text, more, fix := l.plugin(n)
-	return cause.Decisive().In("cni/"+l.ClusterID.Name).
+	v = cause.Decisive().In("cni/" + l.ClusterID.Name)
+	if l.agentless() {
+		v = v.Everywhere()
+	}
+	return v.
 		Says("node %s is not ready because no network plugin (CNI) has started on it%s", n.Name, text).
 		Saw("node", "status.conditions[Ready]", reason(ready(n)), "True").Shows(more...).Fix(fix)
+}
+
+// agentless reports whether the network plugin's pod crashes, and gets its IAM role from an agent that has no pod
+// on the node: neither has it on a replacement.
+func (l *look) agentless() bool {
+	pods := l.Node().Pods.Value
+	_, there := podOf(pods, identity)
+	return !there && slices.ContainsFunc(pods, func(p evidence.Pod) bool {
+		return p.OfNetworkPlugin() && p.PodIdentity && p.Waiting == "CrashLoopBackOff"
+	})
 }
 
 // plugin checks the network plugin's pod on the node. The plugin of a Windows node is a part of its
@@ -75,6 +95,9 @@ func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence,
 		if k, ok := podOf(pods.Value, called(proxy.daemonSet, proxy.label)); ok && !p.Ready && k.Waiting == "CrashLoopBackOff" {
 			return ": the pod " + k.Name + " " + condition(k) + ", by which the plugin reaches the API server, and the pod " + p.Name + " " + condition(p), []roll.Evidence{shown(k), shown(p)}, paste.Lines(inspect(k), inspect(p))
 		}
+		if p.PodIdentity && !p.Ready {
+			return l.byIdentity(p)
+		}
 		return ": the pod " + p.Name + " " + condition(p), []roll.Evidence{shown(p)}, inspect(p)
 	}
 	if isWindows(n) {
@@ -96,6 +119,21 @@ func (l *look) plugin(n evidence.NodeObject) (text string, seen []roll.Evidence,
 	}
 	return ": there is no pod of a known one on the node", seen, paste.Lines(paste.Kubectl("-n", "kube-system", "describe", "daemonset", "aws-node")+
 		"   # or that of the plugin in use: does it select the node, and tolerate its taints ("+paste.Remark(all(n.Taints))+")?", paste.PodsOf(n.Name))
+}
+
+// byIdentity describes a network plugin's pod that is not ready and gets its IAM role by EKS Pod Identity.
+func (l *look) byIdentity(p evidence.Pod) (text string, seen []roll.Evidence, fix string) {
+	agent, there := podOf(l.Node().Pods.Value, identity)
+	text, seen, fix = "the pod "+p.Name+" "+condition(p), []roll.Evidence{shown(p)}, inspect(p)
+	switch {
+	case !there:
+		return ": " + text + "; it gets its IAM role from the EKS Pod Identity Agent, of which no pod is on the node", append(seen, l.absent("eks-pod-identity-agent", "a pod that is ready")),
+			paste.Lines(fix, paste.Kubectl("-n", "kube-system", "get", "daemonset", "eks-pod-identity-agent")+"   # does it select the node, and tolerate its taints?",
+				paste.If("there is none", l.AWS("eks", "create-addon", "--cluster-name", l.ClusterID.Name, "--addon-name", "eks-pod-identity-agent")))
+	case !agent.Ready:
+		return ": the pod " + agent.Name + " " + condition(agent) + ", from which the plugin gets its IAM role, and " + text, []roll.Evidence{shown(agent), shown(p)}, paste.Lines(inspect(agent), fix)
+	}
+	return ": " + text, seen, fix
 }
 
 // isWindows reports whether the node runs Windows.

@@ -116,6 +116,33 @@ func pod(daemonSet string, change func(*evidence.Pod)) func(*world) {
 	}
 }
 
+// identified makes a pod wait that gets its role by EKS Pod Identity.
+func identified(reason string) func(*evidence.Pod) {
+	return func(p *evidence.Pod) { p.Ready, p.Waiting, p.PodIdentity = false, reason, true }
+}
+
+// A replacement has no agent either.
+func TestAPluginWithoutTheAgentOfItsRoleOutlastsAReplacement(t *testing.T) {
+	for _, tt := range []struct {
+		change func(*world)
+		want   roll.Cure
+	}{
+		{pod("aws-node", identified("CrashLoopBackOff")), roll.CureChange},
+		{pod("aws-node", identified("ImagePullBackOff")), roll.CureUnclear},
+		{pod("aws-node", waiting("CrashLoopBackOff")), roll.CureUnclear},
+		{do(pod("aws-node", identified("CrashLoopBackOff")), pod("eks-pod-identity-agent", waiting("CrashLoopBackOff"))), roll.CureUnclear},
+		{do(pod("aws-node", identified("CrashLoopBackOff")), pod("agent", func(p *evidence.Pod) {
+			p.Labels = map[string]string{"app.kubernetes.io/name": "eks-pod-identity-agent"}
+		})), roll.CureUnclear},
+	} {
+		w := of(roll.Uninitialized)
+		do(unready(noNetwork), tt.change)(w)
+		c := w.analyze().Causes()[0]
+		expect.Equal(t, c.Code, cause.CniNotReady, "%s", c.Summary)
+		expect.Equal(t, c.Cure, tt.want, "%s", c.Summary)
+	}
+}
+
 // sibling adds a NodeClaim of the same NodePool, created this long after the node's own.
 func sibling(after time.Duration, change ...func(*evidence.NodeClaim)) func(*world) {
 	return func(w *world) {
@@ -392,6 +419,12 @@ func TestANodeWithoutANetwork(t *testing.T) {
 		{"the VPC CNI crashes", do(unready(noNetwork), pod("aws-node", waiting("CrashLoopBackOff"))), "CniNotReady", "aws-node-x7k2p waits in CrashLoopBackOff"},
 		{"kube-proxy crashes too", do(unready(noNetwork), pod("aws-node", waiting("CrashLoopBackOff")), pod("kube-proxy", waiting("CrashLoopBackOff"))),
 			"CniNotReady", "the pod kube-proxy-x7k2p waits in CrashLoopBackOff, by which the plugin reaches the API server, and the pod aws-node-x7k2p waits"},
+		{"the VPC CNI crashes without the agent of its role", do(unready(noNetwork), pod("aws-node", identified("CrashLoopBackOff"))),
+			"CniNotReady", "aws-node-x7k2p waits in CrashLoopBackOff; it gets its IAM role from the EKS Pod Identity Agent, of which no pod is on the node"},
+		{"the agent of its role crashes too", do(unready(noNetwork), pod("aws-node", identified("CrashLoopBackOff")), pod("eks-pod-identity-agent", waiting("CrashLoopBackOff"))),
+			"CniNotReady", "the pod eks-pod-identity-agent-x7k2p waits in CrashLoopBackOff, from which the plugin gets its IAM role, and the pod aws-node-x7k2p waits"},
+		{"the agent of its role works", do(unready(noNetwork), pod("aws-node", identified("CrashLoopBackOff")), pod("eks-pod-identity-agent", func(*evidence.Pod) {})),
+			"CniNotReady", "no network plugin (CNI) has started on it: the pod aws-node-x7k2p waits in CrashLoopBackOff"},
 		{"kube-proxy waits for its image too", do(unready(noNetwork), pod("aws-node", waiting("ImagePullBackOff")), pod("kube-proxy", waiting("ImagePullBackOff"))),
 			"CniNotReady", "no network plugin (CNI) has started on it: the pod aws-node-x7k2p waits in ImagePullBackOff"},
 		{"a plugin that is chained to the VPC CNI crashes", do(unready(noNetwork), pod("aws-node", func(p *evidence.Pod) { p.Ready = true }), pod("cilium", waiting("CrashLoopBackOff"))),

@@ -165,6 +165,7 @@ func pod(p *podJSON) evidence.Pod {
 	out.Stays = slices.ContainsFunc(p.Spec.Tolerations, func(t evidence.Toleration) bool { return t.Tolerates(disrupted) })
 	for _, v := range p.Spec.Volumes {
 		out.AssumesRole = out.AssumesRole || v.Name == kube.RoleToken
+		out.PodIdentity = out.PodIdentity || v.Name == kube.IdentityToken
 	}
 	for _, o := range p.Metadata.OwnerReferences {
 		if o.Controller || out.Owner == "" {

@@ -12,6 +12,12 @@ import (
 func bootstrapCases() []Case {
 	own := BatchGroup // a launch template that names its AMI
 	own.Custom = true
+	// silent adds the only node of that group, which went silent.
+	silent := func(b *Bundle) *Machine {
+		m := b.joined(own, 5*day)
+		b.silent(m, 45*time.Minute)
+		return m
+	}
 	return []Case{
 		broken("bootstrap-sh-on-al2023", "The user data still calls /etc/eks/bootstrap.sh, which AL2023 images do not have.",
 			from(docAL2023, "https://github.com/awslabs/amazon-eks-ami/issues/1885", "https://github.com/awslabs/amazon-eks-ami/issues/2426"), texted(own, "UserDataWrongFormat", bootstrapData("--apiserver-endpoint "+Endpoint+" --b64-cluster-ca "+CA))),
@@ -62,6 +68,18 @@ func bootstrapCases() []Case {
 				b.Cluster["certificateAuthority"] = object{"data": rotated}
 				b.retext(m, nodeadmData(Cluster, CA))
 				return unregistered(m, "").suggests("UserDataClusterMismatch").holds("CauseNotChecked")
+			})),
+		misleading("authority-before-its-successor-of-a-silent-node", "The only node of its group fell silent. Its user data has one of the two certificate authorities of the cluster. If the successor signs by now, its kubelet does not trust the API server, and neither would that of a replacement.",
+			from("https://docs.aws.amazon.com/eks/latest/APIReference/API_ActivateCertificateAuthority.html", "https://github.com/aws/containers-roadmap/issues/2874"), on(silent, func(b *Bundle, m *Machine) *verdict {
+				b.Cluster["certificateAuthority"] = object{"data": rotated}
+				b.retext(m, nodeadmData(Cluster, CA))
+				return finds(m, "Unknown", "").suggests("UserDataClusterMismatch", "KubeletSilent").holds("CauseNotChecked")
+			})),
+		misleading("both-authorities-of-a-silent-node", "The same, and its user data has both: it fell silent for another reason.",
+			from("https://docs.aws.amazon.com/eks/latest/APIReference/API_ActivateCertificateAuthority.html"), on(silent, func(b *Bundle, m *Machine) *verdict {
+				b.Cluster["certificateAuthority"] = object{"data": rotated}
+				b.retext(m, nodeadmData(Cluster, rotated))
+				return finds(m, "Unknown", "KubeletSilent")
 			})),
 		broken("endpoint-of-the-cluster-before", "The cluster was made anew under its old name and has another endpoint and authority; the template kept the old ones.",
 			from(docTemplates, repostNodeGroup), texted(Reports, "UserDataClusterMismatch", bootstrapData(

@@ -11,6 +11,7 @@ import (
 // pods, and the metadata service.
 func endpointCases() []Case {
 	const irsa = "https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html"
+	const podIdentity = "https://docs.aws.amazon.com/eks/latest/userguide/pod-id-agent-setup.html"
 	// withoutSTS adds a node without a way out whose endpoints are all there but that of STS, and whose
 	// CNI crashes, with a role of its own or without.
 	withoutSTS := func(cni string, role bool, first string, also ...string) func(*Bundle) *verdict {
@@ -92,6 +93,30 @@ func endpointCases() []Case {
 			from(docPrivate, irsa, "https://github.com/aws/containers-roadmap/issues/586"), withoutSTS("aws-node", true, "VpcEndpointMissing", "CniNotReady")),
 		broken("cni-of-another-maker-with-a-role-and-no-endpoint-of-sts", "The same with Cilium, which asks EC2 for interfaces by such a role.",
 			from(docPrivate, irsa), withoutSTS("cilium", true, "VpcEndpointMissing", "CniNotReady")),
+		broken("cni-with-pod-identity-and-no-endpoint-of-eks-auth", "A subnet without a way out that has the endpoints of all services but EKS Auth, which the EKS Pod Identity Agent of the node asks for the CNI's role. The CNI crashes.",
+			from(docPrivate, podIdentity, "https://github.com/aws/amazon-vpc-cni-k8s/issues/3840"), func(b *Bundle) *verdict {
+				b.aside()
+				b.privateEndpoint(clusterGroup, "ec2", "ecr.api", "ecr.dkr", "s3", "sts", "eks")
+				m := b.starting()
+				b.pod(m, "eks-pod-identity-agent", "", "")
+				identified(b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node"))
+				return finds(m, "Uninitialized", "VpcEndpointMissing", "CniNotReady")
+			}),
+		misleading("cni-with-pod-identity-and-its-endpoint", "The same with the endpoint of EKS Auth: the CNI crashes for another reason.",
+			from(docPrivate, podIdentity), func(b *Bundle) *verdict {
+				b.aside()
+				b.privateEndpoint(clusterGroup, "ec2", "ecr.api", "ecr.dkr", "s3", "sts", "eks", "eks-auth")
+				m := b.starting()
+				b.pod(m, "eks-pod-identity-agent", "", "")
+				identified(b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node"))
+				return finds(m, "Uninitialized", "CniNotReady").rulesOut("VpcEndpointMissing")
+			}),
+		misleading("cni-with-pod-identity-and-no-agent", "The CNI gets its role by EKS Pod Identity, and the add-on of the agent is not installed: it crashes on this node as it would on every other one.",
+			from(podIdentity, "https://github.com/aws/amazon-vpc-cni-k8s/issues/3840"), func(b *Bundle) *verdict {
+				m := b.cniWaits(Workers)
+				identified(b.pod(m, "aws-node", "CrashLoopBackOff", "back-off 5m0s restarting failed container=aws-node"))
+				return finds(m, "Uninitialized", "CniNotReady").says("EKS Pod Identity Agent").holds("CauseOutside")
+			}),
 		misleading("cni-with-the-nodes-role-and-no-endpoint-of-sts", "The same, and the CNI has the role of the node, for which nobody asks STS: a hint.",
 			from(docPrivate), withoutSTS("aws-node", false, "")),
 		misleading("exporter-with-a-role-and-no-endpoint-of-sts", "A pod with a role crashes, for which the node does not wait; the CNI crashes too, and has none.",
@@ -177,9 +202,17 @@ func (b *Bundle) starting() *Machine {
 }
 
 // assuming gives a pod what EKS adds to those whose service account has an IAM role.
-func assuming(pod object) {
-	pod["spec"].(object)["volumes"] = []object{{"name": "aws-iam-token", "projected": object{"defaultMode": 420, "sources": []object{
-		{"serviceAccountToken": object{"audience": "sts.amazonaws.com", "expirationSeconds": 86400, "path": "token"}},
+func assuming(pod object) { roleToken(pod, "aws-iam-token", "sts.amazonaws.com", "token") }
+
+// identified makes a pod one that gets its role by EKS Pod Identity.
+func identified(pod object) {
+	roleToken(pod, "eks-pod-identity-token", "pods.eks.amazonaws.com", "eks-pod-identity-token")
+}
+
+// roleToken gives a pod the volume with the token of its service account for an audience.
+func roleToken(pod object, volume, audience, path string) {
+	pod["spec"].(object)["volumes"] = []object{{"name": volume, "projected": object{"defaultMode": 420, "sources": []object{
+		{"serviceAccountToken": object{"audience": audience, "expirationSeconds": 86400, "path": path}},
 	}}}}
 }
 
