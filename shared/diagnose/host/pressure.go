@@ -15,11 +15,10 @@ import (
 )
 
 const (
-	// recent is how long before the silence a check may have seen a pressure that counts as
-	// what preceded it. Checks are minutes apart; a longer gap hides what happened in between.
+	// recent is how long before the silence a check, or a text, may show what led to it.
 	recent = 30 * time.Minute
-	// lately is how long before the silence a pressure may have ended, or a single event may
-	// have occurred, and still be related.
+	// lately is how long before the silence a pressure may have been seen last, and have led to it.
+	// Checks are minutes apart; a longer gap hides what happened in between.
 	lately = 15 * time.Minute
 	// eventsKept is how long the API server keeps an event. Of what came before, none is left to show a pressure.
 	// https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/ (--event-ttl)
@@ -88,7 +87,7 @@ func (l *look) remembered(p pressure) []proof {
 	case c.Status == string(roll.ConditionTrue):
 		seen.Observed = fmt.Sprintf("True since %s, seen at %s", roll.Clock(c.Since), roll.Clock(r.At))
 		ended := l.endedAfter(p, r.At)
-		return []proof{{seen, l.quiet().Sub(r.At) <= recent && !ended, ended}}
+		return []proof{{seen, l.quiet().Sub(r.At) <= lately && !ended, ended}}
 	case c.Status == string(roll.ConditionFalse) && l.quiet().Sub(c.Since) <= lately && c.Reason == "":
 		// The ledger only remembers that the condition was True; Since is when it ended.
 		seen.Observed = "True until " + roll.Clock(c.Since)
