@@ -29,7 +29,7 @@ import (
 // does not match the type Document, which no value of a document can cause.
 func Render(d Document) ([]byte, error) {
 	var b bytes.Buffer
-	if err := pages().Execute(&b, compose(d)); err != nil {
+	if err := parsed().Execute(&b, compose(d)); err != nil {
 		return nil, fmt.Errorf("render the page %q: %w", d.Title, err)
 	}
 	return []byte(roll.Visible(b.String())), nil // no text can move a terminal's cursor or turn the direction of what follows
