@@ -200,9 +200,6 @@ func (c Check) Document() Document {
 		Held: append([]plan.Held{}, c.Plan.Held...), NotNodes: append([]assess.NotNode{}, c.Assessment.NotNodes...),
 		Registration: Registration(c.Assessment), Next: c.Plan.Next.UTC(), Evidence: c.Evidence, Unjudged: c.Assessment.Unjudged,
 	}
-	if c.Plan.Next.IsZero() {
-		d.Next = time.Time{}
-	}
 	for _, o := range c.Plan.Orders {
 		d.Orders = append(d.Orders, OrderDocument{ID: o.ID, Instance: string(o.Instance), Node: o.Node, Claim: o.Claim, Group: string(o.Group), Kind: string(o.Kind), Action: string(o.Action), At: o.At.UTC(), Expires: o.Expires.UTC()})
 	}

@@ -169,26 +169,13 @@ func (c Check) basis(t *text) {
 
 func (t *text) answer(indent int, a AnswerDocument) {
 	t.wrap(indent, a.Text)
-	more := func(format string, args ...any) { t.wrap(indent+2, fmt.Sprintf(format, args...)) }
+	because := ""
 	switch a.Answer {
 	case AnswerActed, AnswerActing, AnswerFailed:
-		more("because: %s", a.Detail)
-		if a.Cause != "" {
-			more("cause: %s", a.Cause)
-		}
-		if a.Evidence != "" {
-			more("evidence: %s", a.Evidence)
-		}
-		if a.Console != "" {
-			more("%s", a.Console)
-		}
-		return
+		because = "because: "
 	}
-	if a.Detail != "" {
-		more("%s", a.Detail)
-	}
-	if a.Ends != "" {
-		more("it ends %s", a.Ends)
+	for _, s := range []string{roll.Behind(because, a.Detail), roll.Behind("cause: ", a.Cause), roll.Behind("evidence: ", a.Evidence), a.Console, roll.Behind("it ends ", a.Ends)} {
+		t.wrap(indent+2, s)
 	}
 	for line := range strings.Lines(a.Fix) { // not wrapped: it is for pasting
 		t.line("%s%s", strings.Repeat(" ", indent+2), strings.TrimSuffix(line, "\n"))
@@ -213,9 +200,7 @@ func (c Check) remembered(t *text) {
 	if c.Memory.Evidence != "" {
 		t.section("evidence about it, if any, is in")
 		t.wrap(4, c.Memory.Evidence)
-		if page := evidencePage(c.Memory.Cluster.Region, c.Memory.Evidence); page != "" {
-			t.wrap(4, page)
-		}
+		t.wrap(4, evidencePage(c.Memory.Cluster.Region, c.Memory.Evidence))
 	}
 }
 
@@ -265,9 +250,7 @@ func (c Check) explainOne(t *text, f roll.Finding) {
 		if len(cause.NotChecked) > 0 {
 			t.wrap(7, "not checked: "+strings.Join(cause.NotChecked, ", ")+", any of which would explain it")
 		}
-		if why := cause.Unsettled; why != "" {
-			t.wrap(7, "not proven: "+why)
-		}
+		t.wrap(7, roll.Behind("not proven: ", cause.Unsettled))
 		for _, e := range cause.Evidence {
 			t.wrap(9, evidenceInWords(e))
 		}

@@ -289,11 +289,11 @@ func (m Memory) Budgets(now time.Time) []BudgetDocument {
 	var out []BudgetDocument
 	for _, g := range slices.Sorted(maps.Keys(m.PerHour)) {
 		b := ledger.Budget{Max: m.PerHour[g], Since: now.Add(-plan.Hour)}
-		if g == "" {
-			out = append(out, BudgetDocument{Of: m.Cluster.Name, Used: b.Spent(m.State.Actions, ""), Max: b.Max})
-			continue
+		of, acts := m.Cluster.Name, m.State.Actions
+		if g != "" {
+			of, acts = string(g), m.State.ActsOf(g, b.Since)
 		}
-		out = append(out, BudgetDocument{Of: string(g), Used: b.Spent(m.State.ActsOf(g, b.Since), ""), Max: b.Max})
+		out = append(out, BudgetDocument{Of: of, Used: b.Spent(acts, ""), Max: b.Max})
 	}
 	return out
 }

@@ -23,7 +23,7 @@ type letter struct {
 	rest     *Recipe  // where everything else is
 	members  []string // names of instances
 	more     int      // members that are left out
-	link     link     // a page of the console, if there is one
+	link     []fact   // the page of the console, if there is one
 	sequel   []fact   // which notice of its incident it is
 }
 
@@ -48,8 +48,6 @@ type Recipe struct {
 	Title    string   `json:"title"` // what they are for, such as "To investigate"
 	Commands []string `json:"lines"`
 }
-
-type link struct{ name, url string }
 
 // bounded returns the letter without misleading characters, such as a line break in the
 // message of a node's condition, and without sentences so long that they hide the others.
@@ -88,9 +86,7 @@ func (l letter) text() string {
 	l.stop.write(&b)
 	l.rest.write(&b)
 	b.WriteString("\n")
-	if l.link.url != "" {
-		fmt.Fprintf(&b, "%s: %s\n", l.link.name, l.link.url)
-	}
+	writeFacts(&b, l.link)
 	if names := l.names(); names != "" {
 		fmt.Fprintf(&b, "Instances: %s\n", names)
 	}
@@ -177,12 +173,12 @@ func linksTo(id roll.ClusterID, instance roll.InstanceID, g roll.Group, evidence
 	return l
 }
 
-// first returns the page that a letter links to, the zero value if there is none.
-func (l NoticeLinks) first() link {
-	for _, k := range []link{{"Evidence", l.Evidence}, {"Instance", l.Instance}, {"Group", l.Group}, {"Cluster", l.Cluster}} {
-		if k.url != "" {
-			return k
+// first returns the page that a letter links to, nil if there is none.
+func (l NoticeLinks) first() []fact {
+	for _, k := range []fact{{"Evidence", l.Evidence}, {"Instance", l.Instance}, {"Group", l.Group}, {"Cluster", l.Cluster}} {
+		if k.value != "" {
+			return []fact{k}
 		}
 	}
-	return link{}
+	return nil
 }

@@ -144,9 +144,6 @@ func document(id roll.ClusterID, at time.Time, group, kind string, i ledger.Inci
 	}
 	if i.ID != "" {
 		d.Incident = &NoticeIncident{ID: i.ID, First: i.First.UTC(), Sent: i.Sent, Total: i.Total}
-		if i.First.IsZero() {
-			d.Incident.First = time.Time{}
-		}
 	}
 	return d
 }
