@@ -4,26 +4,24 @@ import (
 	"fmt"
 	"time"
 
+	"rollcall/shared/report/page"
 	"rollcall/shared/sim"
 )
 
-type figure struct{ label, value, note string }
-
-// figures returns the totals of the day, beside the same day in mode
-// observe.
-func (s *story) figures(r, untended sim.Result) []figure {
+// figures returns the totals of the day, beside the same day in mode observe.
+func (s *story) figures(r, untended sim.Result) []page.Figure {
 	n := s.tallied()
 	saved := untended.Cost.Wasted - r.Cost.Wasted
 	own := ownCost(r.Usage)
-	return []figure{
-		{"findings", fmt.Sprint(n.findings), ""},
-		{"notices", fmt.Sprint(n.notices), ""},
-		{"instances terminated and rebooted", fmt.Sprintf("%d and %d", n.acts["terminate"], n.acts["reboot"]), fmt.Sprintf("nodes cordoned: %d, drained: %d, uncordoned: %d", n.acts["cordon"], n.acts["evict"], n.acts["uncordon"])},
-		{"acts held", fmt.Sprint(n.held), "without those that end by themselves"},
-		{"sick time of all instances", hours(r.Cost.SickHours), "in mode observe: " + hours(untended.Cost.SickHours)},
-		{"paid for sick instances", dollars(r.Cost.Wasted), fmt.Sprintf("in mode observe: %s; all instances of the day: %s", dollars(untended.Cost.Wasted), dollars(r.Cost.Machines))},
-		{"saved", dollars(saved), "the lost work of sick instances is not counted"},
-		{"Rollcall's own cost", dollars(own), s.usage(r.Usage)},
+	return []page.Figure{
+		{Label: "findings", Value: fmt.Sprint(n.findings)},
+		{Label: "notices", Value: fmt.Sprint(n.notices)},
+		{Label: "instances terminated and rebooted", Value: fmt.Sprintf("%d and %d", n.acts["terminate"], n.acts["reboot"]), Note: fmt.Sprintf("nodes cordoned: %d, drained: %d, uncordoned: %d", n.acts["cordon"], n.acts["evict"], n.acts["uncordon"])},
+		{Label: "acts held", Value: fmt.Sprint(n.held), Note: "without those that end by themselves"},
+		{Label: "sick time of all instances", Value: hours(r.Cost.SickHours), Note: "in mode observe: " + hours(untended.Cost.SickHours)},
+		{Label: "paid for sick instances", Value: dollars(r.Cost.Wasted), Note: fmt.Sprintf("in mode observe: %s; all instances of the day: %s", dollars(untended.Cost.Wasted), dollars(r.Cost.Machines))},
+		{Label: "saved", Value: dollars(saved), Note: "the lost work of sick instances is not counted"},
+		{Label: "Rollcall's own cost", Value: dollars(own), Note: s.usage(r.Usage)},
 	}
 }
 

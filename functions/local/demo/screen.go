@@ -46,7 +46,7 @@ func (s *story) live(now time.Time) {
 func (s *story) show(found map[int][]*trouble) {
 	f := s.day.Faults[s.shown]
 	s.shown++
-	s.progress("")
+	s.o.Progress("")
 	s.say("%s", s.entry(f, found[f.ID]))
 	s.pause()
 }
