@@ -178,8 +178,7 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return err // an interrupted check is no answer
 	}
-	made := func() page.Document { return report.Page([]report.Check{c}) }
-	if err := writePage(f.html, "explain", made); err != nil {
+	if err := writePage(f.html, "explain", func() page.Document { return report.Page([]report.Check{c}) }); err != nil {
 		return err
 	}
 	return f.print(env, c)

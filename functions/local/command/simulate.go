@@ -249,14 +249,14 @@ func simulate(ctx context.Context, env Environment, f simulateFlags) error {
 // next waits for a run. It returns false if the context ended first: building a large
 // account takes seconds. A run that prints while it runs is always waited for.
 func (f simulateFlags) next(ctx context.Context, done <-chan ran) (r ran, ok bool) {
+	stop := ctx.Done()
 	if f.history {
-		r = <-done
-		return r, ctx.Err() == nil
+		stop = nil
 	}
 	select {
 	case r = <-done:
 		return r, ctx.Err() == nil
-	case <-ctx.Done():
+	case <-stop:
 		return r, false
 	}
 }
