@@ -151,11 +151,7 @@ func whatWasDone(do plan.Action) string {
 // Answers returns the short answers about the instance in question, or about all explained
 // findings: first what was done, then what follows.
 func (c Check) Answers() []AnswerDocument {
-	out := c.beside()
-	for _, f := range c.Explained() {
-		out = append(out, c.About(f))
-	}
-	return out
+	return append(c.beside(), roll.Map(c.Explained(), c.About)...)
 }
 
 // beside returns the answers that are not about an explained finding.

@@ -54,15 +54,9 @@ type Recipe struct {
 func (l letter) bounded() letter {
 	line := func(s string) string { return clip(shown(s), sentenceBytes) }
 	l.headline, l.next, l.members = line(l.headline), roll.Map(l.next, line), roll.Map(l.members, line)
-	l.facts, l.sequel, l.why = slices.Clone(l.facts), slices.Clone(l.sequel), slices.Clone(l.why)
-	for _, facts := range [][]fact{l.facts, l.sequel} {
-		for i := range facts {
-			facts[i].value = line(facts[i].value)
-		}
-	}
-	for i := range l.why {
-		l.why[i].summary = line(l.why[i].summary)
-	}
+	of := func(f fact) fact { return fact{f.name, line(f.value)} }
+	l.facts, l.sequel = roll.Map(l.facts, of), roll.Map(l.sequel, of)
+	l.why = roll.Map(l.why, func(w why) why { return why{w.code, line(w.summary), w.share} })
 	if l.run != nil {
 		l.run = &Recipe{l.run.Title, lines(roll.Visible(strings.Join(l.run.Commands, "\n")))}
 	}

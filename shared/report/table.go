@@ -27,9 +27,8 @@ func (l Layout) most(of int) int {
 // unless it shows everything.
 const tableRows = 60
 
-// Tables writes checks as text, the most urgent first. Commands and words longer than a line,
-// such as an ARN, are not broken. A cluster with nothing to do gets one line. It returns the
-// first error of w.
+// Tables writes checks as text, the most urgent first. A cluster with nothing to do gets one line. It
+// returns the first error of w.
 func Tables(w io.Writer, checks []Check, layout Layout) error {
 	t := &text{w: w, Layout: layout}
 	everything := layout.Everything

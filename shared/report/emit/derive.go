@@ -230,9 +230,9 @@ func (d *derived) finding(f roll.Finding, put ledger.Finding) Finding {
 	if c, ok := why.Decisive(); ok {
 		out.Cause, out.Why, out.Fix = c.Code, sentence(c.Summary), short(c.Fix, fixLength)
 	}
-	for _, c := range why.Causes[:min(len(why.Causes), mostCauses)] {
-		out.Causes = append(out.Causes, report.NoticeCause{Cause: roll.Cause{Code: c.Code, Confidence: c.Confidence, Summary: sentence(c.Summary), Subject: short(c.Subject, sentenceLength)}})
-	}
+	out.Causes = roll.Map(why.Causes[:min(len(why.Causes), mostCauses)], func(c roll.Cause) report.NoticeCause {
+		return report.NoticeCause{Cause: roll.Cause{Code: c.Code, Confidence: c.Confidence, Summary: sentence(c.Summary), Subject: sentence(c.Subject)}}
+	})
 	if s := d.check.Plan.Steps[f.Key()]; s.Do != "" {
 		out.Next = &report.StepDocument{Do: string(s.Do), At: s.At.UTC(), Approve: s.Approve.Needed()}
 	}

@@ -81,8 +81,8 @@ type bandBox struct {
 	Label, Title  string
 }
 
-// laneBox is a lane, laid out. There are thousands of bars and pins, so their attributes
-// are preformatted. They contain only numbers and names of this package, no outside text.
+// laneBox is a lane, laid out. The attributes of its bars and pins are preformatted, as there are
+// thousands. They contain only numbers and names of this package, no outside text.
 type laneBox struct {
 	Y, BarY, PinY int
 	Bars          []bar
@@ -319,10 +319,8 @@ func symbols[T ~string](met map[T]bool, drawn []T) []symbol {
 
 // tell returns a lane in words, ordered by time.
 func tell(a axis, l Lane) tale {
-	all := repeated(a, byTime(l.Marks))
-	for _, s := range l.Spans {
-		all = append(all, entry{s.From, stretch(a, s.From, s.To), string(s.State), s.Title})
-	}
+	spans := roll.Map(l.Spans, func(s Span) entry { return entry{s.From, stretch(a, s.From, s.To), string(s.State), s.Title} })
+	all := append(repeated(a, byTime(l.Marks)), spans...)
 	slices.SortStableFunc(all, func(a, b entry) int { return a.at.Compare(b.at) })
 	return tale{Label: l.Label, Sub: l.Sub, Entries: all}
 }
