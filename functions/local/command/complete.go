@@ -141,9 +141,8 @@ func (f *explainFlags) subjects(c *cobra.Command, args []string, begin string) (
 	if f.bundle != "" {
 		if b, err := bundle.Open(f.bundle); err == nil {
 			at, _ := b.At() // no age matters here
-			for _, i := range view.OfBundle(b).Observer.Snapshot(ctx, b.ClusterID().Name, at, roll.Watch{}).Instances {
-				out = append(out, string(i.ID))
-			}
+			s := view.OfBundle(b).Observer.Snapshot(ctx, b.ClusterID().Name, at, roll.Watch{})
+			out = roll.Map(s.Instances, func(i roll.Instance) string { return string(i.ID) })
 		}
 	} else if begin == "" || strings.HasPrefix(begin, "i-") {
 		out = f.instances(ctx, begin)

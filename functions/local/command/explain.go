@@ -97,7 +97,6 @@ type question struct {
 	bundle   *bundle.Bundle
 }
 
-// settle parses the flags. Its error lists all faults at once.
 func (f *explainFlags) settle(env Environment, args []string) (question, error) {
 	var q question
 	var faults []error

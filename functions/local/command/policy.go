@@ -71,8 +71,7 @@ matches.`,
 	return c
 }
 
-// selector parses the flags that select whose settings to show. Its error lists all faults
-// at once.
+// selector parses the flags that select whose settings to show.
 func (f policyFlags) selector() (roll.Selector, error) {
 	s := roll.Selector{Group: roll.Group(f.group), Preset: f.preset}
 	var faults []error

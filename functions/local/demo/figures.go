@@ -15,7 +15,7 @@ func (s *story) figures(r, untended sim.Result) []page.Figure {
 	own := ownCost(r.Usage)
 	return []page.Figure{
 		{Label: "findings", Value: fmt.Sprint(n.findings)},
-		{Label: "notices", Value: fmt.Sprint(n.notices)},
+		{Label: "notices", Value: fmt.Sprint(r.Counts[sim.EventNotice])},
 		{Label: "instances terminated and rebooted", Value: fmt.Sprintf("%d and %d", n.acts["terminate"], n.acts["reboot"]), Note: fmt.Sprintf("nodes cordoned: %d, drained: %d, uncordoned: %d", n.acts["cordon"], n.acts["evict"], n.acts["uncordon"])},
 		{Label: "acts held", Value: fmt.Sprint(n.held), Note: "without those that end by themselves"},
 		{Label: "sick time of all instances", Value: hours(r.Cost.SickHours), Note: "in mode observe: " + hours(untended.Cost.SickHours)},
@@ -25,10 +25,9 @@ func (s *story) figures(r, untended sim.Result) []page.Figure {
 	}
 }
 
-// numbers holds the numbers of findings, notices, acts and held acts of the day.
 type numbers struct {
-	findings, notices, held int
-	acts                    map[string]int // number of instances per act
+	findings, held int
+	acts           map[string]int // number of instances per act
 }
 
 func (s *story) tallied() numbers {
@@ -38,8 +37,6 @@ func (s *story) tallied() numbers {
 		switch e.Kind {
 		case sim.EventFinding:
 			findings[e.Cluster+e.Instance+e.Finding] = true
-		case sim.EventNotice:
-			n.notices++
 		case sim.EventAct:
 			if key := e.Cluster + " " + e.Instance + " " + e.Action; !met[key] {
 				met[key] = true

@@ -32,12 +32,10 @@ func (s *story) timeline(c sim.ClusterSpec, lives []*life) *page.Timeline {
 		slices.SortStableFunc(alone, func(a, b *life) int { return cmp.Compare(b.weight(), a.weight()) })
 		alone = alone[:max(0, len(alone)-left)]
 	}
-	for _, l := range alone {
-		t.Lanes = append(t.Lanes, page.Lane{Label: l.instance, Sub: l.group, Spans: s.spans(l), Marks: l.marks()})
+	single := func(l *life) page.Lane {
+		return page.Lane{Label: l.instance, Sub: l.group, Spans: s.spans(l), Marks: l.marks()}
 	}
-	for _, crowd := range crowds {
-		t.Lanes = append(t.Lanes, s.together(crowd))
-	}
+	t.Lanes = append(roll.Map(alone, single), roll.Map(crowds, s.together)...)
 	order := map[string]int{}
 	for i, g := range c.Groups {
 		order[groupName(g)] = i
