@@ -387,7 +387,7 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 	}
 	say(env, "\nthe smallest run that breaks the rule has %d %s:\n", len(sc.Faults), roll.Plural(len(sc.Faults), "fault", "faults"))
 	for _, c := range sc.Clusters {
-		say(env, "  cluster %s%s\n", c.Name, map[bool]string{true: ", mode " + c.Mode}[c.Mode != ""])
+		say(env, "  cluster %s%s\n", c.Name, roll.Behind(", mode ", c.Mode))
 		for _, g := range c.Groups {
 			say(env, "    %d %s of %s %s\n", g.Desired, g.Type, g.Owner, g.Name)
 		}

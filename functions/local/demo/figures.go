@@ -89,12 +89,12 @@ func ownCost(u sim.Usage) float64 {
 }
 
 func (s *story) usage(u sim.Usage) string {
-	calls, invocations := 0, 0
-	for _, n := range u.Calls {
-		calls += n
+	return fmt.Sprintf("%d invocations, %s of functions, %d API calls", total(u.Invocations), u.Busy.Round(time.Second), total(u.Calls))
+}
+
+func total(counts map[string]int) (sum int) {
+	for _, n := range counts {
+		sum += n
 	}
-	for _, n := range u.Invocations {
-		invocations += n
-	}
-	return fmt.Sprintf("%d invocations, %s of functions, %d API calls", invocations, u.Busy.Round(time.Second), calls)
+	return sum
 }
