@@ -46,9 +46,8 @@ func object(o plan.Order) string {
 	return "instance " + string(o.Instance)
 }
 
-// Told reports whether the outcome of an order needs a notice of its own: it is news, and
-// does not pass by itself, or has lasted. That a node was cordoned or drained, or was not drained in time,
-// is reported with what follows.
+// Told reports whether the outcome of an order needs a notice of its own. That a node was cordoned or
+// drained, or was not drained in time, is reported with what follows.
 func Told(o remediate.Outcome) bool {
 	if !o.News {
 		return false

@@ -91,19 +91,13 @@ func (c Check) ordered(a AnswerDocument, f roll.Finding, o plan.Order) AnswerDoc
 
 func (a AnswerDocument) heldBack(h plan.Held) AnswerDocument {
 	a.Answer, a.Action, a.Reason, a.Detail, a.Ends = AnswerHeld, string(h.Action), string(h.Reason), h.Detail, h.Reason.Ends()
-	a.Text = fmt.Sprintf("held: %s, %s", h.Action, h.Reason)
+	until := ""
 	if !h.Until.IsZero() {
-		a.Until = h.Until.UTC()
+		a.Until, until = h.Until.UTC(), " until "+roll.Clock(h.Until)
 	}
-	switch {
-	case h.Reason == plan.OwnerWillAct && !h.Until.IsZero():
-		a.Answer = AnswerLeft
-		a.Text = fmt.Sprintf("left to the owner until %s: %s, %s", roll.Clock(h.Until), h.Action, h.Reason)
-	case h.Reason == plan.OwnerWillAct:
-		a.Answer = AnswerLeft
-		a.Text = fmt.Sprintf("left to the owner: %s, %s", h.Action, h.Reason)
-	case !h.Until.IsZero():
-		a.Text += fmt.Sprintf(" until %s", roll.Clock(h.Until))
+	a.Text = fmt.Sprintf("held: %s, %s%s", h.Action, h.Reason, until)
+	if h.Reason == plan.OwnerWillAct {
+		a.Answer, a.Text = AnswerLeft, fmt.Sprintf("left to the owner%s: %s, %s", until, h.Action, h.Reason)
 	}
 	if h.Question != nil {
 		a.Order = h.Question.Order
@@ -157,11 +151,7 @@ func whatWasDone(do plan.Action) string {
 // Answers returns the short answers about the instance in question, or about all explained
 // findings: first what was done, then what follows.
 func (c Check) Answers() []AnswerDocument {
-	out := c.beside()
-	for _, f := range c.Explained() {
-		out = append(out, c.About(f))
-	}
-	return out
+	return append(c.beside(), roll.Map(c.Explained(), c.About)...)
 }
 
 // beside returns the answers that are not about an explained finding.
@@ -194,35 +184,23 @@ func (c Check) presence(acted bool) AnswerDocument {
 	if n, ok := roll.Find(c.Assessment.NotNodes, func(n assess.NotNode) bool { return n.Instance == id }); ok {
 		return AnswerDocument{Answer: AnswerNothing, Text: "it carries the cluster's tag but does not count as a node, so it is never acted on, because", Detail: n.Why}
 	}
-	if n, ok := roll.Find(s.Nodes, func(n roll.Node) bool { return n.Instance == id }); ok {
-		return c.ofNode(n)
-	}
-	if s.Instance(id) != nil {
-		return c.ofInstance()
-	}
-	return c.absent(acted)
-}
-
-// ofNode returns the answer for a node without findings.
-func (c Check) ofNode(n roll.Node) AnswerDocument {
-	if n.Ready.Status == roll.ConditionTrue {
+	n, ok := roll.Find(s.Nodes, func(n roll.Node) bool { return n.Instance == id })
+	switch i := c.Asked.Instance; {
+	case ok && n.Ready.Status == roll.ConditionTrue:
 		return AnswerDocument{Answer: AnswerNothing, Text: fmt.Sprintf("nothing is wrong with it: node %s is Ready since %s", n.Name, roll.Clock(n.Ready.Since))}
-	}
-	return AnswerDocument{Answer: AnswerWaiting, Text: fmt.Sprintf("nothing yet: node %s is not Ready (%s since %s) and still has time, or was not judged", n.Name, n.Ready.Status, roll.Clock(n.Ready.Since)), Detail: c.unjudged()}
-}
-
-// ofInstance returns the answer for an instance of the cluster that is no node.
-func (c Check) ofInstance() AnswerDocument {
-	i := c.Asked.Instance
-	switch {
+	case ok:
+		return AnswerDocument{Answer: AnswerWaiting, Text: fmt.Sprintf("nothing yet: node %s is not Ready (%s since %s) and still has time, or was not judged", n.Name, n.Ready.Status, roll.Clock(n.Ready.Since)), Detail: c.unjudged()}
+	case s.Instance(id) == nil:
+		return c.absent(acted)
 	case i.State.Gone():
 		return c.absent(false)
 	case i.State != roll.StateRunning:
 		return AnswerDocument{Answer: AnswerNothing, Text: fmt.Sprintf("it is %s: only what runs is judged", i.State)}
-	case !c.Snapshot.Has(roll.ScopeNodes):
+	case !s.Has(roll.ScopeNodes):
 		return AnswerDocument{Answer: AnswerUnknown, Text: "nothing is concluded: the nodes of the cluster could not be read", Detail: c.unjudged()}
+	default:
+		return AnswerDocument{Answer: AnswerWaiting, Text: fmt.Sprintf("nothing yet: it was launched at %s, is no node, and still has time or rests in its Auto Scaling group", roll.Clock(i.Launched)), Detail: c.unjudged()}
 	}
-	return AnswerDocument{Answer: AnswerWaiting, Text: fmt.Sprintf("nothing yet: it was launched at %s, is no node, and still has time or rests in its Auto Scaling group", roll.Clock(i.Launched)), Detail: c.unjudged()}
 }
 
 // absent returns the answer for an instance that is not among those of the cluster. The

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -82,13 +83,9 @@ func perhaps(c roll.Cause) string {
 	return c.Code + " (perhaps)"
 }
 
-func (c Check) caused(f roll.Finding) plan.Entry {
-	return plan.Entry{Finding: f, Causes: c.Diagnoses[f.Key()].Causes}
-}
-
 // why writes the causes of the findings, each once.
 func (c Check) why(t *text) {
-	told := sharedBy(roll.Map(c.Findings(), c.caused), "")
+	told := sharedBy(roll.Map(c.Findings(), c.entry), "")
 	if len(told) == 0 {
 		return
 	}
@@ -144,10 +141,7 @@ const noticeCauses = 5
 
 // explain adds the causes to a notice's JSON form.
 func (d *NoticeDocument) explain(causes []shared) {
-	for i, s := range causes {
-		if i == noticeCauses {
-			return
-		}
+	for _, s := range causes[:min(len(causes), noticeCauses)] {
 		c := NoticeCause{Cause: s.cause, Fix: s.cause.Fix, Count: len(s.instances)}
 		c.Evidence = nil
 		d.Causes = append(d.Causes, c)
@@ -187,6 +181,5 @@ func reasons(causes []shared, own string, of int) (out []why) {
 
 // fetch returns the command that downloads evidence from S3.
 func fetch(region string, folder string) Recipe {
-	parts := strings.Split(strings.Trim(folder, "/"), "/")
-	return Recipe{"To fetch the evidence", []string{paste.Format("aws s3 cp --recursive --region %s %s %s", region, folder, parts[len(parts)-1])}}
+	return Recipe{"To fetch the evidence", []string{paste.Format("aws s3 cp --recursive --region %s %s %s", region, folder, path.Base(folder))}}
 }

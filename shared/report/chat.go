@@ -81,14 +81,10 @@ func chatMessage(d NoticeDocument, subject string, l letter) ([]byte, error) {
 			m.Metadata.RelatedResources = append(m.Metadata.RelatedResources, id.InstanceARN(roll.InstanceID(i.Instance)))
 		}
 	}
-	if order := d.asksFor(); order != "" {
-		m.Metadata.AdditionalContext["approve"] = order
-	}
-	if d.Cause != "" {
-		m.Metadata.AdditionalContext["cause"] = d.Cause
-	}
-	if d.Evidence != "" {
-		m.Metadata.AdditionalContext["evidence"] = d.Evidence
+	for name, value := range map[string]string{"approve": d.asksFor(), "cause": d.Cause, "evidence": d.Evidence} {
+		if value != "" {
+			m.Metadata.AdditionalContext[name] = value
+		}
 	}
 	for name, value := range m.Metadata.AdditionalContext {
 		m.Metadata.AdditionalContext[name] = harmless(value)
@@ -193,8 +189,10 @@ func (l letter) steps() (out []string) {
 			}
 		}
 	}
-	if s := l.link.name + ": " + l.link.url; l.link.url != "" && len(s) <= chatStep {
-		out = append(out, s)
+	for _, f := range l.link {
+		if s := f.name + ": " + f.value; len(s) <= chatStep {
+			out = append(out, s)
+		}
 	}
 	return out
 }

@@ -73,15 +73,17 @@ func (c Check) staged(watching bool) (out []roll.Finding) {
 // Notes returns sentences for a reader: what could not be read or done, and facts that are
 // no findings.
 func (c Check) Notes() []string {
-	notes := []string{}
-	for _, g := range c.Snapshot.Gaps {
-		notes = append(notes, g.Detail)
-	}
+	notes := append([]string{}, c.gaps()...)
 	notes = append(notes, c.Faults...)
 	if c.Overtaken {
 		notes = append(notes, "another check of the cluster reported its findings while this one was reading: nothing was written, reported or ordered; check again")
 	}
 	return append(notes, c.Assessment.Notes...)
+}
+
+// gaps says what could not be read.
+func (c Check) gaps() []string {
+	return roll.Map(c.Snapshot.Gaps, func(g roll.Gap) string { return g.Detail })
 }
 
 // Document is the JSON form of a check. Its field names are a contract; fields may
@@ -199,9 +201,6 @@ func (c Check) Document() Document {
 		Orders: []OrderDocument{}, Outcomes: []OutcomeDocument{},
 		Held: append([]plan.Held{}, c.Plan.Held...), NotNodes: append([]assess.NotNode{}, c.Assessment.NotNodes...),
 		Registration: Registration(c.Assessment), Next: c.Plan.Next.UTC(), Evidence: c.Evidence, Unjudged: c.Assessment.Unjudged,
-	}
-	if c.Plan.Next.IsZero() {
-		d.Next = time.Time{}
 	}
 	for _, o := range c.Plan.Orders {
 		d.Orders = append(d.Orders, OrderDocument{ID: o.ID, Instance: string(o.Instance), Node: o.Node, Claim: o.Claim, Group: string(o.Group), Kind: string(o.Kind), Action: string(o.Action), At: o.At.UTC(), Expires: o.Expires.UTC()})

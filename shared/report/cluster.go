@@ -23,7 +23,7 @@ func (from From) ClusterNotice(id roll.ClusterID, a plan.Alarm, mode policy.Mode
 	d := document(id, at, groupCluster, kindCluster, a.Incident)
 	d.Reason, d.Detail, d.Since, d.News = string(a.Reason), a.Detail, a.Since.UTC(), []string{string(plan.NewsOpened)}
 	d.Links = linksTo(id, "", roll.GroupNone, "")
-	l := letter{headline: fmt.Sprintf("Cluster %s cannot be judged.", id.Name), why: []why{{string(a.Reason), a.Detail, ""}}, link: d.Links.first(), sequel: d.sequel()}
+	l := letter{headline: fmt.Sprintf("Cluster %s cannot be judged.", id.Name), why: []why{{string(a.Reason), a.Detail, ""}}}
 	say := fmt.Sprintf("can't be judged (%s): nothing is done", inWordsOf(string(a.Reason)))
 	d.Severity = SeverityCritical
 	if a.Over {
@@ -48,7 +48,7 @@ func (from From) ClusterNotice(id roll.ClusterID, a plan.Alarm, mode policy.Mode
 	if mode != policy.Remediate {
 		acts += " (Rollcall reports, and does not act)"
 	}
-	l.facts, l.next = []fact{d.place(), {began, since(a.Since, at)}, {"Mode", acts}}, d.Does
+	l.facts, l.next = []fact{{began, since(a.Since, at)}, {"Mode", acts}}, d.Does
 	s, _ := fit(id.Name, say)
 	return d.message(s, l)
 }

@@ -12,10 +12,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Explain writes everything known about the findings of single instances. It begins with
-// what is done about them, or why nothing is. Then follow the causes with evidence and
-// fixes, what was ruled out, what could not be checked, and the history. It returns the
-// first error of w.
+// Explain writes everything known about the findings of single instances: first what is done about
+// them, or why nothing is. It returns the first error of w.
 func (c Check) Explain(w io.Writer, layout Layout) error {
 	t := &text{w: w, Layout: layout}
 	t.head(c.headline())
@@ -88,16 +86,14 @@ func (c Check) commands() (out []Recipe) {
 
 // notJudged lists what could not be judged, and why. The shorter it is, the more an
 // all-clear is worth.
-func (c Check) notJudged() (lines []string) {
-	for _, g := range c.Snapshot.Gaps {
-		lines = append(lines, g.Detail)
-	}
+func (c Check) notJudged() []string {
+	lines := c.gaps()
 	for _, n := range c.Assessment.NotNodes {
 		if !slices.Contains(c.Assessment.Unjudged, n.Instance) {
 			lines = append(lines, fmt.Sprintf("%s carries the cluster's tag but does not count as a node: %s", n.Instance, n.Why))
 		}
 	}
-	return append(append(lines, c.unjudgedLines()...), c.elsewhere()...)
+	return slices.Concat(lines, c.unjudgedLines(), c.elsewhere())
 }
 
 // elsewhere says for each node that is not Ready and runs on no EC2 instance that it is not judged.
@@ -169,26 +165,13 @@ func (c Check) basis(t *text) {
 
 func (t *text) answer(indent int, a AnswerDocument) {
 	t.wrap(indent, a.Text)
-	more := func(format string, args ...any) { t.wrap(indent+2, fmt.Sprintf(format, args...)) }
+	because := ""
 	switch a.Answer {
 	case AnswerActed, AnswerActing, AnswerFailed:
-		more("because: %s", a.Detail)
-		if a.Cause != "" {
-			more("cause: %s", a.Cause)
-		}
-		if a.Evidence != "" {
-			more("evidence: %s", a.Evidence)
-		}
-		if a.Console != "" {
-			more("%s", a.Console)
-		}
-		return
+		because = "because: "
 	}
-	if a.Detail != "" {
-		more("%s", a.Detail)
-	}
-	if a.Ends != "" {
-		more("it ends %s", a.Ends)
+	for _, s := range []string{roll.Behind(because, a.Detail), roll.Behind("cause: ", a.Cause), roll.Behind("evidence: ", a.Evidence), a.Console, roll.Behind("it ends ", a.Ends)} {
+		t.wrap(indent+2, s)
 	}
 	for line := range strings.Lines(a.Fix) { // not wrapped: it is for pasting
 		t.line("%s%s", strings.Repeat(" ", indent+2), strings.TrimSuffix(line, "\n"))
@@ -213,9 +196,7 @@ func (c Check) remembered(t *text) {
 	if c.Memory.Evidence != "" {
 		t.section("evidence about it, if any, is in")
 		t.wrap(4, c.Memory.Evidence)
-		if page := evidencePage(c.Memory.Cluster.Region, c.Memory.Evidence); page != "" {
-			t.wrap(4, page)
-		}
+		t.wrap(4, evidencePage(c.Memory.Cluster.Region, c.Memory.Evidence))
 	}
 }
 
@@ -265,9 +246,7 @@ func (c Check) explainOne(t *text, f roll.Finding) {
 		if len(cause.NotChecked) > 0 {
 			t.wrap(7, "not checked: "+strings.Join(cause.NotChecked, ", ")+", any of which would explain it")
 		}
-		if why := cause.Unsettled; why != "" {
-			t.wrap(7, "not proven: "+why)
-		}
+		t.wrap(7, roll.Behind("not proven: ", cause.Unsettled))
 		for _, e := range cause.Evidence {
 			t.wrap(9, evidenceInWords(e))
 		}
@@ -368,9 +347,8 @@ func (c Check) Only(id roll.InstanceID) Check {
 }
 
 // Concerning returns the part of the check that is about a subject that is no instance: the
-// findings about it, about related subjects, and about the node or NodeClaim that it names.
-// For a group, a note names its instances that have findings, with the command that explain
-// returns for one of them.
+// findings about it, about related subjects, and about the node or NodeClaim that it names. For a
+// group, a note names its instances that have findings; explain returns the command for one of them.
 func (c Check) Concerning(subject roll.InstanceID, related []roll.InstanceID, explain func(roll.InstanceID) string) Check {
 	kind, name, _ := subject.Subject()
 	ids := append([]roll.InstanceID{subject}, related...)

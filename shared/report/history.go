@@ -79,7 +79,7 @@ func GroupOf(s ledger.State, id roll.InstanceID) (roll.Group, bool) {
 // History returns the history of an instance, its group and its cluster, ordered by time.
 // group is the instance's; if it is "", the remembered one is used.
 func (m Memory) History(id roll.InstanceID, group roll.Group, now time.Time) []HistoryDocument {
-	h := history{m: m, id: id}
+	h := history{State: m.State, region: m.Cluster.Region, id: id}
 	h.node()
 	h.findings()
 	h.notices()
@@ -96,7 +96,8 @@ func (m Memory) History(id roll.InstanceID, group roll.Group, now time.Time) []H
 }
 
 type history struct {
-	m       Memory
+	ledger.State
+	region  string
 	id      roll.InstanceID
 	entries []HistoryDocument
 }
@@ -111,28 +112,26 @@ func (h *history) add(at time.Time, what string, e HistoryDocument, format strin
 }
 
 func (h *history) node() {
-	s := h.m.State
-	if n, ok := s.NotReady[h.id]; ok {
+	if n, ok := h.NotReady[h.id]; ok {
 		h.add(n.Since, "not-ready", HistoryDocument{}, "its node left Ready; its last recorded status is %s", n.Status)
 	}
-	for _, t := range s.Flips[h.id] {
+	for _, t := range h.Flips[h.id] {
 		h.add(t, "ready-again", HistoryDocument{}, "its node left Ready and came back")
 	}
-	if p, ok := s.Pressures[h.id]; ok {
+	if p, ok := h.Pressures[h.id]; ok {
 		h.add(p.Since, "pressed", HistoryDocument{}, "its node reported %s", strings.Join(p.Types, ", "))
 		h.add(p.Until, "relieved", HistoryDocument{}, "its node no longer reported %s", strings.Join(p.Types, ", "))
 	}
-	h.add(s.Rests[h.id].Left, "rested", HistoryDocument{}, "it left the warm pool, or Standby")
-	if event, at := s.Announced(h.id); event != "" {
+	h.add(h.Rests[h.id].Left, "rested", HistoryDocument{}, "it left the warm pool, or Standby")
+	if event, at := h.Announced(h.id); event != "" {
 		h.add(at, "announced", HistoryDocument{}, "EC2 announced for the Spot Instance: %s", event)
 	}
-	h.add(s.Missing[h.id], "missed", HistoryDocument{}, "EC2 no longer knew it, or called it gone, while its node was Ready")
+	h.add(h.Missing[h.id], "missed", HistoryDocument{}, "EC2 no longer knew it, or called it gone, while its node was Ready")
 }
 
 func (h *history) findings() {
-	s := h.m.State
-	for _, k := range slices.SortedFunc(maps.Keys(s.Findings), func(a, b roll.FindingKey) int { return strings.Compare(string(a.Kind), string(b.Kind)) }) {
-		f := s.Findings[k]
+	for _, k := range slices.SortedFunc(maps.Keys(h.Findings), func(a, b roll.FindingKey) int { return strings.Compare(string(a.Kind), string(b.Kind)) }) {
+		f := h.Findings[k]
 		if k.Instance != h.id {
 			continue
 		}
@@ -140,15 +139,14 @@ func (h *history) findings() {
 		e := HistoryDocument{Kind: string(k.Kind)}
 		h.add(f.Since, "began", e, "the trouble began: %s", what)
 		h.add(f.FirstSeen, "seen", e, "a check first saw it: %s", what)
-		e.Evidence, e.Console = f.Evidence, evidencePage(h.m.Cluster.Region, f.Evidence)
+		e.Evidence, e.Console = f.Evidence, evidencePage(h.region, f.Evidence)
 		h.add(f.Opened, "opened", e, "the finding was opened: %s; it is %s", what, f.Stage)
 	}
 }
 
 func (h *history) notices() {
-	s := h.m.State
-	for _, k := range slices.SortedFunc(maps.Keys(s.Notices), ledger.NoticeKey.Compare) {
-		n := s.Notices[k]
+	for _, k := range slices.SortedFunc(maps.Keys(h.Notices), ledger.NoticeKey.Compare) {
+		n := h.Notices[k]
 		memory, ok := n.Members[h.id]
 		if !ok {
 			continue
@@ -182,29 +180,28 @@ func statementWords(s ledger.Statement) string {
 }
 
 func (h *history) questions() {
-	s := h.m.State
-	for _, order := range slices.Sorted(maps.Keys(s.Questions)) {
-		q := s.Questions[order]
+	for _, order := range slices.Sorted(maps.Keys(h.Questions)) {
+		q := h.Questions[order]
 		if q.Instance != h.id {
 			continue
 		}
 		acts := strings.Join(q.Acts, ", ")
 		e := HistoryDocument{Kind: string(q.Kind), Action: q.Acts[0], Order: order, Cause: q.Cause}
 		h.add(q.At, "asked", e, "a notice asked to approve %s until %s, order %s", acts, roll.Clock(q.Until), order)
-		if a, ok := s.Approvals[order]; ok {
+		if a, ok := h.Approvals[order]; ok {
 			h.add(a.At, "approved", e, "%s approved by %s, by %s", acts, a.By, a.How)
 		}
 	}
 }
 
 func (h *history) acts() {
-	for _, a := range h.m.State.Actions {
+	for _, a := range h.Actions {
 		if a.Instance != h.id {
 			continue
 		}
 		e := HistoryDocument{
 			Kind: string(a.Kind), Action: a.Do, Order: a.ID,
-			Cause: a.Cause, Evidence: a.Evidence, Console: evidencePage(h.m.Cluster.Region, a.Evidence),
+			Cause: a.Cause, Evidence: a.Evidence, Console: evidencePage(h.region, a.Evidence),
 		}
 		by := ""
 		if a.Approved != nil {
@@ -219,9 +216,8 @@ func (h *history) acts() {
 }
 
 func (h *history) refusals() {
-	s := h.m.State
-	for _, k := range slices.SortedFunc(maps.Keys(s.Refusals), func(a, b ledger.RefusalKey) int { return strings.Compare(a.Order+a.Reason, b.Order+b.Reason) }) {
-		r := s.Refusals[k]
+	for _, k := range slices.SortedFunc(maps.Keys(h.Refusals), func(a, b ledger.RefusalKey) int { return strings.Compare(a.Order+a.Reason, b.Order+b.Reason) }) {
+		r := h.Refusals[k]
 		if r.Instance != h.id {
 			continue
 		}
@@ -231,16 +227,15 @@ func (h *history) refusals() {
 }
 
 func (h *history) group(g roll.Group, now time.Time) {
-	s := h.m.State
 	if g == "" {
 		return
 	}
-	h.add(s.RemediateSince[g], "remediate-on", HistoryDocument{}, "the first check with mode remediate on for %s", g)
+	h.add(h.RemediateSince[g], "remediate-on", HistoryDocument{}, "the first check with mode remediate on for %s", g)
 	if g == roll.GroupNone {
 		return
 	}
-	h.add(s.Groups[g].Good, "group-good", HistoryDocument{}, "the latest launch of %s that became a Ready node", g)
-	for _, a := range s.ActsOf(g, now.Add(-groupMemory)) {
+	h.add(h.Groups[g].Good, "group-good", HistoryDocument{}, "the latest launch of %s that became a Ready node", g)
+	for _, a := range h.ActsOf(g, now.Add(-groupMemory)) {
 		if a.Instance == h.id {
 			continue
 		}
@@ -255,10 +250,10 @@ func (h *history) group(g roll.Group, now time.Time) {
 }
 
 func (h *history) cluster() {
-	if t := h.m.State.Trouble; t != nil {
+	if t := h.Trouble; t != nil {
 		h.add(t.Since, "cluster", HistoryDocument{Reason: t.Reason}, "the whole cluster was in trouble (%s), last at %s", t.Reason, roll.Clock(t.Last))
 	}
-	h.add(h.m.State.Checked, "checked", HistoryDocument{}, "the last check that read the whole cluster, to the minute")
+	h.add(h.Checked, "checked", HistoryDocument{}, "the last check that read the whole cluster, to the minute")
 }
 
 // checkedLate is how long ago the last complete check of a cluster may be before Unchecked
@@ -289,11 +284,11 @@ func (m Memory) Budgets(now time.Time) []BudgetDocument {
 	var out []BudgetDocument
 	for _, g := range slices.Sorted(maps.Keys(m.PerHour)) {
 		b := ledger.Budget{Max: m.PerHour[g], Since: now.Add(-plan.Hour)}
-		if g == "" {
-			out = append(out, BudgetDocument{Of: m.Cluster.Name, Used: b.Spent(m.State.Actions, ""), Max: b.Max})
-			continue
+		of, acts := m.Cluster.Name, m.State.Actions
+		if g != "" {
+			of, acts = string(g), m.State.ActsOf(g, b.Since)
 		}
-		out = append(out, BudgetDocument{Of: string(g), Used: b.Spent(m.State.ActsOf(g, b.Since), ""), Max: b.Max})
+		out = append(out, BudgetDocument{Of: of, Used: b.Spent(acts, ""), Max: b.Max})
 	}
 	return out
 }

@@ -23,7 +23,7 @@ type letter struct {
 	rest     *Recipe  // where everything else is
 	members  []string // names of instances
 	more     int      // members that are left out
-	link     link     // a page of the console, if there is one
+	link     []fact   // the page of the console, if there is one
 	sequel   []fact   // which notice of its incident it is
 }
 
@@ -49,22 +49,14 @@ type Recipe struct {
 	Commands []string `json:"lines"`
 }
 
-type link struct{ name, url string }
-
 // bounded returns the letter without misleading characters, such as a line break in the
 // message of a node's condition, and without sentences so long that they hide the others.
 func (l letter) bounded() letter {
 	line := func(s string) string { return clip(shown(s), sentenceBytes) }
 	l.headline, l.next, l.members = line(l.headline), roll.Map(l.next, line), roll.Map(l.members, line)
-	l.facts, l.sequel, l.why = slices.Clone(l.facts), slices.Clone(l.sequel), slices.Clone(l.why)
-	for _, facts := range [][]fact{l.facts, l.sequel} {
-		for i := range facts {
-			facts[i].value = line(facts[i].value)
-		}
-	}
-	for i := range l.why {
-		l.why[i].summary = line(l.why[i].summary)
-	}
+	of := func(f fact) fact { return fact{f.name, line(f.value)} }
+	l.facts, l.sequel = roll.Map(l.facts, of), roll.Map(l.sequel, of)
+	l.why = roll.Map(l.why, func(w why) why { return why{w.code, line(w.summary), w.share} })
 	if l.run != nil {
 		l.run = &Recipe{l.run.Title, lines(roll.Visible(strings.Join(l.run.Commands, "\n")))}
 	}
@@ -88,9 +80,7 @@ func (l letter) text() string {
 	l.stop.write(&b)
 	l.rest.write(&b)
 	b.WriteString("\n")
-	if l.link.url != "" {
-		fmt.Fprintf(&b, "%s: %s\n", l.link.name, l.link.url)
-	}
+	writeFacts(&b, l.link)
 	if names := l.names(); names != "" {
 		fmt.Fprintf(&b, "Instances: %s\n", names)
 	}
@@ -177,12 +167,12 @@ func linksTo(id roll.ClusterID, instance roll.InstanceID, g roll.Group, evidence
 	return l
 }
 
-// first returns the page that a letter links to, the zero value if there is none.
-func (l NoticeLinks) first() link {
-	for _, k := range []link{{"Evidence", l.Evidence}, {"Instance", l.Instance}, {"Group", l.Group}, {"Cluster", l.Cluster}} {
-		if k.url != "" {
-			return k
+// first returns the page that a letter links to, nil if there is none.
+func (l NoticeLinks) first() []fact {
+	for _, k := range []fact{{"Evidence", l.Evidence}, {"Instance", l.Instance}, {"Group", l.Group}, {"Cluster", l.Cluster}} {
+		if k.value != "" {
+			return []fact{k}
 		}
 	}
-	return link{}
+	return nil
 }

@@ -144,15 +144,13 @@ func document(id roll.ClusterID, at time.Time, group, kind string, i ledger.Inci
 	}
 	if i.ID != "" {
 		d.Incident = &NoticeIncident{ID: i.ID, First: i.First.UTC(), Sent: i.Sent, Total: i.Total}
-		if i.First.IsZero() {
-			d.Incident.First = time.Time{}
-		}
 	}
 	return d
 }
 
 // message returns the notice. The document is its JSON form, the letter its text for people.
 func (d NoticeDocument) message(subject string, l letter) (Message, error) {
+	l.facts, l.sequel, l.link = slices.Concat([]fact{d.place()}, l.facts), d.sequel(), d.Links.first()
 	l = l.bounded()
 	d.Summary = l.headline
 	d.bound()
@@ -306,7 +304,7 @@ func nodes(n plan.Notice) *NoticeNodes {
 }
 
 func (from From) letter(id roll.ClusterID, d NoticeDocument, n plan.Notice, entries []plan.Entry, causes []shared, mode policy.Mode, at time.Time) letter {
-	l := letter{headline: explainOf(n.Key.Kind, entries), why: reasons(causes, n.Key.Cause, len(entries)), next: firstDeeds(d.Does), facts: []fact{d.place(), {"Since", began(n, at)}}, sequel: d.sequel(), link: d.Links.first()}
+	l := letter{headline: explainOf(n.Key.Kind, entries), why: reasons(causes, n.Key.Cause, len(entries)), next: firstDeeds(d.Does), facts: []fact{{"Since", began(n, at)}}}
 	switch {
 	case len(l.why) > 0:
 	case wordsOf(n.Key.Kind).whatOnly || entries[0].Finding.Left.ID != "" || disputed(entries) == len(entries):

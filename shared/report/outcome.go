@@ -27,11 +27,10 @@ func (from From) Outcome(id roll.ClusterID, o remediate.Outcome, at time.Time) (
 	})
 	d.Evidence, d.Cause, d.Instances[0].Cause = o.Evidence, o.Cause, o.Cause
 	d.Links = linksTo(id, o.Order.Instance, o.Order.Group, o.Evidence)
-	l := letter{headline: sentence(o), why: []why{{cmp.Or(detailed[o.Result], "Detail"), o.Detail, ""}}, facts: []fact{d.place()}, sequel: d.sequel(), link: d.Links.first()}
+	l := letter{headline: sentence(o), why: []why{{cmp.Or(detailed[o.Result], "Detail"), o.Detail, ""}}, facts: []fact{{"Order", o.Order.ID}, {"Ordered because", o.Order.Why}}}
 	if o.Detail == acts[o.Order.Action].pastTense+" "+string(o.Order.Instance) { // the first sentence says so
 		l.why = nil
 	}
-	l.facts = append(l.facts, fact{"Order", o.Order.ID}, fact{"Ordered because", o.Order.Why})
 	if who := o.Order.Approved; who != nil {
 		d.Instances[0].Approved = who
 		l.facts = append(l.facts, fact{"Approved by", who.String()})

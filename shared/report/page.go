@@ -312,16 +312,10 @@ func (c Check) finding(f roll.Finding) page.Finding {
 		Instance: string(f.Instance), Node: f.Node, Group: string(f.Group), Owner: string(f.Owner), Zone: f.Zone,
 		Kind: string(f.Kind), Condition: f.Condition, Stage: string(f.Stage),
 		Since: f.Since.UTC(), For: Age(c.Snapshot.At.Sub(f.Since)), Due: f.Due.UTC(), Summary: f.Summary, Next: c.fate(f).sentence(),
-		Causes: d.Causes, NotChecked: together(d.NotChecked),
+		Causes: d.Causes, NotChecked: together(d.NotChecked), Tone: stageTones[f.Stage],
 	}
 	if f.Contradiction != "" {
 		out.Condition = "contradicted"
-	}
-	switch f.Stage {
-	case roll.Overdue:
-		out.Tone = page.ToneBad
-	case roll.Warned:
-		out.Tone = page.ToneWarn
 	}
 	if known {
 		out.Kept = c.Evidence

@@ -225,15 +225,12 @@ func (r Replay) assumes() bool {
 func (r Replay) Page() page.Document {
 	d := page.Document{Title: r.title(), Subtitle: "Clusters: " + roll.Few(r.Clusters, 5), From: r.From, To: r.To, Footer: []string{"rollcall replay --html FILE makes such a page."}}
 	table := func(title, caption string, head []string, rows [][]string) {
-		t := page.Table{Title: title, Caption: caption, Rows: rows}
-		for _, name := range head {
-			t.Columns = append(t.Columns, page.Column{Name: name})
-		}
-		d.Tables = append(d.Tables, t)
+		columns := roll.Map(head, func(name string) page.Column { return page.Column{Name: name} })
+		d.Tables = append(d.Tables, page.Table{Title: title, Caption: caption, Columns: columns, Rows: rows})
 	}
-	for _, o := range r.Outcomes {
-		d.Figures = append(d.Figures, page.Figure{Label: "machine-hours saved, " + o.Name, Value: hours(r.Idle.Lost - o.Lost), Note: "compared with no acts at all"})
-	}
+	d.Figures = roll.Map(r.Outcomes, func(o replay.Replayed) page.Figure {
+		return page.Figure{Label: "machine-hours saved, " + o.Name, Value: hours(r.Idle.Lost - o.Lost), Note: "compared with no acts at all"}
+	})
 	rows := r.rows()
 	table("Side by side", "", rows[0], rows[1:])
 	names := roll.Map(r.Outcomes, func(o replay.Replayed) string { return o.Name })

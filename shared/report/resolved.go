@@ -23,8 +23,7 @@ func (from From) resolved(id roll.ClusterID, n plan.Notice, at time.Time) (Messa
 	d := document(id, at, string(n.Key.Group), string(n.Key.Kind), n.Incident)
 	d.Severity, d.Action, d.Until, d.Count, d.Cause, d.News = SeverityInfo, actionResolved, n.OverSince.UTC(), len(n.Ended), n.Key.Cause, []string{newsResolved}
 	d.Links, d.Nodes = linksTo(id, "", n.Key.Group, ""), nodes(n)
-	l := letter{headline: fmt.Sprintf("Resolved: this group has no finding %s%s any more.", n.Key.Kind, roll.Behind(" with the cause ", n.Key.Cause)), facts: []fact{d.place()}, link: d.Links.first(), sequel: d.sequel()}
-	l.facts = append(l.facts, fact{"Over", "since " + since(n.OverSince, at)})
+	l := letter{headline: fmt.Sprintf("Resolved: this group has no finding %s%s any more.", n.Key.Kind, roll.Behind(" with the cause ", n.Key.Cause)), facts: []fact{{"Over", "since " + since(n.OverSince, at)}}}
 	if first := n.Incident.First; !first.IsZero() && n.OverSince.After(first) {
 		l.facts = append(l.facts, fact{"Lasted", Age(n.OverSince.Sub(first)) + " after the first notice"})
 	}

@@ -7,9 +7,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// subject returns the subject of a notice, which reads like a headline: what is wrong, in which
-// group, why, and what is done. It is ASCII with fewer than 100 characters, as SNS requires. If it is too long, the
-// group's name is cut and then left out, then the cause. The cluster's name is cut last.
+// subject returns the subject of a notice, in ASCII with fewer than 100 characters, as SNS requires. If
+// it is too long, the group's name is cut and then left out, then the cause. The cluster's name is cut last.
 func subject(cluster, what, cause string, group roll.Group, doing string) string {
 	doing = roll.Behind(": ", doing)
 	var says []string

@@ -385,8 +385,7 @@ func checkAll(ctx context.Context, p *progress, jobs []job, now func() time.Time
 // show prints the results, and writes them as a page. If one of the two fails, the other
 // still reports what was done.
 func (f checkFlags) show(env Environment, results []report.Check) error {
-	made := func() page.Document { return report.Page(results) }
-	return errors.Join(f.print(env, results), writePage(f.html, "check", made))
+	return errors.Join(f.print(env, results), writePage(f.html, "check", func() page.Document { return report.Page(results) }))
 }
 
 func (f checkFlags) print(env Environment, results []report.Check) error {

@@ -48,7 +48,6 @@ type Environment struct {
 	Color bool
 }
 
-// columns returns the width of the terminal, 0 if standard output is none.
 func (e Environment) columns() int {
 	if e.Columns == nil {
 		return 0
@@ -56,7 +55,6 @@ func (e Environment) columns() int {
 	return e.Columns()
 }
 
-// openBundle opens the bundle that --bundle names.
 func (e Environment) openBundle(dir string) (*bundle.Bundle, error) {
 	if e.OpenBundle != nil {
 		return e.OpenBundle(dir)

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"os"
@@ -49,18 +48,14 @@ func profiles(context.Context) (names []string) {
 	for _, file := range []string{
 		cmp.Or(os.Getenv("AWS_CONFIG_FILE"), filepath.Join(home, ".aws", "config")), cmp.Or(os.Getenv("AWS_SHARED_CREDENTIALS_FILE"), filepath.Join(home, ".aws", "credentials")),
 	} {
-		f, err := os.Open(file)
-		if err != nil {
-			continue
-		}
-		for lines := bufio.NewScanner(f); lines.Scan(); {
-			section, ok := strings.CutPrefix(strings.TrimSpace(lines.Text()), "[")
+		data, _ := os.ReadFile(file) // without one it has no names
+		for line := range strings.Lines(string(data)) {
+			section, ok := strings.CutPrefix(strings.TrimSpace(line), "[")
 			section, _, closed := strings.Cut(section, "]")
 			if name := strings.TrimSpace(strings.TrimPrefix(section, "profile ")); ok && closed && !strings.HasPrefix(section, "sso-session ") && !strings.HasPrefix(section, "services ") {
 				names = append(names, name)
 			}
 		}
-		_ = f.Close() // it was only read
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -141,9 +136,8 @@ func (f *explainFlags) subjects(c *cobra.Command, args []string, begin string) (
 	if f.bundle != "" {
 		if b, err := bundle.Open(f.bundle); err == nil {
 			at, _ := b.At() // no age matters here
-			for _, i := range view.OfBundle(b).Observer.Snapshot(ctx, b.ClusterID().Name, at, roll.Watch{}).Instances {
-				out = append(out, string(i.ID))
-			}
+			s := view.OfBundle(b).Observer.Snapshot(ctx, b.ClusterID().Name, at, roll.Watch{})
+			out = roll.Map(s.Instances, func(i roll.Instance) string { return string(i.ID) })
 		}
 	} else if begin == "" || strings.HasPrefix(begin, "i-") {
 		out = f.instances(ctx, begin)

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -88,44 +87,37 @@ func readDeployment(ctx context.Context, api stacks, name, region string, princi
 		return d, fmt.Errorf("--stack: the id of stack %s, %q, is not an ARN: %w", name, aws.ToString(s.StackId), err)
 	}
 	d.account, d.region = id.AccountID, id.Region
+	there := map[string]string{}
 	for _, o := range s.Outputs {
-		switch aws.ToString(o.OutputKey) {
-		case "InspectRoleArn", "RemediateRoleArn":
-			d.roles = append(d.roles, aws.ToString(o.OutputValue))
-		case "Version":
-			d.version = aws.ToString(o.OutputValue)
+		there["output "+aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
+	}
+	for _, p := range s.Parameters {
+		there["parameter "+aws.ToString(p.ParameterKey)] = aws.ToString(p.ParameterValue)
+	}
+	d.version = there["output Version"]
+	for _, place := range []string{"output InspectRoleArn", "output RemediateRoleArn"} {
+		if role, ok := there[place]; ok {
+			d.roles = append(d.roles, role)
 		}
 	}
 	slices.Sort(d.roles)
-	values, missing := settingsOf(s)
+	var missing, settings []string
+	values := map[string]string{}
+	for _, t := range shown {
+		value, ok := there[t.place]
+		if !ok {
+			missing = append(missing, t.place)
+		}
+		values[t.setting], settings = value, append(settings, t.setting)
+	}
 	if len(missing) > 0 {
 		return d, fmt.Errorf("--stack: stack %s (%s) has no %s: it is not a deployment of Rollcall, or one of an earlier version", name, s.StackStatus, strings.Join(missing, ", "))
 	}
 	lookup := func(variable string) (string, bool) { v, ok := values[variable]; return v, ok }
-	if d.settings, err = config.Read(lookup, roll.Map(shown, func(t struct{ setting, place string }) string { return t.setting })...); err != nil {
+	if d.settings, err = config.Read(lookup, settings...); err != nil {
 		return d, fmt.Errorf("--stack: stack %s: %w", name, err)
 	}
 	return d, nil
-}
-
-// settingsOf returns the settings in a stack, and the names of those that are missing.
-func settingsOf(s types.Stack) (values map[string]string, missing []string) {
-	there := map[string]*string{}
-	for _, o := range s.Outputs {
-		there["output "+aws.ToString(o.OutputKey)] = o.OutputValue
-	}
-	for _, p := range s.Parameters {
-		there["parameter "+aws.ToString(p.ParameterKey)] = p.ParameterValue
-	}
-	values = map[string]string{}
-	for _, t := range shown {
-		if value, ok := there[t.place]; ok {
-			values[t.setting] = aws.ToString(value)
-		} else {
-			missing = append(missing, t.place)
-		}
-	}
-	return values, missing
 }
 
 // searched is the number of clusters whose memories are read in parallel in search of an

@@ -98,7 +98,6 @@ type question struct {
 	bundle   *bundle.Bundle
 }
 
-// settle parses the flags. Its error lists all faults at once.
 func (f *explainFlags) settle(env Environment, args []string) (question, error) {
 	var q question
 	var faults []error
@@ -179,8 +178,7 @@ func explain(ctx context.Context, env Environment, f explainFlags, args []string
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return err // an interrupted check is no answer
 	}
-	made := func() page.Document { return report.Page([]report.Check{c}) }
-	if err := writePage(f.html, "explain", made); err != nil {
+	if err := writePage(f.html, "explain", func() page.Document { return report.Page([]report.Check{c}) }); err != nil {
 		return err
 	}
 	return f.print(env, c)

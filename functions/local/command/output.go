@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
@@ -93,5 +94,34 @@ func plain(n *yaml.Node) {
 	n.Style = 0
 	for _, c := range n.Content {
 		plain(c)
+	}
+}
+
+// textWidth is the width of texts that are not laid out for a terminal.
+const textWidth = 80
+
+// sheet writes a headline, and below it fields with their values, in two columns.
+func sheet(b *strings.Builder, headline string, fields [][2]string) {
+	widest := 0
+	for _, f := range fields {
+		widest = max(widest, len(f[0]))
+	}
+	hanging(b, "", headline)
+	b.WriteByte('\n')
+	for _, f := range fields {
+		hanging(b, pad("  "+f[0], 2+widest+2), f[1])
+	}
+}
+
+// pad pads a text with spaces up to a column, with at least one.
+func pad(s string, column int) string {
+	return s + strings.Repeat(" ", max(1, column-len([]rune(s))))
+}
+
+// hanging writes a text after a word, with its further lines indented; nothing if the text is empty.
+func hanging(b *strings.Builder, word, text string) {
+	for _, line := range report.Wrapped(text, textWidth-len(word)) {
+		b.WriteString(word + line + "\n")
+		word = strings.Repeat(" ", len(word))
 	}
 }

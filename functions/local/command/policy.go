@@ -71,8 +71,7 @@ matches.`,
 	return c
 }
 
-// selector parses the flags that select whose settings to show. Its error lists all faults
-// at once.
+// selector parses the flags that select whose settings to show.
 func (f policyFlags) selector() (roll.Selector, error) {
 	s := roll.Selector{Group: roll.Group(f.group), Preset: f.preset}
 	var faults []error
@@ -207,9 +206,8 @@ func (f policyFlags) printTable(env Environment, file string, doc *policy.Docume
 
 // The columns of the table of settings, from 0.
 const (
-	policyWidth = 80
-	valueAt     = 33
-	fromAt      = 48
+	valueAt = 33
+	fromAt  = 48
 )
 
 // settingsTable writes settings under the names of their sections. A section of one
@@ -238,16 +236,16 @@ func settingsTable(b *strings.Builder, settings []policy.Setting) {
 // settingRow writes one setting. If the value is too long for its column, the source
 // follows it directly or, if that does not fit either, on the next line.
 func settingRow(b *strings.Builder, key, value, from string) {
-	sources := report.Wrapped(from, policyWidth-fromAt)
+	sources := report.Wrapped(from, textWidth-fromAt)
 	switch {
 	case len([]rune(key)) < valueAt && len([]rune(value)) < fromAt-valueAt:
 		row(b, key, value, sources[0])
 		sources = sources[1:]
-	case len([]rune(key)) < valueAt && valueAt+len([]rune(value+"  "+from)) <= policyWidth:
+	case len([]rune(key)) < valueAt && valueAt+len([]rune(value+"  "+from)) <= textWidth:
 		row(b, key, value+"  "+from, "")
 		sources = nil
 	default:
-		for _, v := range report.Wrapped(value, policyWidth-valueAt) {
+		for _, v := range report.Wrapped(value, textWidth-valueAt) {
 			row(b, key, v, "")
 			key = ""
 		}
@@ -263,30 +261,4 @@ func row(b *strings.Builder, key, value, from string) {
 		line = pad(line, fromAt) + from
 	}
 	b.WriteString(line + "\n")
-}
-
-// sheet writes a headline, and below it fields with their values, in two columns.
-func sheet(b *strings.Builder, headline string, fields [][2]string) {
-	widest := 0
-	for _, f := range fields {
-		widest = max(widest, len(f[0]))
-	}
-	hanging(b, "", headline)
-	b.WriteByte('\n')
-	for _, f := range fields {
-		hanging(b, pad("  "+f[0], 2+widest+2), f[1])
-	}
-}
-
-// pad pads a text with spaces up to a column, with at least one.
-func pad(s string, column int) string {
-	return s + strings.Repeat(" ", max(1, column-len([]rune(s))))
-}
-
-// hanging writes a text after a word, with its further lines indented; nothing if the text is empty.
-func hanging(b *strings.Builder, word, text string) {
-	for _, line := range report.Wrapped(text, policyWidth-len(word)) {
-		b.WriteString(word + line + "\n")
-		word = strings.Repeat(" ", len(word))
-	}
 }

@@ -82,7 +82,6 @@ type candidate struct {
 	source policy.Source
 }
 
-// settle parses the flags. Its error lists all faults at once.
 func (f *replayFlags) settle(env Environment) (all []candidate, err error) {
 	_, wrong := f.access.settle("")
 	faults := []error{f.output.check(), placeable(f.html), wrong}

@@ -63,7 +63,6 @@ Exit codes: 0 nothing found, 1 something could not be read, 2 findings, 130 inte
 	return c
 }
 
-// settle parses the flags. Its error lists all faults at once.
 func (f *reportFlags) settle(env Environment) (settings, error) {
 	s := settings{mode: policy.Observe}
 	var faults []error

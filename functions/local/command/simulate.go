@@ -249,14 +249,14 @@ func simulate(ctx context.Context, env Environment, f simulateFlags) error {
 // next waits for a run. It returns false if the context ended first: building a large
 // account takes seconds. A run that prints while it runs is always waited for.
 func (f simulateFlags) next(ctx context.Context, done <-chan ran) (r ran, ok bool) {
+	stop := ctx.Done()
 	if f.history {
-		r = <-done
-		return r, ctx.Err() == nil
+		stop = nil
 	}
 	select {
 	case r = <-done:
 		return r, ctx.Err() == nil
-	case <-ctx.Done():
+	case <-stop:
 		return r, false
 	}
 }
@@ -387,7 +387,7 @@ func (f simulateFlags) explain(ctx context.Context, env Environment, sc sim.Scen
 	}
 	say(env, "\nthe smallest run that breaks the rule has %d %s:\n", len(sc.Faults), roll.Plural(len(sc.Faults), "fault", "faults"))
 	for _, c := range sc.Clusters {
-		say(env, "  cluster %s%s\n", c.Name, map[bool]string{true: ", mode " + c.Mode}[c.Mode != ""])
+		say(env, "  cluster %s%s\n", c.Name, roll.Behind(", mode ", c.Mode))
 		for _, g := range c.Groups {
 			say(env, "    %d %s of %s %s\n", g.Desired, g.Type, g.Owner, g.Name)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"rollcall/shared/plan"
 	"rollcall/shared/report"
+	"rollcall/shared/report/page"
 	"rollcall/shared/roll"
 	"rollcall/shared/sim"
 )
@@ -60,12 +61,12 @@ func Run(ctx context.Context, o Options) error {
 		compared <- run{r, err}
 	}()
 	if !o.Verbose {
-		s.progress("playing 24 hours")
+		s.o.Progress("playing 24 hours")
 	}
 	result, err := sim.Run(day, sim.Watch{Tell: s.tell, Step: s.step, GoOn: true, Stop: stop})
 	s.flush()
 	untended := <-compared
-	s.progress("")
+	s.o.Progress("")
 	if err := cmp.Or(err, untended.err, ctx.Err()); err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.HTML == "" {
 		return nil
 	}
-	data, err := s.page(result, untended.result)
+	data, err := page.Render(s.document(result, untended.result))
 	if err != nil {
 		return err
 	}
@@ -115,12 +116,6 @@ type story struct {
 	shown   int // entries of the screen that were printed
 }
 
-func (s *story) progress(doing string) {
-	if s.o.Progress != nil {
-		s.o.Progress(doing)
-	}
-}
-
 func (s *story) pause() {
 	if s.o.Pace <= 0 || s.ctx == nil {
 		return
@@ -140,6 +135,9 @@ type withheld struct {
 }
 
 func newStory(o Options, day sim.Scenario) *story {
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
 	return &story{o: o, day: day, course: map[string][]sim.Standing{}, told: map[string]bool{}, ordered: map[string]time.Time{}, printed: map[string]time.Time{}, again: map[string]int{}}
 }
 
@@ -408,22 +406,15 @@ func (s *story) closing(r, untended sim.Result) {
 	}
 	s.say("\n%s\n\n", s.paint(bold, "The day in figures"))
 	for _, f := range s.figures(r, untended) {
-		s.say("  %-44s %s\n", f.label, f.value)
-		if f.note != "" {
-			s.below("    ", f.note)
-		}
+		s.say("  %-44s %s\n", f.Label, f.Value)
+		s.below("    ", f.Note)
 	}
 }
 
 // lasting returns the held acts of the day whose reasons did not pass by themselves,
 // earliest first.
 func (s *story) lasting() []*withheld {
-	var out []*withheld
-	for _, h := range s.held {
-		if !passing(h.reason) {
-			out = append(out, h)
-		}
-	}
+	out := slices.DeleteFunc(slices.Clone(s.held), func(h *withheld) bool { return passing(h.reason) })
 	slices.SortStableFunc(out, func(a, b *withheld) int {
 		return cmp.Or(a.from.Compare(b.from), cmp.Compare(a.cluster, b.cluster))
 	})

@@ -84,15 +84,13 @@ func (s *story) episodes(cluster string, troubles []*trouble) []string {
 
 // fault returns the fault that caused a finding: the latest one in effect when it began.
 func (s *story) fault(cluster string, t *trouble) (sim.Fault, bool) {
-	var from sim.Fault
-	found := false
-	for _, f := range s.day.Faults {
+	for _, f := range slices.Backward(s.day.Faults) {
 		at := s.day.Start.Add(f.At)
 		here := (f.Cluster == "" || f.Cluster == cluster) && (f.Group == "" || strings.HasSuffix(t.group, "/"+f.Group))
 		then := !t.since.Before(at) && (f.For == 0 || t.since.Before(at.Add(f.For)))
 		if here && then && f.Kind != sim.FaultThrottle {
-			from, found = f, true
+			return f, true
 		}
 	}
-	return from, found
+	return sim.Fault{}, false
 }

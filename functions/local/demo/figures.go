@@ -4,33 +4,30 @@ import (
 	"fmt"
 	"time"
 
+	"rollcall/shared/report/page"
 	"rollcall/shared/sim"
 )
 
-type figure struct{ label, value, note string }
-
-// figures returns the totals of the day, beside the same day in mode
-// observe.
-func (s *story) figures(r, untended sim.Result) []figure {
+// figures returns the totals of the day, beside the same day in mode observe.
+func (s *story) figures(r, untended sim.Result) []page.Figure {
 	n := s.tallied()
 	saved := untended.Cost.Wasted - r.Cost.Wasted
 	own := ownCost(r.Usage)
-	return []figure{
-		{"findings", fmt.Sprint(n.findings), ""},
-		{"notices", fmt.Sprint(n.notices), ""},
-		{"instances terminated and rebooted", fmt.Sprintf("%d and %d", n.acts["terminate"], n.acts["reboot"]), fmt.Sprintf("nodes cordoned: %d, drained: %d, uncordoned: %d", n.acts["cordon"], n.acts["evict"], n.acts["uncordon"])},
-		{"acts held", fmt.Sprint(n.held), "without those that end by themselves"},
-		{"sick time of all instances", hours(r.Cost.SickHours), "in mode observe: " + hours(untended.Cost.SickHours)},
-		{"paid for sick instances", dollars(r.Cost.Wasted), fmt.Sprintf("in mode observe: %s; all instances of the day: %s", dollars(untended.Cost.Wasted), dollars(r.Cost.Machines))},
-		{"saved", dollars(saved), "the lost work of sick instances is not counted"},
-		{"Rollcall's own cost", dollars(own), s.usage(r.Usage)},
+	return []page.Figure{
+		{Label: "findings", Value: fmt.Sprint(n.findings)},
+		{Label: "notices", Value: fmt.Sprint(r.Counts[sim.EventNotice])},
+		{Label: "instances terminated and rebooted", Value: fmt.Sprintf("%d and %d", n.acts["terminate"], n.acts["reboot"]), Note: fmt.Sprintf("nodes cordoned: %d, drained: %d, uncordoned: %d", n.acts["cordon"], n.acts["evict"], n.acts["uncordon"])},
+		{Label: "acts held", Value: fmt.Sprint(n.held), Note: "without those that end by themselves"},
+		{Label: "sick time of all instances", Value: hours(r.Cost.SickHours), Note: "in mode observe: " + hours(untended.Cost.SickHours)},
+		{Label: "paid for sick instances", Value: dollars(r.Cost.Wasted), Note: fmt.Sprintf("in mode observe: %s; all instances of the day: %s", dollars(untended.Cost.Wasted), dollars(r.Cost.Machines))},
+		{Label: "saved", Value: dollars(saved), Note: "the lost work of sick instances is not counted"},
+		{Label: "Rollcall's own cost", Value: dollars(own), Note: s.usage(r.Usage)},
 	}
 }
 
-// numbers holds the numbers of findings, notices, acts and held acts of the day.
 type numbers struct {
-	findings, notices, held int
-	acts                    map[string]int // number of instances per act
+	findings, held int
+	acts           map[string]int // number of instances per act
 }
 
 func (s *story) tallied() numbers {
@@ -40,8 +37,6 @@ func (s *story) tallied() numbers {
 		switch e.Kind {
 		case sim.EventFinding:
 			findings[e.Cluster+e.Instance+e.Finding] = true
-		case sim.EventNotice:
-			n.notices++
 		case sim.EventAct:
 			if key := e.Cluster + " " + e.Instance + " " + e.Action; !met[key] {
 				met[key] = true
@@ -94,12 +89,12 @@ func ownCost(u sim.Usage) float64 {
 }
 
 func (s *story) usage(u sim.Usage) string {
-	calls, invocations := 0, 0
-	for _, n := range u.Calls {
-		calls += n
+	return fmt.Sprintf("%d invocations, %s of functions, %d API calls", total(u.Invocations), u.Busy.Round(time.Second), total(u.Calls))
+}
+
+func total(counts map[string]int) (sum int) {
+	for _, n := range counts {
+		sum += n
 	}
-	for _, n := range u.Invocations {
-		invocations += n
-	}
-	return fmt.Sprintf("%d invocations, %s of functions, %d API calls", invocations, u.Busy.Round(time.Second), calls)
+	return sum
 }

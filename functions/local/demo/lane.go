@@ -25,24 +25,17 @@ const stateOrphaned page.State = "orphaned"
 // timeline returns the events in a cluster as a drawing.
 func (s *story) timeline(c sim.ClusterSpec, lives []*life) *page.Timeline {
 	t := &page.Timeline{From: s.day.Start, To: s.end(), Ready: s.samples(c.Name), Marks: s.clusterMarks(c.Name), Bands: s.bands(c.Name)}
-	var ill []*life
-	for _, l := range lives {
-		if l.ill() {
-			ill = append(ill, l)
-		}
-	}
+	ill := slices.DeleteFunc(slices.Clone(lives), func(l *life) bool { return !l.ill() })
 	alone, crowds := crowded(ill)
 	left := len(alone) - lanesShown + len(crowds)
 	if left > 0 { // keep those with the highest weight
 		slices.SortStableFunc(alone, func(a, b *life) int { return cmp.Compare(b.weight(), a.weight()) })
 		alone = alone[:max(0, len(alone)-left)]
 	}
-	for _, l := range alone {
-		t.Lanes = append(t.Lanes, page.Lane{Label: l.instance, Sub: l.group, Spans: s.spans(l), Marks: l.marks()})
+	single := func(l *life) page.Lane {
+		return page.Lane{Label: l.instance, Sub: l.group, Spans: s.spans(l), Marks: l.marks()}
 	}
-	for _, crowd := range crowds {
-		t.Lanes = append(t.Lanes, s.together(crowd))
-	}
+	t.Lanes = append(roll.Map(alone, single), roll.Map(crowds, s.together)...)
 	order := map[string]int{}
 	for i, g := range c.Groups {
 		order[groupName(g)] = i
@@ -129,19 +122,16 @@ func (l *life) onlyZone() bool {
 func (s *story) samples(cluster string) []page.Sample {
 	var out []page.Sample
 	for i, c := range s.course[cluster] {
-		n := page.Sample{At: s.times[i], Ready: c.Ready, Total: max(c.Nodes, c.Machines), Unknown: !c.Exists}
-		if n.Unknown {
-			n.Ready, n.Total = 0, 0
+		n := page.Sample{At: s.times[i], Unknown: true}
+		if c.Exists {
+			n = page.Sample{At: n.At, Ready: c.Ready, Total: max(c.Nodes, c.Machines)}
 		}
-		switch {
-		case i == 0:
+		if i == 0 {
 			n.At = s.day.Start
-		case out[len(out)-1].Ready == n.Ready && out[len(out)-1].Total == n.Total && out[len(out)-1].Unknown == n.Unknown:
-			continue
 		}
 		out = append(out, n)
 	}
-	return out
+	return slices.CompactFunc(out, func(a, b page.Sample) bool { return a.Ready == b.Ready && a.Total == b.Total && a.Unknown == b.Unknown })
 }
 
 func (s *story) bands(cluster string) []page.Band {

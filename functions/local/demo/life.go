@@ -113,12 +113,8 @@ const (
 
 // open returns the finding of a kind that has not ended, nil if there is none.
 func (l *life) open(kind string) *trouble {
-	for _, t := range l.troubles {
-		if t.kind == kind && t.until.IsZero() {
-			return t
-		}
-	}
-	return nil
+	t, _ := roll.Find(l.troubles, func(t *trouble) bool { return t.kind == kind && t.until.IsZero() })
+	return t
 }
 
 func (l *life) found(e sim.Event) {

@@ -13,10 +13,7 @@ import (
 	"rollcall/shared/sim"
 )
 
-func (s *story) page(r, untended sim.Result) ([]byte, error) {
-	return page.Render(s.document(r, untended))
-}
-
+// document returns the page of the day.
 func (s *story) document(r, untended sim.Result) page.Document {
 	saved := max(0, untended.Cost.SickHours-r.Cost.SickHours)
 	d := page.Document{
@@ -35,7 +32,10 @@ func (s *story) document(r, untended sim.Result) page.Document {
 			fmt.Sprintf("The same scenario makes the same page: seed %d, history %s.", s.day.Seed, r.Digest),
 		},
 	}
-	d.Figures = roll.Map(s.figures(r, untended), func(f figure) page.Figure { return page.Figure{Label: capital(f.label), Value: f.value, Note: f.note} })
+	d.Figures = s.figures(r, untended)
+	for i := range d.Figures {
+		d.Figures[i].Label = capital(d.Figures[i].Label)
+	}
 	for _, v := range r.Violations {
 		d.Notes = append(d.Notes, fmt.Sprintf("A rule was broken: %s: %s", v.Rule, v.Detail))
 	}
@@ -139,14 +139,11 @@ func (s *story) withheld(cluster string) []page.Withheld {
 		if h.cluster != cluster {
 			continue
 		}
-		w := page.Withheld{From: h.from, To: s.lifted(h), Group: h.group, Kind: h.kind, Action: h.action, Reason: h.reason, Detail: h.detail}
-		w.Instance = fmt.Sprintf("%d instances", len(h.instances))
-		if len(h.instances) == 1 {
-			for id := range h.instances {
-				w.Instance = id
-			}
+		ids := slices.Collect(maps.Keys(h.instances))
+		if len(ids) > 1 {
+			ids = []string{fmt.Sprintf("%d instances", len(ids))}
 		}
-		out = append(out, w)
+		out = append(out, page.Withheld{From: h.from, To: s.lifted(h), Instance: ids[0], Group: h.group, Kind: h.kind, Action: h.action, Reason: h.reason, Detail: h.detail})
 	}
 	return out
 }

@@ -35,7 +35,7 @@ var played = sync.OnceValues(func() (*story, sim.Result) {
 func rendered(t *testing.T) []byte {
 	t.Helper()
 	s, r := played()
-	data, err := s.page(r, r)
+	data, err := page.Render(s.document(r, r))
 	must.Succeed(t, err)
 	return data
 }

@@ -46,7 +46,7 @@ func (s *story) live(now time.Time) {
 func (s *story) show(found map[int][]*trouble) {
 	f := s.day.Faults[s.shown]
 	s.shown++
-	s.progress("")
+	s.o.Progress("")
 	s.say("%s", s.entry(f, found[f.ID]))
 	s.pause()
 }
@@ -78,7 +78,7 @@ func (s *story) screen(other *story, r, untended sim.Result) {
 	n := s.tallied()
 	s.say("\n%s\n", s.paint(bold, fmt.Sprintf("%s of sick time saved: %s, against %s in mode observe", hours(max(0, idle-sick)), hours(sick), hours(idle))))
 	s.say("of which %s\n", s.paint(green, strings.Join(saved, ", ")))
-	s.say("%d findings, %d notices; %d instances terminated, %d rebooted; %d acts held, each with its reason\n", n.findings, n.notices, n.acts["terminate"], n.acts["reboot"], n.held)
+	s.say("%d findings, %d notices; %d instances terminated, %d rebooted; %d acts held, each with its reason\n", n.findings, r.Counts[sim.EventNotice], n.acts["terminate"], n.acts["reboot"], n.held)
 	s.say("%s paid for sick instances, not %s; Rollcall itself cost %s\n", dollars(r.Cost.Wasted), dollars(untended.Cost.Wasted), dollars(ownCost(r.Usage)))
 	s.say("\nEvery event and notice: rollcall demo --verbose. As a page: rollcall demo --html day.html\n")
 }

@@ -45,12 +45,10 @@ func (s *story) own(u sim.Usage) page.Table {
 		Columns: []page.Column{{Name: "Service"}, {Name: "Calls", Numbers: true}, {Name: "that write", Numbers: true}, {Name: "Operations"}},
 	}
 	var functions []string
-	runs := 0
 	for _, name := range slices.Sorted(maps.Keys(u.Invocations)) {
-		runs += u.Invocations[name]
 		functions = append(functions, fmt.Sprintf("%s %d", name, u.Invocations[name]))
 	}
-	t.Rows = append(t.Rows, []string{"invocations", fmt.Sprint(runs), "", strings.Join(functions, ", ")})
+	t.Rows = append(t.Rows, []string{"invocations", fmt.Sprint(total(u.Invocations)), "", strings.Join(functions, ", ")})
 	calls, writes, services := map[string]int{}, map[string]int{}, map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(u.Calls)) {
 		service, operation, _ := strings.Cut(name, ":")

@@ -18,21 +18,11 @@ import (
 // and Check Completed at the end. before is the ledger state that the check read, not the
 // one it left.
 //
-//   - Finding Opened: the check changes the ledger so that the finding is past
-//     watching for the first time. It may be overdue at once.
-//   - Finding Escalated: an open finding's stage rose to overdue.
-//   - Finding Resolved: an open finding is dropped, or replaced by another one of
-//     the same kind (a new launch, a new transition). A finding whose state is unknown to
-//     this check stays in the ledger and causes no event.
-//   - Action Held: a notice of this check says for the first time that an act on the
-//     instance is held for this reason. The reason is remembered with the notice, and
-//     reasons that pass by themselves are not reported. So an act that stays held
-//     causes one event, not one per check. Without notices (mode observe, a ladder
-//     without notify) nothing is remembered, and there is no event. Check Completed
-//     counts every held act, each time.
-//   - Action Taken and Action Failed: an order that this check carried out, or an
-//     earlier one whose outcome is known now. See FromOutcome. A drain that this
-//     check found to have lost its reason is Action Held: it was not continued.
+// A finding whose state is unknown to this check stays in the ledger and causes no event; one that
+// another of its kind replaces (a new launch, a new transition) is resolved. An act that stays held
+// causes one event, with the notice that first says so; without notices (mode observe, a ladder
+// without notify) it causes none. A drain that this check found to have lost its reason is Action
+// Held: it was not continued.
 func FromCheck(before ledger.State, c report.Check) []Event {
 	d := derived{check: c, id: c.Snapshot.Cluster.ID, head: head(c.Snapshot.Cluster.ID, c.Snapshot.At)}
 	d.findings(before)
@@ -131,8 +121,10 @@ func (d *derived) findings(before ledger.State) {
 		current[f.Key()] = f
 		replaced[f.Instance] = replaced[f.Instance] || !beside(f.Kind)
 	}
-	var opened, escalated, over []ledger.Finding
-	how := map[roll.FindingKey]How{}
+	over := func(f ledger.Finding, how How) {
+		d.add(FindingResolved, d.resolved(f, how, before), string(f.Instance))
+	}
+	var opened, escalated []ledger.Finding
 	for _, f := range slices.Concat(d.check.Assessment.Findings, d.check.Assessment.Starting) {
 		put, changed := d.check.Plan.Changes.Put.Findings[f.Key()]
 		if !changed {
@@ -143,8 +135,7 @@ func (d *derived) findings(before ledger.State) {
 			// Another finding with the same key; the first ended unobserved. Without this a
 			// listener would wait for its end forever.
 			if !known.Opened.IsZero() {
-				over = append(over, known)
-				how[known.Key()] = Changed
+				over(known, Changed)
 			}
 			known = ledger.Finding{}
 		}
@@ -159,21 +150,15 @@ func (d *derived) findings(before ledger.State) {
 	running := d.running()
 	for _, key := range d.check.Plan.Changes.Drop.Findings {
 		known := before.Findings[key]
-		if known.Opened.IsZero() {
-			continue
-		}
-		over = append(over, known)
 		switch {
+		case known.Opened.IsZero():
 		case key.Instance.IsInstance() && !running[key.Instance]:
-			how[key] = Gone
+			over(known, Gone)
 		case replaced[key.Instance] && key.Kind != roll.Impaired && key.Kind != roll.Scheduled:
-			how[key] = Changed
+			over(known, Changed)
 		default:
-			how[key] = Cleared
+			over(known, Cleared)
 		}
-	}
-	for _, f := range over {
-		d.add(FindingResolved, d.resolved(f, how[f.Key()], before), string(f.Instance))
 	}
 	for _, put := range opened {
 		d.add(FindingOpened, d.finding(current[put.Key()], put), string(put.Instance))
@@ -245,9 +230,9 @@ func (d *derived) finding(f roll.Finding, put ledger.Finding) Finding {
 	if c, ok := why.Decisive(); ok {
 		out.Cause, out.Why, out.Fix = c.Code, sentence(c.Summary), short(c.Fix, fixLength)
 	}
-	for _, c := range why.Causes[:min(len(why.Causes), mostCauses)] {
-		out.Causes = append(out.Causes, report.NoticeCause{Cause: roll.Cause{Code: c.Code, Confidence: c.Confidence, Summary: sentence(c.Summary), Subject: short(c.Subject, sentenceLength)}})
-	}
+	out.Causes = roll.Map(why.Causes[:min(len(why.Causes), mostCauses)], func(c roll.Cause) report.NoticeCause {
+		return report.NoticeCause{Cause: roll.Cause{Code: c.Code, Confidence: c.Confidence, Summary: sentence(c.Summary), Subject: sentence(c.Subject)}}
+	})
 	if s := d.check.Plan.Steps[f.Key()]; s.Do != "" {
 		out.Next = &report.StepDocument{Do: string(s.Do), At: s.At.UTC(), Approve: s.Approve.Needed()}
 	}

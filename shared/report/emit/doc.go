@@ -13,9 +13,5 @@
 // the finding's id, or by the order of an act. The counts of Check Completed show what
 // it missed.
 //
-// Events also carry a title and a text for people. Both are free of characters that
-// would end a quoted string, because EventBridge does not escape the values that a
-// rule's input transformer takes from an event.
-//
-// The package is pure: no I/O, no clock.
+// Events also carry a title and a text for people; see Message.
 package emit

@@ -120,12 +120,9 @@ func (l *line) write(w io.Writer, at time.Time) error {
 	}
 	data, err := json.Marshal(root)
 	if err != nil {
-		return fmt.Errorf("encode metrics %s: %w", l.names(), err)
+		names := roll.Map(l.metrics, func(s Sample) string { return s.Of.Name })
+		return fmt.Errorf("encode metrics %s: %w", strings.Join(names, ", "), err)
 	}
 	_, err = fmt.Fprintf(w, "%s\n", data)
 	return err
-}
-
-func (l *line) names() string {
-	return strings.Join(roll.Map(l.metrics, func(s Sample) string { return s.Of.Name }), ", ")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -44,21 +45,24 @@ type chart struct {
 	Cluster string
 	Caption string
 	Facts   []string // what the chart shows, in a few words each
+	Drawn   string   // what the chart shows, in a sentence
 	Height  int
 	Rows    []row
 	Ticks   []tick
 	Top     int // y at which the lines of the ticks begin
-	Feet    int // y at which the labels of the ticks are repeated, 0 if they are not
+	Bottom  int // y at which they and the lanes end
+	Deep    int // from Top to Bottom
+	Feet    int // y of the repeated labels of the ticks, 0 if they are not repeated
 	Bands   []bandBox
 	Most    int // number of nodes at the top of the curve
 	Curve   curve
 	CurveY  int
 	Lanes   []laneBox
+	StemEnd int // y at which the stems of marks end, relative to the marks
 	Legend  legend
 	Tale    []tale
 
-	from, to string
-	lanes    int
+	CurveHeight int
 }
 
 // row is a row of labels beside the chart.
@@ -77,8 +81,8 @@ type bandBox struct {
 	Label, Title  string
 }
 
-// laneBox is a lane, laid out. There are thousands of bars and pins, so their attributes
-// are preformatted. They contain only numbers and names of this package, no outside text.
+// laneBox is a lane, laid out. The attributes of its bars and pins are preformatted, as there are
+// thousands. They contain only numbers and names of this package, no outside text.
 type laneBox struct {
 	Y, BarY, PinY int
 	Bars          []bar
@@ -127,14 +131,18 @@ type entry struct {
 	Time, What, Text string
 }
 
-var stateClasses = map[State]string{
-	StateLaunching: "launching", StateMissing: "missing", StateInitializing: "initializing", StateReady: "ready",
-	StateNotReady: "notready", StateUnknown: "unknown", StateDraining: "draining", StateTerminated: "terminated",
-}
+// The states and kinds of marks with a symbol of their own, in the order of the legend.
+var (
+	drawnStates = []State{StateLaunching, StateMissing, StateInitializing, StateReady, StateNotReady, StateUnknown, StateDraining, StateTerminated}
+	drawnMarks  = []MarkKind{MarkLaunch, MarkFault, MarkFinding, MarkNotice, MarkHeld, MarkOrder, MarkAct, MarkResolved}
+)
 
-var markSymbols = map[MarkKind]string{
-	MarkLaunch: "launch", MarkFault: "fault", MarkFinding: "finding", MarkNotice: "notice",
-	MarkHeld: "held", MarkOrder: "order", MarkAct: "act", MarkResolved: "resolved",
+// symbolOf returns the symbol of a state or a kind of mark. Its class is the word itself, without spaces.
+func symbolOf[T ~string](v T, drawn []T) symbol {
+	if !slices.Contains(drawn, v) {
+		return symbol{"other", string(v)}
+	}
+	return symbol{strings.ReplaceAll(string(v), " ", ""), string(v)}
 }
 
 // lay lays out a timeline, nil if it has no period. links are the ids of findings by
@@ -144,7 +152,11 @@ func lay(id, cluster string, t Timeline, links map[string]string) *chart {
 		return nil
 	}
 	a := axis{t.From, t.To}
-	c := &chart{ID: id, Cluster: cluster, Caption: t.Caption, Ticks: a.ticks(), from: roll.Clock(t.From), to: roll.Clock(t.To), lanes: len(t.Lanes)}
+	lanes := len(t.Lanes)
+	c := &chart{
+		ID: id, Cluster: cluster, Caption: t.Caption, Ticks: a.ticks(), StemEnd: barBelow - pinBelow, CurveHeight: curveHeight,
+		Drawn: fmt.Sprintf("From %s to %s; %d %s.", roll.Clock(t.From), roll.Clock(t.To), lanes, roll.Plural(lanes, "instance", "instances")),
+	}
 	c.row("axis", "UTC", "", heightAxis)
 	c.Top = c.Height
 	c.bands(a, t.Bands)
@@ -159,9 +171,9 @@ func lay(id, cluster string, t Timeline, links map[string]string) *chart {
 		}
 		c.lane(a, l, links[l.Label], states, kinds)
 	}
-	if c.lanes > 16 {
-		c.Feet = c.Height
-		c.row("axis", "UTC", "", heightAxis)
+	c.Bottom, c.Deep = c.Height, c.Height-c.Top
+	if lanes > 16 {
+		c.Feet = c.row("axis", "UTC", "", heightAxis) + 15
 	}
 	c.explain(a, t, states, kinds)
 	return c
@@ -182,7 +194,7 @@ func characters(s string) float64 { return float64(len([]rune(s))+1) * 6.2 * 100
 func (c *chart) bands(a axis, bands []Band) {
 	var ends []float64 // of the labels of each row
 	for _, b := range slices.SortedStableFunc(slices.Values(bands), func(a, b Band) int { return a.From.Compare(b.From) }) {
-		to := ended(b.To, a.to)
+		to := cmp.Or(b.To, a.to)
 		if !a.meets(b.From, to) {
 			continue
 		}
@@ -224,7 +236,7 @@ func (c *chart) lane(a axis, l Lane, link string, states map[State]bool, kinds m
 	y := c.row("lane", l.Label, link, heightLane)
 	box := laneBox{Y: y, BarY: y + barBelow, PinY: y + pinBelow}
 	for _, s := range l.Spans {
-		to := ended(s.To, a.to)
+		to := cmp.Or(s.To, a.to)
 		if !a.meets(s.From, to) {
 			continue
 		}
@@ -233,7 +245,7 @@ func (c *chart) lane(a axis, l Lane, link string, states map[State]bool, kinds m
 		x1 = min(x1, x2-thinnest)
 		states[s.State] = true
 		box.Bars = append(box.Bars, bar{
-			Place:  template.HTMLAttr(`class="` + stateClass(s.State) + `" x1="` + number(x1) + `%" x2="` + number(x2) + `%"`),
+			Place:  template.HTMLAttr(`class="` + symbolOf(s.State, drawnStates).Class + `" x1="` + number(x1) + `%" x2="` + number(x2) + `%"`),
 			Title:  string(s.State) + ", " + stretch(a, s.From, s.To) + roll.Behind(": ", s.Title),
 			length: x2 - x1,
 		})
@@ -251,7 +263,7 @@ func (c *chart) pins(a axis, marks []Mark, kinds map[MarkKind]bool) []pin {
 	out := make([]pin, 0, len(runs))
 	for i, r := range runs {
 		kinds[r[0].Kind] = true
-		p := pin{Place: template.HTMLAttr(`href="#m-` + markSymbol(r[0].Kind) + `" x="` + number(placed[i]) + `%"`), Several: len(r) > 1}
+		p := pin{Place: template.HTMLAttr(`href="#m-` + symbolOf(r[0].Kind, drawnMarks).Class + `" x="` + number(placed[i]) + `%"`), Several: len(r) > 1}
 		lines := roll.Map(repeated(a, r), func(e entry) string { return e.Time + " " + e.What + roll.Behind(": ", e.Text) })
 		p.Title = strings.Join(lines, "\n")
 		if math.Abs(placed[i]-at[i]) > markGap/2 {
@@ -288,10 +300,7 @@ func byTime(marks []Mark) []Mark {
 
 // explain adds the text of the chart: the legend, facts, and the lanes in words.
 func (c *chart) explain(a axis, t Timeline, states map[State]bool, kinds map[MarkKind]bool) {
-	drawn := known(states, []State{StateLaunching, StateMissing, StateInitializing, StateReady, StateNotReady, StateUnknown, StateDraining, StateTerminated})
-	c.Legend.States = roll.Map(drawn, func(s State) symbol { return symbol{stateClass(s), string(s)} })
-	marked := known(kinds, []MarkKind{MarkLaunch, MarkFault, MarkFinding, MarkNotice, MarkHeld, MarkOrder, MarkAct, MarkResolved})
-	c.Legend.Marks = roll.Map(marked, func(k MarkKind) symbol { return symbol{markSymbol(k), string(k)} })
+	c.Legend.States, c.Legend.Marks = symbols(states, drawnStates), symbols(kinds, drawnMarks)
 	if low, ok := lowest(t.Ready); ok {
 		c.Facts = append(c.Facts, fmt.Sprintf("fewest ready: %d of %d at %s", low.Ready, low.Total, a.clock(low.At)))
 	}
@@ -301,29 +310,17 @@ func (c *chart) explain(a axis, t Timeline, states map[State]bool, kinds map[Mar
 	c.Tale = roll.Map(t.Lanes, func(l Lane) tale { return tell(a, l) })
 }
 
-// known lists the values met: those of order first, in that order, then the rest, sorted.
-func known[T cmp.Ordered](met map[T]bool, order []T) []T {
-	var out, rest []T
-	for _, v := range order {
-		if met[v] {
-			out = append(out, v)
-		}
-	}
-	for v := range met {
-		if !slices.Contains(order, v) {
-			rest = append(rest, v)
-		}
-	}
-	slices.Sort(rest)
-	return append(out, rest...)
+// symbols returns the symbols of the values met: first those with one of their own, then the rest, sorted.
+func symbols[T ~string](met map[T]bool, drawn []T) []symbol {
+	all := slices.Concat(drawn, slices.Sorted(maps.Keys(met)))
+	all = slices.DeleteFunc(roll.Distinct(all), func(v T) bool { return !met[v] })
+	return roll.Map(all, func(v T) symbol { return symbolOf(v, drawn) })
 }
 
 // tell returns a lane in words, ordered by time.
 func tell(a axis, l Lane) tale {
-	all := repeated(a, byTime(l.Marks))
-	for _, s := range l.Spans {
-		all = append(all, entry{s.From, stretch(a, s.From, s.To), string(s.State), s.Title})
-	}
+	spans := roll.Map(l.Spans, func(s Span) entry { return entry{s.From, stretch(a, s.From, s.To), string(s.State), s.Title} })
+	all := append(repeated(a, byTime(l.Marks)), spans...)
 	slices.SortStableFunc(all, func(a, b entry) int { return a.at.Compare(b.at) })
 	return tale{Label: l.Label, Sub: l.Sub, Entries: all}
 }
@@ -363,42 +360,6 @@ func stretch(a axis, from, to time.Time) string {
 		return "from " + a.clock(from) + " on"
 	}
 	return a.clock(from) + " to " + a.clock(to) + " (" + took(to.Sub(from)) + ")"
-}
-
-// ended returns the end of a period on a chart: last if it is still open.
-func ended(to, last time.Time) time.Time {
-	if to.IsZero() {
-		return last
-	}
-	return to
-}
-
-func stateClass(s State) string    { return cmp.Or(stateClasses[s], "other") }
-func markSymbol(k MarkKind) string { return cmp.Or(markSymbols[k], "other") }
-
-// Bottom returns the y at which the lanes end.
-func (c *chart) Bottom() int {
-	if c.Feet > 0 {
-		return c.Feet
-	}
-	return c.Height
-}
-
-// Deep returns the height of the part below the axis, with the lanes.
-func (c *chart) Deep() int { return c.Bottom() - c.Top }
-
-// StemEnd returns the y at which the stems of marks end, relative to the marks.
-func (c *chart) StemEnd() int { return barBelow - pinBelow }
-
-// FeetText returns the y of the repeated labels of the ticks.
-func (c *chart) FeetText() int { return c.Feet + 15 }
-
-// CurveHeight returns the height of the curve of ready nodes, in pixels.
-func (c *chart) CurveHeight() int { return curveHeight }
-
-// Drawn returns what the chart shows, in a sentence.
-func (c *chart) Drawn() string {
-	return fmt.Sprintf("From %s to %s; %d %s.", c.from, c.to, c.lanes, roll.Plural(c.lanes, "instance", "instances"))
 }
 
 // curve has the numbers of ready nodes and of all nodes, as SVG paths.

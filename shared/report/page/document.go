@@ -197,18 +197,10 @@ type Column struct {
 	Numbers bool // aligned at the right
 }
 
-// align returns the CSS class of the cells of a column.
-func (t Table) align(n int) string {
-	if n < len(t.Columns) && t.Columns[n].Numbers {
-		return "n"
-	}
-	return ""
-}
-
-// column returns the name of a column, "" if it has none.
-func (t Table) column(n int) string {
+// column returns a column, the zero value for a cell beyond the last.
+func (t Table) column(n int) (c Column) {
 	if n < len(t.Columns) {
-		return t.Columns[n].Name
+		c = t.Columns[n]
 	}
-	return ""
+	return c
 }

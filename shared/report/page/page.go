@@ -1,16 +1,9 @@
 // Package page renders one standalone HTML page: a day of an account with its clusters,
 // or one check of them.
 //
-// A Document is the content of the page: answers, figures, clusters, notices, tables. A
-// cluster has findings with their causes, held acts, acts, groups with registration times,
-// zones, and a Timeline. Findings with the same first cause are shown as one problem with
-// its fix. Details are folded, and folded details are not printed. Every part of a document
-// is optional.
-//
-// A timeline has the cluster's ready nodes as Samples, a Lane for each instance, and Bands
-// for periods that affect the whole cluster. On a lane, a Span is a period in one State,
-// and a Mark is an event at one moment. A Tone is the level of attention; it is always
-// shown as a shape and a word too.
+// A Document is the content of the page; every part of it is optional. Findings with the same
+// first cause are shown as one problem with its fix. Details are folded, and folded details are
+// not printed. A Tone, the level of attention, is always shown as a shape and a word too.
 //
 // The page needs no network, no script and no web font: charts are inline SVG, and folding
 // is native to the browser. Its Content-Security-Policy forbids everything else, so that
@@ -29,7 +22,7 @@ import (
 // does not match the type Document, which no value of a document can cause.
 func Render(d Document) ([]byte, error) {
 	var b bytes.Buffer
-	if err := pages().Execute(&b, compose(d)); err != nil {
+	if err := parsed().Execute(&b, compose(d)); err != nil {
 		return nil, fmt.Errorf("render the page %q: %w", d.Title, err)
 	}
 	return []byte(roll.Visible(b.String())), nil // no text can move a terminal's cursor or turn the direction of what follows

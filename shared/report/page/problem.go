@@ -67,9 +67,7 @@ func (p *problem) add(m member) {
 	}
 	p.Kinds, p.Groups = once(p.Kinds, kind), once(p.Groups, m.Group)
 	p.Next = once(p.Next, m.Next)
-	for _, n := range m.NotChecked {
-		p.NotChecked = once(p.NotChecked, n)
-	}
+	p.NotChecked = once(p.NotChecked, m.NotChecked...)
 	for _, c := range m.Causes {
 		i := slices.IndexFunc(p.Causes, func(e explanation) bool { return e.Code == c.Code && e.Subject == c.Subject })
 		if i < 0 {
@@ -84,21 +82,18 @@ var gravity = map[Tone]int{ToneGood: 1, ToneHeld: 2, ToneWarn: 3, ToneBad: 4}
 
 func (e *explanation) add(c roll.Cause) {
 	e.Summaries, e.Fixes, e.Unsettled = once(e.Summaries, c.Summary), once(e.Fixes, c.Fix), once(e.Unsettled, c.Unsettled)
-	for _, code := range c.NotChecked {
-		e.NotChecked = once(e.NotChecked, code)
-	}
-	for _, evidence := range c.Evidence {
-		e.Evidence = once(e.Evidence, evidence)
-	}
+	e.NotChecked, e.Evidence = once(e.NotChecked, c.NotChecked...), once(e.Evidence, c.Evidence...)
 }
 
-// once appends a value to a list, unless it is empty or already in the list.
-func once[T comparable](list []T, value T) []T {
+// once appends the values to a list that are neither empty nor already in it.
+func once[T comparable](list []T, values ...T) []T {
 	var empty T
-	if value == empty || slices.Contains(list, value) {
-		return list
+	for _, v := range values {
+		if v != empty && !slices.Contains(list, v) {
+			list = append(list, v)
+		}
 	}
-	return append(list, value)
+	return list
 }
 
 // Code returns the code of the first cause, or else the kind of finding.

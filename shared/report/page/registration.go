@@ -48,9 +48,6 @@ func distribute(id string, g Group) *distribution {
 	}
 	width := float64(distributionWidth) / float64(len(r.Buckets))
 	each := 1 + int(36/width) // a label is at most 36 wide
-	if width >= 36 {
-		each = 1
-	}
 	words := make([]string, 0, len(r.Buckets))
 	lower := time.Duration(0)
 	for i, b := range r.Buckets {

@@ -9,7 +9,6 @@ import (
 	"html/template"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"rollcall/shared/roll"
@@ -24,26 +23,15 @@ var rules string
 //go:embed page.js
 var search string
 
-// pages returns the template. It is parsed when the first page is rendered: the functions render
-// none, and without a variable for it the linker leaves out html/template, and with that all methods
-// that a template could call, half of their code.
-func pages() *template.Template {
-	parsed.once.Do(func() { parsed.pages = parsePages() })
-	return parsed.pages
-}
-
-var parsed struct {
-	once  sync.Once
-	pages *template.Template
-}
-
-func parsePages() *template.Template {
+// parsed returns the template. It is no variable: the functions render no page, and without one the
+// linker leaves out html/template, and with that all methods that a template could call, half of their
+// code.
+func parsed() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
 		"clock":     roll.Clock,
 		"took":      took,
 		"toneClass": toneClass,
 		"share":     share,
-		"align":     Table.align,
 		"column":    Table.column,
 		"lines":     func(s string) string { return strings.TrimRight(s, "\n") },
 		"sum":       func(shown, more int) int { return shown + max(0, more) },
