@@ -221,12 +221,15 @@ func (c Check) history() []HistoryDocument {
 func (c Check) Explained() []roll.Finding {
 	out := c.Findings()
 	for _, f := range append(c.Watching(), c.Assessment.Starting...) {
-		if slices.ContainsFunc(c.Diagnoses[f.Key()].Causes, func(w roll.Cause) bool { return w.Confidence == roll.Decisive && !w.Symptom }) {
+		if slices.ContainsFunc(c.Diagnoses[f.Key()].Causes, proven) {
 			out = append(out, f)
 		}
 	}
 	return out
 }
+
+// proven reports whether a cause is decisive, and more than a symptom.
+func proven(w roll.Cause) bool { return w.Confidence == roll.Decisive && !w.Symptom }
 
 func (c Check) explainOne(t *text, f roll.Finding) {
 	d := c.Diagnoses[f.Key()]
@@ -259,12 +262,18 @@ func (c Check) explainOne(t *text, f roll.Finding) {
 	c.checked(t, d)
 }
 
-// checked writes how many causes were ruled out, and which ones could not be checked. The codes
-// of those ruled out are in the JSON form: in most explanations they are more than forty.
+// checked writes which causes were ruled out, and which ones could not be checked. Those ruled out are often more than
+// forty: beside a proven cause their number is enough. Without one they are what a reader need not look at again.
 func (c Check) checked(t *text, d roll.Diagnosis) {
-	if n := len(d.RuledOut); n > 0 {
+	switch n := len(d.RuledOut); {
+	case n == 0:
+	case slices.ContainsFunc(d.Causes, proven):
 		t.line("")
 		t.item("%d %s ruled out (-o json has the codes)", n, roll.Plural(n, "other cause was", "other causes were"))
+	default:
+		t.line("")
+		t.line("    ruled out")
+		t.wrap(6, strings.Join(d.RuledOut, ", "))
 	}
 	if len(d.NotChecked) == 0 {
 		return
