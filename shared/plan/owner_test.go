@@ -22,6 +22,14 @@ func TestOwners(t *testing.T) {
 			Issues: roll.Map(codes, func(code string) roll.HealthIssue { return roll.HealthIssue{Code: code, Message: "no"} }),
 		}
 	}
+	suspended := func(g roll.GroupDetail) roll.GroupDetail {
+		g.ReplaceSuspended, g.Suspended = roll.Yes, "Terminate"
+		return g
+	}
+	failing := func(g roll.GroupDetail) roll.GroupDetail {
+		g.LaunchFailed = now.Add(-time.Hour)
+		return g
+	}
 	optIn := "apiVersion: rollcall/v1\nowners: {none: terminate}\n"
 	claim := roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", UID: "u"}}
 	disrupted := func(ago time.Duration) roll.Detail {
@@ -66,6 +74,10 @@ func TestOwners(t *testing.T) {
 		{"it was created without nodes, which joined later", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, ill("CREATE_FAILED", "NodeCreationFailure"), "cordon"},
 		{"it was created without nodes, as this one", roll.OwnerManagedNodeGroup, roll.Unregistered, time.Hour, "", roll.Detail{}, ill("CREATE_FAILED", "NodeCreationFailure"), "NodeGroupUnhealthy"},
 		{"another issue stands beside", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, ill("DEGRADED", "NodeCreationFailure", "ClusterUnreachable"), "NodeGroupUnhealthy"},
+		{"somebody gave its Auto Scaling group other subnets", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, ill("DEGRADED", "AutoScalingGroupInvalidConfiguration"), "cordon"},
+		{"somebody did, and this one does not join", roll.OwnerManagedNodeGroup, roll.Unregistered, time.Hour, "", roll.Detail{}, ill("DEGRADED", "AutoScalingGroupInvalidConfiguration"), "NodeGroupUnhealthy"},
+		{"somebody did, and its processes are suspended", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, suspended(ill("DEGRADED", "AutoScalingGroupInvalidConfiguration")), "GroupSuspended"},
+		{"somebody did, and another launch fails", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, failing(ill("DEGRADED", "AutoScalingGroupInvalidConfiguration")), "ReplacementUnavailable"},
 		{"degraded for no reason", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, ill("DEGRADED"), "NodeGroupUnhealthy"},
 		{"its deletion failed", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, ill("DELETE_FAILED", "NodeCreationFailure"), "NodeGroupUnhealthy"},
 		{"the node group is in order", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.No, Status: "ACTIVE", LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "cordon"},
