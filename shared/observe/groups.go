@@ -187,7 +187,7 @@ func (o *Observer) readLaunches(ctx context.Context, s *roll.Snapshot, groups []
 	for _, g := range groups {
 		var failed time.Time
 		var why string
-		read := true
+		read, launched := true, len(g.asgs) > 0
 		for _, asg := range g.asgs {
 			if f.over {
 				read = false
@@ -200,13 +200,15 @@ func (o *Observer) readLaunches(ctx context.Context, s *roll.Snapshot, groups []
 				break
 			}
 			known, found := scaling[asg]
-			if at, message := failedLaunch(project.Activities(out.Activities), found && !known.BalancedOnly); at.After(failed) {
+			newestFirst := project.Activities(out.Activities)
+			launched = launched && slices.ContainsFunc(newestFirst, worked)
+			if at, message := failedLaunch(newestFirst, found && !known.BalancedOnly); at.After(failed) {
 				failed, why = at, message
 			}
 		}
 		if read {
 			setGroup(s, g.group, func(d *roll.GroupDetail) {
-				d.LaunchesRead, d.LaunchFailed, d.LaunchMessage = roll.Yes, failed, why
+				d.LaunchesRead, d.LaunchFailed, d.LaunchMessage, d.Launched = roll.Yes, failed, why, launched
 			})
 		}
 	}
@@ -253,6 +255,11 @@ func refusedByZone(a evidence.Activity) bool {
 // launchCancelled is the status of a launch that a lifecycle hook abandoned, among others.
 const launchCancelled = string(asgtypes.ScalingActivityStatusCodeCancelled)
 
+// worked reports whether a launch succeeded, other than by taking an instance from the warm pool.
+func worked(a evidence.Activity) bool {
+	return a.Launch() && !a.Drawn() && a.Status == string(asgtypes.ScalingActivityStatusCodeSuccessful)
+}
+
 // failedLaunches returns the launches since the latest that succeeded, newest first, that failed or
 // were cancelled. A launch in progress does not count yet. An instance taken from the warm pool shows only that
 // the pool works again.
@@ -262,10 +269,10 @@ func failedLaunches(newestFirst []evidence.Activity) (failed []evidence.Activity
 	for _, a := range newestFirst {
 		switch {
 		case !a.Launch(), drawn && a.Drawn():
+		case worked(a):
+			return failed
 		case a.Status == string(asgtypes.ScalingActivityStatusCodeSuccessful):
-			if drawn = a.Drawn(); !drawn {
-				return failed
-			}
+			drawn = true
 		case a.Status == string(asgtypes.ScalingActivityStatusCodeFailed), a.Status == launchCancelled:
 			failed = append(failed, a)
 		}

@@ -308,6 +308,30 @@ func TestTheLatestLaunchDecides(t *testing.T) {
 	}
 }
 
+// Only a launch that worked shows that an earlier failure is over. The warm pool shows nothing of launches.
+func TestWhetherALaunchWorked(t *testing.T) {
+	done, failed, drawn := launchOf("Successful", "", at), launchOf("Failed", "The image id '[ami-0123456789abcdef0]' does not exist. Launching EC2 instance failed.", at), launchOf("Successful", "", at)
+	drawn.Description = aws.String("Launching a new EC2 instance from warm pool: i-0123456789abcdef0")
+	for name, tt := range map[string]struct {
+		newestFirst []asgtypes.Activity
+		want        bool
+	}{
+		"none is shown":               {nil, false},
+		"one failed":                  {[]asgtypes.Activity{failed}, false},
+		"one was taken from a pool":   {[]asgtypes.Activity{drawn}, false},
+		"one is under way":            {[]asgtypes.Activity{launchOf("PreInService", "", at)}, false},
+		"one worked":                  {[]asgtypes.Activity{done}, true},
+		"one worked before it failed": {[]asgtypes.Activity{failed, done}, true},
+	} {
+		a := newAccount(t)
+		a.launch(1, owned, "aws:autoscaling:groupName=web")
+		a.asg("web")
+		a.scalings["web"] = tt.newestFirst
+		s := more(t, a, suspects(1, 1, roll.Question{Group: true}))
+		expect.That(t, s.Groups["asg/web"].Launched == tt.want, "%s: %+v", name, s.Groups["asg/web"])
+	}
+}
+
 // A group that only balances launches nothing in another zone, and where the group is not known, that may be so.
 func TestALaunchThatOneZoneRefusesCountsIfNoOtherZoneIsTried(t *testing.T) {
 	const lack = "We currently do not have sufficient g5.xlarge capacity in the Availability Zone you requested (eu-west-1c). Launching EC2 instance failed."
