@@ -282,6 +282,16 @@ func TestWhatIsFound(t *testing.T) {
 		{"the group ended two before it, and one works", roll.Unregistered, scaled,
 			do(activities(failedEC2), group(func(g *evidence.Group) { g.Members[1].Launched = now.Add(-30 * time.Minute) })), ""},
 
+		{"the group ended two before it, and one works that it launched while the first ended", roll.Unregistered, scaled, func(w *wrapped) {
+			activities(failedEC2)(w)
+			group(func(g *evidence.Group) {
+				for i := 1; i < len(g.Activities.Value); i += 2 { // the terminations, which a lifecycle hook delays
+					a := &g.Activities.Value[i]
+					a.Started, a.At = a.At, a.At.Add(12*time.Minute)
+				}
+				g.Members[1].Launched = now.Add(-54 * time.Minute)
+			})(w)
+		}, ""},
 		{"another version of the launch template", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.Members[0].LaunchTemplateVersion = "2" }), "LaunchTemplateDrift?"},
 		{"another AMI", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.Members[0].Image = "ami-2" }), "LaunchTemplateDrift?"},
 		{"another AMI, and it flaps", roll.Flapping, scaled, group(func(g *evidence.Group) { g.Members[0].Image = "ami-2" }), "LaunchTemplateDrift?"},
