@@ -82,9 +82,12 @@ type AutoScalingGroup struct {
 	Subnets            []string
 	SuspendedProcesses []string
 	// GaveUp: Auto Scaling suspended Launch itself, after launches had failed for about a day.
-	GaveUp    bool
-	Deleting  bool
-	NodeGroup string // the managed node group that it belongs to, "" if none
+	GaveUp bool
+	// BalancedOnly: if a zone cannot take an instance, Auto Scaling does not launch it in another one.
+	// https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_AvailabilityZoneDistribution.html
+	BalancedOnly bool
+	Deleting     bool
+	NodeGroup    string // the managed node group that it belongs to, "" if none
 	// Lifecycles are the states of its instances, such as InService or Terminating:Wait.
 	Lifecycles map[roll.InstanceID]string
 	// Weights are how much of Desired its instances count for, nil if each counts for 1. One whose weight is

@@ -50,8 +50,8 @@ func (o *Observer) readGroups(ctx context.Context, s *roll.Snapshot, questions [
 		unknown(s, roll.CallAutoScalingGroups, roll.GapLater, fmt.Sprintf("%d groups have suspects, of which %d were looked up, those of the most urgent and others in turn; in the rest nothing is acted on", all, groupReads))
 	}
 	o.readNodeGroups(ctx, s, groups)
-	o.readSuspensions(ctx, s, groups)
-	o.readLaunches(ctx, s, groups)
+	read := o.readSuspensions(ctx, s, groups)
+	o.readLaunches(ctx, s, groups, read)
 }
 
 // askedGroups returns the groups of the instances whose group is needed, the most urgent first.
@@ -133,11 +133,11 @@ func harmlessIssues(issues []roll.HealthIssue) []roll.HealthIssue {
 	})
 }
 
-// readSuspensions reads the suspended processes of the groups and their desired capacity. A group
-// without health checks marks no instance as unhealthy, and one that may not terminate replaces
+// readSuspensions reads the suspended processes of the groups and their desired capacity, and returns their Auto Scaling
+// groups by name; nil if they could not be read. A group without health checks marks no instance as unhealthy, and one that may not terminate replaces
 // none.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/understand-how-suspending-processes-affects-other-processes.html
-func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups []scaled) {
+func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups []scaled) map[string]evidence.AutoScalingGroup {
 	var names []string
 	for _, g := range groups {
 		names = append(names, g.asgs...)
@@ -147,7 +147,7 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 		err := o.scalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: batch}, func(g evidence.AutoScalingGroup) { read[g.Name] = g })
 		if err != nil {
 			o.fail(ctx, s, roll.ScopeDetail, roll.CallAutoScalingGroups, err)
-			return
+			return nil
 		}
 	}
 	for _, g := range groups {
@@ -178,15 +178,16 @@ func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups
 			d.Standby, d.Instances, d.Complete = standby, instances, complete
 		})
 	}
+	return read
 }
 
 // readLaunches reads the results of the latest launches of the groups.
-func (o *Observer) readLaunches(ctx context.Context, s *roll.Snapshot, groups []scaled) {
+func (o *Observer) readLaunches(ctx context.Context, s *roll.Snapshot, groups []scaled, scaling map[string]evidence.AutoScalingGroup) {
 	f := &faults{o: o, s: s, call: roll.CallScalingActivities}
 	for _, g := range groups {
 		var failed time.Time
 		var why string
-		read := true
+		read, launched := true, len(g.asgs) > 0
 		for _, asg := range g.asgs {
 			if f.over {
 				read = false
@@ -198,13 +199,16 @@ func (o *Observer) readLaunches(ctx context.Context, s *roll.Snapshot, groups []
 				read = false
 				break
 			}
-			if at, message := failedLaunch(project.Activities(out.Activities)); at.After(failed) {
+			known, found := scaling[asg]
+			newestFirst := project.Activities(out.Activities)
+			launched = launched && slices.ContainsFunc(newestFirst, worked)
+			if at, message := failedLaunch(newestFirst, found && !known.BalancedOnly); at.After(failed) {
 				failed, why = at, message
 			}
 		}
 		if read {
 			setGroup(s, g.group, func(d *roll.GroupDetail) {
-				d.LaunchesRead, d.LaunchFailed, d.LaunchMessage = roll.Yes, failed, why
+				d.LaunchesRead, d.LaunchFailed, d.LaunchMessage, d.Launched = roll.Yes, failed, why, launched
 			})
 		}
 	}
@@ -212,17 +216,49 @@ func (o *Observer) readLaunches(ctx context.Context, s *roll.Snapshot, groups []
 
 // failedLaunch returns when the latest completed launch ended, if it failed, and Auto Scaling's
 // message; the zero time if it succeeded or none is shown. The next launch may fail for the same
-// reason, whatever it is.
-func failedLaunch(newestFirst []evidence.Activity) (time.Time, string) {
+// reason, whatever it is. elsewhere: if a zone cannot take an instance, Auto Scaling launches it in another one. Then
+// a launch that only one zone refused does not count.
+func failedLaunch(newestFirst []evidence.Activity, elsewhere bool) (time.Time, string) {
 	failed := failedLaunches(newestFirst)
+	if elsewhere {
+		failed = slices.DeleteFunc(failed, refusedByZone)
+	}
 	if len(failed) == 0 {
 		return time.Time{}, ""
 	}
 	return failed[0].At, harmless(cmp.Or(failed[0].Message, failed[0].Status))
 }
 
+// balancing are the words for a launch that is to balance the zones of a group that has all its instances. Auto Scaling
+// tries it again and again while the zone with too few of them cannot take one.
+//
+//   - https://docs.aws.amazon.com/autoscaling/ec2/userguide/auto-scaling-benefits.html
+//   - https://github.com/terraform-aws-modules/terraform-aws-eks/issues/1709
+//   - https://github.com/eksctl-io/eksctl/issues/636
+//   - https://github.com/aws-samples/aws-codedeploy-samples/pull/37
+var balancing = []string{"to balance instances in zones", "to aid in balancing"}
+
+// forCapacity are the words for a launch of an instance that the group lacks.
+const forCapacity = "difference between desired and actual capacity"
+
+// zoneLacks are the words for what a zone, or its subnet, lacks.
+var zoneLacks = []string{"do not have sufficient", "no Spot capacity", "InsufficientInstanceCapacity", "UnfulfillableCapacity", "in your requested Availability Zone", "not enough free addresses"}
+
+// refusedByZone reports whether a launch that was only to balance the zones failed for want of something in its zone.
+func refusedByZone(a evidence.Activity) bool {
+	says := func(text string, words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+	}
+	return says(a.Cause, balancing...) && !says(a.Cause, forCapacity) && says(a.Message, zoneLacks...)
+}
+
 // launchCancelled is the status of a launch that a lifecycle hook abandoned, among others.
 const launchCancelled = string(asgtypes.ScalingActivityStatusCodeCancelled)
+
+// worked reports whether a launch succeeded, other than by taking an instance from the warm pool.
+func worked(a evidence.Activity) bool {
+	return a.Launch() && !a.Drawn() && a.Status == string(asgtypes.ScalingActivityStatusCodeSuccessful)
+}
 
 // failedLaunches returns the launches since the latest that succeeded, newest first, that failed or
 // were cancelled. A launch in progress does not count yet. An instance taken from the warm pool shows only that
@@ -233,10 +269,10 @@ func failedLaunches(newestFirst []evidence.Activity) (failed []evidence.Activity
 	for _, a := range newestFirst {
 		switch {
 		case !a.Launch(), drawn && a.Drawn():
+		case worked(a):
+			return failed
 		case a.Status == string(asgtypes.ScalingActivityStatusCodeSuccessful):
-			if drawn = a.Drawn(); !drawn {
-				return failed
-			}
+			drawn = true
 		case a.Status == string(asgtypes.ScalingActivityStatusCodeFailed), a.Status == launchCancelled:
 			failed = append(failed, a)
 		}

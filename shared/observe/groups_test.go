@@ -262,29 +262,91 @@ func TestTheLatestLaunchDecides(t *testing.T) {
 	pooled, drawn := done, done
 	pooled.Description = aws.String("Launching a new EC2 instance into warm pool: i-0123456789abcdef0")
 	drawn.Description = aws.String("Launching a new EC2 instance from warm pool: i-0123456789abcdef0")
+	balancing := func(message string) asgtypes.Activity {
+		a := launchOf("Failed", message, at)
+		a.Cause = aws.String("At 2026-03-02T10:00:00Z instances were launched to balance instances in zones eu-west-1c with other zones resulting in more than desired number of instances in the group.")
+		return a
+	}
+	lacking := balancing(lack)
+	lacking.Cause = aws.String(*lacking.Cause + " At 2026-03-02T10:01:00Z an instance was started in response to a difference between desired and actual capacity, increasing the capacity from 2 to 3.")
+	aids := balancing(lack)
+	aids.Cause = aws.String("At 2026-03-02T10:00:00Z availability zones eu-west-1a eu-west-1c had 2 0 instances respectively. An instance was launched to aid in balancing the group's zones.")
+	unsupported := "Your requested instance type (g5.xlarge) is not supported in your requested Availability Zone (eu-west-1c). Please retry your request by not specifying an Availability Zone or choosing eu-west-1a, eu-west-1b. Launching EC2 instance failed."
 	undrawn := failed
 	undrawn.Description = drawn.Description
 	tests := map[string]struct {
 		newestFirst []asgtypes.Activity
 		want        time.Time
 	}{
-		"one could not be taken from it": {[]asgtypes.Activity{undrawn, done}, at},
-		"a later one could":              {[]asgtypes.Activity{drawn, undrawn, done}, time.Time{}},
-		"nothing happened":               {nil, time.Time{}},
-		"it failed":                      {[]asgtypes.Activity{failed, done}, at},
-		"it was cancelled":               {[]asgtypes.Activity{cancelled}, at},
-		"a later one went well":          {[]asgtypes.Activity{done, failed}, time.Time{}},
-		"a later one filled the pool":    {[]asgtypes.Activity{pooled, failed}, time.Time{}},
-		"the warm pool had one left":     {[]asgtypes.Activity{drawn, failed}, at},
-		"a later one is under way":       {[]asgtypes.Activity{underWay, failed}, at},
-		"a later one failed otherwise":   {[]asgtypes.Activity{other, failed}, at},
-		"it failed otherwise":            {[]asgtypes.Activity{other}, at},
-		"terminations count for nothing": {[]asgtypes.Activity{terminated, failed}, at},
-		"without an end":                 {[]asgtypes.Activity{open}, at.Add(-time.Second)},
+		"one could not be taken from it":           {[]asgtypes.Activity{undrawn, done}, at},
+		"a later one could":                        {[]asgtypes.Activity{drawn, undrawn, done}, time.Time{}},
+		"nothing happened":                         {nil, time.Time{}},
+		"it failed":                                {[]asgtypes.Activity{failed, done}, at},
+		"it was cancelled":                         {[]asgtypes.Activity{cancelled}, at},
+		"a later one went well":                    {[]asgtypes.Activity{done, failed}, time.Time{}},
+		"a later one filled the pool":              {[]asgtypes.Activity{pooled, failed}, time.Time{}},
+		"the warm pool had one left":               {[]asgtypes.Activity{drawn, failed}, at},
+		"a later one is under way":                 {[]asgtypes.Activity{underWay, failed}, at},
+		"a later one failed otherwise":             {[]asgtypes.Activity{other, failed}, at},
+		"it failed otherwise":                      {[]asgtypes.Activity{other}, at},
+		"a zone of several has no capacity":        {[]asgtypes.Activity{balancing(lack), done}, time.Time{}},
+		"it has none again and again":              {[]asgtypes.Activity{aids, balancing(lack), done}, time.Time{}},
+		"a zone does not offer the type":           {[]asgtypes.Activity{balancing(unsupported), done}, time.Time{}},
+		"a zone has no address":                    {[]asgtypes.Activity{balancing("There are not enough free addresses in subnet 'subnet-0123456789abcdef0' to satisfy the requested number of instances. Launching EC2 instance failed."), done}, time.Time{}},
+		"a zone has no Spot capacity":              {[]asgtypes.Activity{balancing("Could not launch Spot Instances. UnfulfillableCapacity - There is no Spot capacity available that matches your request. Launching EC2 instance failed."), done}, time.Time{}},
+		"a zone has none, and another launch":      {[]asgtypes.Activity{balancing(lack), failed, done}, at},
+		"none of them can come from the AMI":       {[]asgtypes.Activity{balancing("The image id '[ami-0123456789abcdef0]' does not exist. Launching EC2 instance failed."), done}, at},
+		"the quota is used up":                     {[]asgtypes.Activity{balancing("You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket. Launching EC2 instance failed."), done}, at},
+		"a zone has none, and the group lacks one": {[]asgtypes.Activity{lacking, done}, at},
+		"a zone has none, and nothing else shows":  {[]asgtypes.Activity{balancing(lack)}, time.Time{}},
+		"terminations count for nothing":           {[]asgtypes.Activity{terminated, failed}, at},
+		"without an end":                           {[]asgtypes.Activity{open}, at.Add(-time.Second)},
 	}
 	for name, tt := range tests {
-		got, message := failedLaunch(project.Activities(tt.newestFirst))
+		got, message := failedLaunch(project.Activities(tt.newestFirst), true)
 		expect.That(t, got.Equal(tt.want) && (message != "") == !tt.want.IsZero(), "%s: %s %q, want %s", name, got, message, tt.want)
+	}
+}
+
+// Only a launch that worked shows that an earlier failure is over. The warm pool shows nothing of launches.
+func TestWhetherALaunchWorked(t *testing.T) {
+	done, failed, drawn := launchOf("Successful", "", at), launchOf("Failed", "The image id '[ami-0123456789abcdef0]' does not exist. Launching EC2 instance failed.", at), launchOf("Successful", "", at)
+	drawn.Description = aws.String("Launching a new EC2 instance from warm pool: i-0123456789abcdef0")
+	for name, tt := range map[string]struct {
+		newestFirst []asgtypes.Activity
+		want        bool
+	}{
+		"none is shown":               {nil, false},
+		"one failed":                  {[]asgtypes.Activity{failed}, false},
+		"one was taken from a pool":   {[]asgtypes.Activity{drawn}, false},
+		"one is under way":            {[]asgtypes.Activity{launchOf("PreInService", "", at)}, false},
+		"one worked":                  {[]asgtypes.Activity{done}, true},
+		"one worked before it failed": {[]asgtypes.Activity{failed, done}, true},
+	} {
+		a := newAccount(t)
+		a.launch(1, owned, "aws:autoscaling:groupName=web")
+		a.asg("web")
+		a.scalings["web"] = tt.newestFirst
+		s := more(t, a, suspects(1, 1, roll.Question{Group: true}))
+		expect.That(t, s.Groups["asg/web"].Launched == tt.want, "%s: %+v", name, s.Groups["asg/web"])
+	}
+}
+
+// A group that only balances launches nothing in another zone, and where the group is not known, that may be so.
+func TestALaunchThatOneZoneRefusesCountsIfNoOtherZoneIsTried(t *testing.T) {
+	const lack = "We currently do not have sufficient g5.xlarge capacity in the Availability Zone you requested (eu-west-1c). Launching EC2 instance failed."
+	for strategy, counts := range map[asgtypes.CapacityDistributionStrategy]bool{"": false, asgtypes.CapacityDistributionStrategyBalancedBestEffort: false, asgtypes.CapacityDistributionStrategyBalancedOnly: true} {
+		a := newAccount(t)
+		a.launch(1, owned, "aws:autoscaling:groupName=web")
+		a.asg("web")
+		if strategy != "" {
+			a.groups[len(a.groups)-1].AvailabilityZoneDistribution = &asgtypes.AvailabilityZoneDistribution{CapacityDistributionStrategy: strategy}
+		}
+		failed := launchOf("Failed", lack, at)
+		failed.Cause = aws.String("At 2026-03-02T10:00:00Z instances were launched to balance instances in zones eu-west-1c with other zones resulting in more than desired number of instances in the group.")
+		a.scalings["web"] = []asgtypes.Activity{failed}
+		s := more(t, a, suspects(1, 1, roll.Question{Group: true}))
+		expect.That(t, s.Groups["asg/web"].LaunchFailed.IsZero() == !counts, "%q: %+v", strategy, s.Groups["asg/web"])
 	}
 }
 

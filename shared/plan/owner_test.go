@@ -22,6 +22,22 @@ func TestOwners(t *testing.T) {
 			Issues: roll.Map(codes, func(code string) roll.HealthIssue { return roll.HealthIssue{Code: code, Message: "no"} }),
 		}
 	}
+	suspended := func(g roll.GroupDetail) roll.GroupDetail {
+		g.ReplaceSuspended, g.Suspended = roll.Yes, "Terminate"
+		return g
+	}
+	failing := func(g roll.GroupDetail) roll.GroupDetail {
+		g.LaunchFailed = now.Add(-time.Hour)
+		return g
+	}
+	launched := func(g roll.GroupDetail) roll.GroupDetail {
+		g.Launched = true
+		return g
+	}
+	unreadLaunches := func(g roll.GroupDetail) roll.GroupDetail {
+		g.LaunchesRead = roll.Unreadable
+		return g
+	}
 	optIn := "apiVersion: rollcall/v1\nowners: {none: terminate}\n"
 	claim := roll.Detail{HasNodeClaim: roll.Yes, NodeClaim: &roll.NodeClaim{Name: "default-x7k2p", UID: "u"}}
 	disrupted := func(ago time.Duration) roll.Detail {
@@ -63,9 +79,17 @@ func TestOwners(t *testing.T) {
 		{"a launch failed, and a reboot needs none", roll.OwnerManagedNodeGroup, roll.Unknown, time.Hour, "", roll.Detail{}, ill("DEGRADED", "AsgInstanceLaunchFailures"), "reboot"},
 		{"a launch failed, and the act would need one", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, ill("DEGRADED", "AsgInstanceLaunchFailures"), "NodeGroupUnhealthy"},
 		{"a launch failed, and a person accepts the loss", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, lossy, roll.Detail{}, ill("DEGRADED", "AsgInstanceLaunchFailures"), "cordon"},
+		{"a launch failed, and a later one worked", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, launched(ill("CREATE_FAILED", "AsgInstanceLaunchFailures")), "cordon"},
+		{"one worked, and a later one failed", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, launched(failing(ill("DEGRADED", "AsgInstanceLaunchFailures"))), "NodeGroupUnhealthy"},
+		{"one worked, and others could not be read", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, launched(unreadLaunches(ill("DEGRADED", "AsgInstanceLaunchFailures"))), "NodeGroupUnhealthy"},
+		{"one worked, and the subnets are full since", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, launched(ill("DEGRADED", "InsufficientFreeAddresses")), "NodeGroupUnhealthy"},
 		{"it was created without nodes, which joined later", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, ill("CREATE_FAILED", "NodeCreationFailure"), "cordon"},
 		{"it was created without nodes, as this one", roll.OwnerManagedNodeGroup, roll.Unregistered, time.Hour, "", roll.Detail{}, ill("CREATE_FAILED", "NodeCreationFailure"), "NodeGroupUnhealthy"},
 		{"another issue stands beside", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, ill("DEGRADED", "NodeCreationFailure", "ClusterUnreachable"), "NodeGroupUnhealthy"},
+		{"somebody gave its Auto Scaling group other subnets", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, ill("DEGRADED", "AutoScalingGroupInvalidConfiguration"), "cordon"},
+		{"somebody did, and this one does not join", roll.OwnerManagedNodeGroup, roll.Unregistered, time.Hour, "", roll.Detail{}, ill("DEGRADED", "AutoScalingGroupInvalidConfiguration"), "NodeGroupUnhealthy"},
+		{"somebody did, and its processes are suspended", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, suspended(ill("DEGRADED", "AutoScalingGroupInvalidConfiguration")), "GroupSuspended"},
+		{"somebody did, and another launch fails", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, failing(ill("DEGRADED", "AutoScalingGroupInvalidConfiguration")), "ReplacementUnavailable"},
 		{"degraded for no reason", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, ill("DEGRADED"), "NodeGroupUnhealthy"},
 		{"its deletion failed", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, ill("DELETE_FAILED", "NodeCreationFailure"), "NodeGroupUnhealthy"},
 		{"the node group is in order", roll.OwnerManagedNodeGroup, roll.NotReady, time.Hour, "", roll.Detail{}, roll.GroupDetail{AutoRepair: roll.No, Status: "ACTIVE", LaunchSuspended: roll.No, ReplaceSuspended: roll.No, LaunchesRead: roll.Yes}, "cordon"},

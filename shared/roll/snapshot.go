@@ -325,4 +325,6 @@ type GroupDetail struct {
 	// LaunchMessage is why, without secrets.
 	LaunchFailed  time.Time
 	LaunchMessage string
+	// Launched: a launch that worked is among those that were read.
+	Launched bool
 }

@@ -319,14 +319,16 @@ func (u *auditor) replaceable(inv *invocation, what act, m *machine) {
 }
 
 // apart reports whether nothing that EKS shows of a node group concerns an act: not a failed launch, if the
-// act ends nothing or the policy accepts the loss; nor what its creation lacked, if the machine was a node.
+// act ends nothing, the policy accepts the loss, or the check could see that the latest launch worked; nor what its creation lacked, if the machine was a node.
 func (u *auditor) apart(inv *invocation, what act, m *machine) bool {
 	if len(m.g.issues) == 0 || m.g.status == "UPDATING" {
 		return false
 	}
 	return !slices.ContainsFunc(m.g.issues, func(code string) bool {
 		switch ekstypes.NodegroupIssueCode(code) {
-		case ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures, ekstypes.NodegroupIssueCodeInsufficientFreeAddresses:
+		case ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures:
+			return what == actTerminate && !m.g.launchWorked(inv.begun) && u.policyOf(inv, m).values["limits.withoutReplacement"] != "proceed"
+		case ekstypes.NodegroupIssueCodeInsufficientFreeAddresses:
 			return what == actTerminate && u.policyOf(inv, m).values["limits.withoutReplacement"] != "proceed"
 		case createdBare:
 			return m.ail == neverJoins || m.ail == neverReady

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	scaling "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"rollcall/shared/roll"
@@ -83,6 +84,19 @@ func TestVerdictsAreJudgedByWhatTheMachineIs(t *testing.T) {
 			wrong: func(w world) {
 				sick(w)
 				w.m.g.issues, w.m.g.troubled = []string{"AccessDenied"}, w.m.c.a.Now()
+			},
+		},
+		{
+			name: "a launch of the node group failed, and no later one worked", rule: RuleGroup, what: actTerminate,
+			right: func(w world) {
+				sick(w)
+				w.m.g.issues, w.m.g.troubled = []string{"AsgInstanceLaunchFailures"}, w.m.c.a.Now()
+				w.m.g.activities = []scaling.Activity{w.m.g.activity(true, "")}
+			},
+			wrong: func(w world) {
+				sick(w)
+				w.m.g.issues, w.m.g.troubled = []string{"AsgInstanceLaunchFailures"}, w.m.c.a.Now()
+				w.m.g.activities = []scaling.Activity{w.m.g.activity(false, "no capacity")}
 			},
 		},
 		{

@@ -183,6 +183,19 @@ func (g *group) launchFailure() (message string, failed bool) {
 	return aws.ToString(g.activities[0].StatusMessage), true
 }
 
+// launchWorked reports whether the latest launch of the group worked, for a check that may have missed failures since a time.
+func (g *group) launchWorked(since time.Time) bool {
+	for _, a := range g.activities {
+		if a.StatusCode == scaling.ScalingActivityStatusCodeSuccessful {
+			return true
+		}
+		if a.EndTime.Before(since) {
+			return false
+		}
+	}
+	return false
+}
+
 // nodeGroupHealth returns the health of a managed node group as EKS shows it.
 func (g *group) nodeGroupHealth() *ekstypes.NodegroupHealth {
 	out := &ekstypes.NodegroupHealth{}

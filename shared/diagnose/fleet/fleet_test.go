@@ -192,14 +192,21 @@ func TestWhatIsFound(t *testing.T) {
 				g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "NodeCreationFailure", Message: "Instances failed to join"}}
 			}), "NodeGroupUnhealthy"},
 		{"its node group is ill, and a taint stays", roll.Uninitialized, managed, ill("NodeCreationFailure", "no"), "NodeGroupUnhealthy"},
-		{"its node group is ill, and the node is silent", roll.Unknown, managed, ill("NodeCreationFailure", "no"), "NodeGroupUnhealthy"},
+		{"its node group was created without nodes, and this one joined later and is silent", roll.Unknown, managed, ill("NodeCreationFailure", "no"), "NodeGroupUnhealthy?"},
+		{"its node group was created without nodes, and this one joined later and is not ready", roll.NotReady, managed, ill("NodeCreationFailure", "no"), "NodeGroupUnhealthy?"},
+		{"its subnet assigns no public address", roll.Unregistered, managed, ill("Ec2SubnetInvalidConfiguration", "no"), "LaunchSubnetInvalid? NodeGroupUnhealthy"},
+		{"its subnet assigns no public address, and it joined", roll.NotReady, managed, ill("Ec2SubnetInvalidConfiguration", "no"), "LaunchSubnetInvalid? NodeGroupUnhealthy?"},
+		{"a label of the node group is invalid", roll.Unregistered, managed, ill("KubernetesLabelInvalid", "no"), "NodeGroupUnhealthy"},
+		{"a label of the node group is invalid, and it joined", roll.Unknown, managed, ill("KubernetesLabelInvalid", "no"), "NodeGroupUnhealthy?"},
+		{"somebody gave the Auto Scaling group other subnets", roll.Unregistered, managed, ill("AutoScalingGroupInvalidConfiguration", "no"), "NodeGroupUnhealthy?"},
+		{"somebody gave the Auto Scaling group another template version", roll.Unknown, managed, ill("Ec2LaunchTemplateVersionMismatch", "no"), "LaunchTemplateInvalid? NodeGroupUnhealthy?"},
 		{"aws-auth refuses the node group", roll.Unregistered, managed, ill("AccessDenied", "check the aws-auth ConfigMap"), "NodeRoleNotMapped NodeGroupUnhealthy"},
 		{"the access entries refuse the node group", roll.Unregistered, managed, ill("AccessDenied", "check the access entries"), "NodeRoleNotMapped NodeGroupUnhealthy"},
 		{"something refuses the node group", roll.Unregistered, managed, ill("AccessDenied", "denied"), "NodeRoleNotMapped? NodeGroupUnhealthy"},
 		{"aws-auth refuses the node group, and the node registered", roll.NotReady, managed, ill("AccessDenied", "check the aws-auth ConfigMap"), "NodeRoleNotMapped? NodeGroupUnhealthy"},
 		{"the role of the node group is gone", roll.Unregistered, managed, ill("IamNodeRoleNotFound", "no"), "InstanceProfileMissing NodeGroupUnhealthy"},
 		{"the profile of the node group is gone", roll.Unregistered, managed, ill("IamInstanceProfileNotFound", "no"), "InstanceProfileMissing NodeGroupUnhealthy"},
-		{"the subnets of the node group are full", roll.Unregistered, managed, ill("InsufficientFreeAddresses", "no"), "SubnetIpsExhausted? NodeGroupUnhealthy"},
+		{"the subnets of the node group are full", roll.Unregistered, managed, ill("InsufficientFreeAddresses", "no"), "SubnetIpsExhausted? NodeGroupUnhealthy?"},
 		{"EKS does not find the Auto Scaling group, which the instance has", roll.Unregistered, managed, ill("AutoScalingGroupNotFound", "no"), "NodeGroupUnhealthy"},
 		{"a node group whose launches failed", roll.NotReady, managed, group(func(g *evidence.Group) {
 			g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "Could not launch On-Demand Instances"}}
@@ -275,6 +282,16 @@ func TestWhatIsFound(t *testing.T) {
 		{"the group ended two before it, and one works", roll.Unregistered, scaled,
 			do(activities(failedEC2), group(func(g *evidence.Group) { g.Members[1].Launched = now.Add(-30 * time.Minute) })), ""},
 
+		{"the group ended two before it, and one works that it launched while the first ended", roll.Unregistered, scaled, func(w *wrapped) {
+			activities(failedEC2)(w)
+			group(func(g *evidence.Group) {
+				for i := 1; i < len(g.Activities.Value); i += 2 { // the terminations, which a lifecycle hook delays
+					a := &g.Activities.Value[i]
+					a.Started, a.At = a.At, a.At.Add(12*time.Minute)
+				}
+				g.Members[1].Launched = now.Add(-54 * time.Minute)
+			})(w)
+		}, ""},
 		{"another version of the launch template", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.Members[0].LaunchTemplateVersion = "2" }), "LaunchTemplateDrift?"},
 		{"another AMI", roll.Unregistered, scaled, group(func(g *evidence.Group) { g.Members[0].Image = "ami-2" }), "LaunchTemplateDrift?"},
 		{"another AMI, and it flaps", roll.Flapping, scaled, group(func(g *evidence.Group) { g.Members[0].Image = "ami-2" }), "LaunchTemplateDrift?"},
@@ -662,7 +679,7 @@ func TestWhatEKSReportsYieldsToWhatIsKnown(t *testing.T) {
 
 // Of several issues the summary names one that explains the instance.
 func TestTheIssueThatExplainsIsNamed(t *testing.T) {
-	c := world(roll.NotReady, roll.OwnerManagedNodeGroup, "nodegroup/web")
+	c := world(roll.Uninitialized, roll.OwnerManagedNodeGroup, "nodegroup/web")
 	group(func(g *evidence.Group) {
 		g.NodeGroup.Value.Issues = []roll.HealthIssue{{Code: "AsgInstanceLaunchFailures", Message: "no capacity"}, {Code: "NodeCreationFailure", Message: "not joined"}}
 	})(&wrapped{c})

@@ -34,7 +34,9 @@ func unhealthy(a evidence.Activity) bool {
 }
 
 // ended returns the instances that the group terminated for their health within shortLife of
-// their launch, the latest first.
+// their launch, the latest first. Each counts from the start of its termination: while it ends, which a lifecycle
+// hook may delay for long, the group launches its replacement.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/replace-unhealthy-instance.html
 func (l *look) ended() (out []ending) {
 	g := l.Group()
 	launched := map[string]time.Time{}
@@ -43,8 +45,12 @@ func (l *look) ended() (out []ending) {
 	}
 	for _, a := range g.Activities.Value {
 		id := strings.TrimPrefix(a.Description, "Terminating EC2 instance: ")
-		if a.At.Sub(launched[id]) < shortLife && unhealthy(a) { // long, if its launch is unknown
-			out = append(out, ending{id, a.At})
+		at := a.At
+		if !a.Started.IsZero() {
+			at = a.Started
+		}
+		if at.Sub(launched[id]) < shortLife && unhealthy(a) { // long, if its launch is unknown
+			out = append(out, ending{id, at})
 		}
 	}
 	return lastFirst(out)

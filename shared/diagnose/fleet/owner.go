@@ -71,15 +71,29 @@ func (l *look) ownerGone(sort, name, then string) cause.Verdict {
 }
 
 // explainsNone are the health issues that do not explain an instance that was launched: they are about launches,
-// of which EKS reports a failed one until the next succeeds, or about what EKS removes or replaces.
+// of which EKS reports a failed one until the next succeeds, about what EKS removes or replaces, or about settings of the
+// Auto Scaling group that are not those that EKS gave it.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
 // https://github.com/aws/containers-roadmap/issues/2326
+// https://github.com/aws/containers-roadmap/issues/170
 var explainsNone = []string{
-	"AsgInstanceLaunchFailures", "InstanceLimitExceeded", "AmiIdNotFound", "Ec2InstanceTypeDoesNotExist",
+	"AsgInstanceLaunchFailures", "InstanceLimitExceeded", "AmiIdNotFound", "Ec2InstanceTypeDoesNotExist", "InsufficientFreeAddresses",
+	"AutoScalingGroupInvalidConfiguration", "Ec2LaunchTemplateVersionMismatch",
 	"Ec2LaunchTemplateNotFound", "Ec2LaunchTemplateMaxLimitExceeded", "Ec2LaunchTemplateVersionMaxLimitExceeded",
 	"SourceEc2LaunchTemplateNotFound", "AutoScalingGroupRateLimitExceeded", "IamThrottling",
 	"PodEvictionFailure", "NodeTerminationFailure", "AutoScalingGroupInstanceRefreshActive",
 	"Ec2SecurityGroupDeletionFailure", "Ec2LaunchTemplateDeletionFailure",
+}
+
+// beforeJoining are the health issues that only explain an instance that did not join. EKS reports NodeCreationFailure
+// until the node group is deleted, though its nodes joined later.
+// https://github.com/aws/containers-roadmap/issues/764
+var beforeJoining = []string{"NodeCreationFailure", "Ec2SubnetInvalidConfiguration", "KubernetesLabelInvalid"}
+
+// explains reports whether a health issue explains the finding.
+func (l *look) explains(i roll.HealthIssue) bool {
+	joined := l.Finding.Kind == roll.NotReady || l.Finding.Kind == roll.Unknown
+	return !slices.Contains(explainsNone, i.Code) && !(joined && slices.Contains(beforeJoining, i.Code))
 }
 
 // nodeGroup checks what EKS reports about a managed node group.
@@ -94,7 +108,7 @@ func (l *look) nodeGroup() {
 		l.RuledOut(cause.NodeGroupUnhealthy)
 	case fact.Known():
 		seen := health("node group", g.Issues)
-		n := slices.IndexFunc(g.Issues, func(i roll.HealthIssue) bool { return !slices.Contains(explainsNone, i.Code) })
+		n := slices.IndexFunc(g.Issues, l.explains)
 		shown := g.Issues[max(n, 0)]
 		l.Note(cause.NodeGroupUnhealthy, cause.DecisiveIf(n >= 0).In("nodegroup/"+g.Name).
 			Says("EKS reports of node group %s: %s (%s)", g.Name, shown.Code, shown.Message).

@@ -46,9 +46,13 @@ var rules = []rule{
 	{code: cause.LaunchDenied, words: []string{"tagpolicyviolation", "the tag policy does not allow"}, says: "a tag policy of the organization refuses a tag of the instance"},
 	{code: cause.LaunchDenied, words: restricted, says: "AWS has not enabled the account for it"},
 	{code: cause.UserDataTooLarge, words: []string{"user data is limited to", "userdatasizelimitexceeded", "at 'userdata' failed to satisfy constraint"}, says: "the user data is larger than the 16 KB that EC2 takes"},
-	{code: cause.LaunchAmiInvalid, words: []string{"invalidami", "aminotfound", "the image id '", "the ami id ", "ami is invalid", "no amis found", "amis not found", "ami cannot be described", "is pending, and cannot be run", "amiauthorizationfailure", "not authorized for images", "amiselector did not match", "amisready is false", "amisready=false", "unsupportedalias"}, says: "the AMI does not exist, or may not be used"},
+	{code: cause.LaunchAmiInvalid, words: []string{"invalidami", "aminotfound", "the image id '", "the ami id ", "ami is invalid", "no amis found", "amis not found", "no amis exist given", "ami cannot be described", "is pending, and cannot be run", "amiauthorizationfailure", "not authorized for images", "amiselector did not match", "amisready is false", "amisready=false", "unsupportedalias"}, says: "the AMI does not exist, or may not be used"},
 	{code: cause.LaunchAmiInvalid, words: []string{"you need to accept terms and subscribe"}, says: "the account has not subscribed to the AWS Marketplace product of the AMI"},
 	{code: cause.LaunchAmiInvalid, words: []string{"does not support an ami with a boot mode", "(ena) is required", "virtualization type"}, says: "the AMI does not run on the instance type"},
+	// The architecture of the AMI, or an accelerator that it is for, excludes each instance type that is left.
+	// https://github.com/aws/karpenter-provider-aws/blob/main/pkg/providers/amifamily/resolver.go
+	// https://github.com/aws/karpenter-provider-aws/issues/7211
+	{code: cause.LaunchAmiInvalid, words: []string{"no instance types satisfy requirements of ami"}, says: "none of its AMIs runs on the instance types that it may use"},
 	{code: cause.InstanceProfileMissing, words: []string{"invalid iam instance profile", "invalid iaminstanceprofile", "iaminstanceprofile.name is invalid", "iaminstanceprofile.arn is invalid", "instance profile not found", "instanceprofilenotfound", "instanceprofilenameinvalid", "has no associated iam roles", "instanceprofileready is false", "instanceprofileready=false"}, says: "the instance profile does not exist, or may not be used"},
 	{code: cause.LaunchSnapshotMissing, words: []string{"invalidsnapshot", "the snapshot '"}, says: "a snapshot of the AMI or the launch template does not exist"},
 	{code: cause.ArchitectureMismatch, words: []string{"does not match the architecture"}, says: "the AMI is for another architecture than the instance type"},
@@ -63,6 +67,7 @@ var rules = []rule{
 	{code: cause.LaunchTemplateInvalid, words: []string{"network interfaces and an instance-level", "associatepublicipaddress", "invalidnetworkinterface", "efa interfaces are not supported", "does not support efa", "exceeds the limit for", "attachmentlimitexceeded", "invalidipaddress"}, says: "the network interfaces that it asks for are not possible"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"invalidplacementgroup", "placement groups may not be used", "placementgroupnotfound", "placementgroupresolutionfailed", "placementgroupready is false", "placementgroupready=false", "unsupportedtenancy", "invalidtenancy", "invalidhostid"}, says: "the placement that it asks for is not possible"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"invalidcapacityreservation", "capacityreservationsready is false", "capacityreservationsready=false"}, says: "the capacity reservation does not exist, or cannot be used"},
+	{code: cause.LaunchTemplateInvalid, words: []string{"parsing custom user", "invalid userdata "}, says: "the user data of its node class cannot be read"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"is not a valid tag key", "duplicate tag key", "tagvalidationfailed", "taglimitexceeded"}, says: "a tag that it gives to instances is not valid"},
 	{code: cause.LaunchTemplateInvalid, words: []string{"invalidlaunchtemplate", "launch template", "launchtemplate", "unsupported hibernation", "unsupportedhibernation"}, says: "the launch template, or something that it names, is not valid"},
 	{code: cause.SubnetIpsExhausted, words: []string{"insufficientfreeaddresses", "not enough free addresses", "insufficient free addresses", "insufficientcidrblocks", "not enough free ip addresses"}, says: "the subnet has no free address"},
@@ -240,7 +245,7 @@ func shadowed(code cause.Code, word, m string) bool {
 	}
 	switch word {
 	case "launch template", "launchtemplate":
-		return !has("valid", "does not exist", "notfound") || has("not authorized", "isn't authorized", "unauthorized", "invalidami", "user data")
+		return !has("valid", "does not exist", "notfound") || has("not authorized", "isn't authorized", "unauthorized", "invalidami", "user data", "invalid userdata ")
 	case "authfailure":
 		return has("kms:", "not authorized for images")
 	case "optinrequired":

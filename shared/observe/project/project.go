@@ -111,6 +111,9 @@ func ScalingGroup(g asgtypes.AutoScalingGroup) evidence.AutoScalingGroup {
 		Deleting:   aws.ToString(g.Status) != "", // it has no other status
 		Lifecycles: map[roll.InstanceID]string{},
 	}
+	if d := g.AvailabilityZoneDistribution; d != nil {
+		out.BalancedOnly = d.CapacityDistributionStrategy == asgtypes.CapacityDistributionStrategyBalancedOnly
+	}
 	for _, s := range strings.Split(aws.ToString(g.VPCZoneIdentifier), ",") {
 		if s = strings.TrimSpace(s); s != "" {
 			out.Subnets = append(out.Subnets, s)

@@ -99,6 +99,26 @@ func reportCases() []Case {
 				failed(b, "NodeCreationFailure", join, m.ID)
 				return unregistered(m, "").suggests("NodeGroupUnhealthy").and(groupOf(m), "Unlaunched", "").suggests("NodeGroupUnhealthy").orders()
 			})),
+		misleading("node-group-not-created-and-two-nodes-broke-later", "EKS still says that the first instances of the group did not join. Two nodes that worked for days have broken runtimes: that report is no cause that they share.",
+			from(docNodegroupIssue, "https://github.com/aws/containers-roadmap/issues/764"), on(worker, func(b *Bundle, m *Machine) *verdict {
+				other := b.Another(m)
+				b.Join(other, m.Age-2*time.Minute)
+				b.notReady(m, runtimeDown, 50*time.Minute)
+				b.notReady(other, runtimeDown, 40*time.Minute)
+				failed(b, "NodeCreationFailure", join, m.ID)
+				g := b.find(b.NodeGroups, "nodegroupName", Workers.Name)
+				g["createdAt"], g["modifiedAt"] = b.eksTime(6*day), b.eksTime(6*day)
+				return finds(m, "NotReady", "").suggests("NodeGroupUnhealthy").and(other, "NotReady", "").suggests("NodeGroupUnhealthy").and(groupOf(m), "Unlaunched", "").suggests("NodeGroupUnhealthy").orders("cordon")
+			})),
+		misleading("node-group-with-other-subnets-and-two-nodes-broke", "Somebody gave the group's Auto Scaling group other subnets, which EKS reports for good, and two nodes have broken runtimes.",
+			from(docNodegroupIssue, "https://github.com/aws/containers-roadmap/issues/170"), on(worker, func(b *Bundle, m *Machine) *verdict {
+				other := b.Another(m)
+				b.Join(other, m.Age-2*time.Minute)
+				b.notReady(m, runtimeDown, 50*time.Minute)
+				b.notReady(other, runtimeDown, 40*time.Minute)
+				b.unhealthyGroup(m, "AutoScalingGroupInvalidConfiguration", "The Auto Scaling group has subnets that Amazon EKS does not expect.")
+				return finds(m, "NotReady", "").suggests("NodeGroupUnhealthy").and(other, "NotReady", "").suggests("NodeGroupUnhealthy").orders("cordon")
+			})),
 		broken("node-group-not-created-for-its-role-and-its-node-works", "EKS no longer finds the group's role, for which it launches nothing more, whatever works still.",
 			from(docNodegroupIssue, issues), func(b *Bundle) *verdict {
 				failed(b, "IamNodeRoleNotFound", "The IAM role arn:aws:iam::111122223333:role/payments-workers-node for the node group could not be found")
