@@ -69,9 +69,9 @@ func MeantFor(data []byte, b Boot, cluster, endpoint string) bool {
 		return false
 	}
 	host := strings.ToLower(strings.TrimPrefix(endpoint, "https://"))
-	all := textsOf(data)
+	r, _ := readAnew(data)
 	for _, t := range b.Traces {
-		text := strings.ReplaceAll(withoutComments(all[t.Part]), "\\\n", " ")
+		text := strings.ReplaceAll(withoutComments(r.texts[t.Part]), "\\\n", " ")
 		if host != "" && strings.Contains(strings.ToLower(text), host) {
 			return true
 		}
@@ -82,15 +82,6 @@ func MeantFor(data []byte, b Boot, cluster, endpoint string) bool {
 		}
 	}
 	return false
-}
-
-// textsOf returns the texts of user data by their parts.
-func textsOf(data []byte) (found map[string]string) {
-	r := newReader()
-	found = r.texts
-	defer func() { _ = recover() }() // as in readAnew; the texts read so far count
-	r.read(data)
-	return r.texts
 }
 
 // nameGiven matches where a text gives the cluster's name: to a script, in a field or in a
