@@ -24,23 +24,15 @@ const (
 // readInstances describes the instances of findings, and in the same calls some instances of their
 // groups without findings.
 func (l *look) readInstances() {
-	var suspects []string
-	for _, f := range l.findings {
-		if f.Instance.IsInstance() {
-			suspects = append(suspects, string(f.Instance))
-		}
-	}
-	suspects = distinct(suspects)
+	suspects := distinct(roll.Map(l.findings, func(f roll.Finding) string { return string(f.Instance) }))
+	suspects = slices.DeleteFunc(suspects, func(id string) bool { return !roll.InstanceID(id).IsInstance() })
 	facts := map[string]evidence.Fact[evidence.InstanceConfig]{}
 	describe(l, facts, "ec2:DescribeInstances", describedTotal, "instances", append(slices.Clone(suspects), l.healthy()...), l.ec2.DescribeInstances,
 		func(ids []string) *ec2.DescribeInstancesInput {
 			return &ec2.DescribeInstancesInput{InstanceIds: ids, IncludeManagedResources: aws.Bool(true)}
 		},
-		func(out *ec2.DescribeInstancesOutput) (all []types.Instance) {
-			for _, r := range out.Reservations {
-				all = append(all, r.Instances...)
-			}
-			return all
+		func(out *ec2.DescribeInstancesOutput) []types.Instance {
+			return slices.Concat(roll.Map(out.Reservations, func(r types.Reservation) []types.Instance { return r.Instances })...)
 		}, func(i *types.Instance) *string { return i.InstanceId }, instanceConfig)
 	for _, id := range suspects {
 		l.instance(roll.InstanceID(id), func(i *evidence.Instance) { i.Config = facts[id] })
