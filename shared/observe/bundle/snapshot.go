@@ -3,6 +3,7 @@ package bundle
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -71,28 +72,20 @@ type tree = map[string]any
 
 // nodeOf returns a node of a snapshot as the API server would print its remaining fields.
 func nodeOf(n *roll.Node) tree {
-	labels := tree{}
-	label := func(key, value string) {
-		if value != "" {
-			labels[key] = value
-		}
+	pool, _ := n.Group.NodePool()
+	group, _ := n.Group.NodeGroup()
+	labels := tree{
+		"topology.kubernetes.io/zone": n.Zone, "topology.k8s.aws/zone-id": n.ZoneID, "karpenter.sh/nodepool": pool, "eks.amazonaws.com/nodegroup": group,
 	}
-	label("topology.kubernetes.io/zone", n.Zone)
-	label("topology.k8s.aws/zone-id", n.ZoneID)
-	if pool, ok := n.Group.NodePool(); ok {
-		label("karpenter.sh/nodepool", pool)
-	}
-	if group, ok := n.Group.NodeGroup(); ok {
-		label("eks.amazonaws.com/nodegroup", group)
-	}
+	maps.DeleteFunc(labels, func(_ string, value any) bool { return value == "" })
 	if n.Registered {
-		label("karpenter.sh/registered", "true")
+		labels["karpenter.sh/registered"] = "true"
 	}
 	if n.Initialized {
-		label("karpenter.sh/initialized", "true")
+		labels["karpenter.sh/initialized"] = "true"
 	}
 	if n.Owner == roll.OwnerAutoMode {
-		label("eks.amazonaws.com/compute-type", "auto")
+		labels["eks.amazonaws.com/compute-type"] = "auto"
 	}
 	metadata := tree{"name": n.Name, "creationTimestamp": stamp(n.Created), "labels": labels}
 	if n.Owner == roll.OwnerClusterAPI {
