@@ -138,10 +138,7 @@ func harmlessIssues(issues []roll.HealthIssue) []roll.HealthIssue {
 // none.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/understand-how-suspending-processes-affects-other-processes.html
 func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups []scaled) {
-	var names []string
-	for _, g := range groups {
-		names = append(names, g.asgs...)
-	}
+	names := slices.Concat(roll.Map(groups, func(g scaled) []string { return g.asgs })...)
 	read := map[string]evidence.AutoScalingGroup{}
 	for batch := range slices.Chunk(names, autoScalingBatch) {
 		err := o.scalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: batch}, func(g evidence.AutoScalingGroup) { read[g.Name] = g })

@@ -59,9 +59,7 @@ func Run(ctx context.Context, in Request) (report.LintDocument, error) {
 		if len(s.Gaps) > 0 && s.Cluster.Endpoint == "" {
 			return out, errors.New(s.Gaps[0].Detail)
 		}
-		for _, g := range s.Gaps {
-			out.Notes = append(out.Notes, g.Detail)
-		}
+		out.Notes = append(out.Notes, roll.Map(s.Gaps, func(g roll.Gap) string { return g.Detail })...)
 	}
 	o, missing, err := in.launches(ctx, place, s)
 	if err != nil {
