@@ -200,41 +200,29 @@ const noDHCPOptions = "default"
 
 func (l *look) readDHCP() {
 	vpcs := l.vpcIDs()
-	sets := byID(l.action("ec2:DescribeVpcs"), vpcs, describedSize, l.ec2.DescribeVpcs,
+	described := byID(l.action("ec2:DescribeVpcs"), vpcs, describedSize, l.ec2.DescribeVpcs,
 		func(ids []string) *ec2.DescribeVpcsInput { return &ec2.DescribeVpcsInput{VpcIds: ids} },
-		func(out *ec2.DescribeVpcsOutput) []types.Vpc { return out.Vpcs }, func(v *types.Vpc) *string { return v.VpcId }, func(v *types.Vpc) vpcSettings {
-			return vpcSettings{options: aws.ToString(v.DhcpOptionsId), cidr: aws.ToString(v.CidrBlock)}
-		})
-	var ids []string
-	for _, id := range vpcs {
-		if set := sets[id].Value.options; set != noDHCPOptions {
-			ids = append(ids, set)
-		}
-	}
+		func(out *ec2.DescribeVpcsOutput) []types.Vpc { return out.Vpcs }, func(v *types.Vpc) *string { return v.VpcId }, func(v *types.Vpc) types.Vpc { return *v })
+	ids := roll.Map(vpcs, func(id string) string { return aws.ToString(described[id].Value.DhcpOptionsId) })
+	ids = slices.DeleteFunc(ids, func(set string) bool { return set == noDHCPOptions })
 	options := byID(l.action("ec2:DescribeDhcpOptions"), distinct(ids), describedSize, l.ec2.DescribeDhcpOptions,
 		func(ids []string) *ec2.DescribeDhcpOptionsInput {
 			return &ec2.DescribeDhcpOptionsInput{DhcpOptionsIds: ids}
 		},
 		func(out *ec2.DescribeDhcpOptionsOutput) []types.DhcpOptions { return out.DhcpOptions }, func(o *types.DhcpOptions) *string { return o.DhcpOptionsId }, dhcp)
 	for _, id := range vpcs {
-		fact := dhcpOf(sets[id], options)
-		l.vpc(id, func(v *evidence.VPC) { v.DHCP, v.CIDR = fact, sets[id].Value.cidr })
+		fact := evidence.Then(described[id], func(v types.Vpc) evidence.Fact[evidence.DHCPOptions] {
+			switch set := aws.ToString(v.DhcpOptionsId); set {
+			case noDHCPOptions:
+				return evidence.None[evidence.DHCPOptions]()
+			case "":
+				return evidence.Failed[evidence.DHCPOptions]("ec2:DescribeVpcs names no DHCP options")
+			default:
+				return options[set]
+			}
+		})
+		l.vpc(id, func(v *evidence.VPC) { v.DHCP, v.CIDR = fact, aws.ToString(described[id].Value.CidrBlock) })
 	}
-}
-
-// vpcSettings are the id of a VPC's DHCP options and its primary IPv4 block.
-type vpcSettings struct{ options, cidr string }
-
-func dhcpOf(set evidence.Fact[vpcSettings], options map[string]evidence.Fact[evidence.DHCPOptions]) evidence.Fact[evidence.DHCPOptions] {
-	return evidence.Then(set, func(v vpcSettings) evidence.Fact[evidence.DHCPOptions] {
-		switch v.options {
-		case noDHCPOptions:
-			return evidence.None[evidence.DHCPOptions]()
-		case "":
-			return evidence.Failed[evidence.DHCPOptions]("ec2:DescribeVpcs names no DHCP options")
-		}
-		return options[v.options]
-	})
 }
 
 func dhcp(o *types.DhcpOptions) evidence.DHCPOptions {
