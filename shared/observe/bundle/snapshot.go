@@ -31,7 +31,7 @@ func (r *Recorder) Snapshot(s *roll.Snapshot) error {
 		if d.LeaseRead != roll.Yes || !r.c.instances().has(string(id)) {
 			continue
 		}
-		if err := r.add("Lease", d.LeaseOf, leaseOf(d.LeaseOf, d.LeaseRenewed)); err != nil {
+		if err := r.add("Lease", d.LeaseOf, Lease(d.LeaseOf, d.LeaseRenewed)); err != nil {
 			return err
 		}
 		r.c.objects(fileLeases).held = true
@@ -59,8 +59,8 @@ func (r *Recorder) add(kind, name string, o tree) error {
 	return nil
 }
 
-// leaseOf returns the read fields of a node's Lease.
-func leaseOf(node string, renewed time.Time) tree {
+// Lease returns the fields of a node's Lease that are read, as the API server would print them.
+func Lease(node string, renewed time.Time) map[string]any {
 	return tree{
 		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": tree{"name": node, "namespace": "kube-node-lease"},
 		"spec": tree{"renewTime": renewed.UTC().Format("2006-01-02T15:04:05.000000Z07:00")},

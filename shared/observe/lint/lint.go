@@ -157,7 +157,7 @@ func (o *overlay) files(sources []Source) map[string][]byte {
 	}
 	for _, l := range o.launches {
 		lists["nodes.json"] = append(lists["nodes.json"], l.nodeObject())
-		lists["leases.json"] = append(lists["leases.json"], l.lease())
+		lists["leases.json"] = append(lists["leases.json"], bundle.Lease(l.node(), *l.instance.LaunchTime))
 	}
 	for name, list := range lists {
 		out[name], _ = json.Marshal(list) // maps, and what was JSON before
