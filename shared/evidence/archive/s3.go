@@ -47,16 +47,11 @@ func (s *S3) Put(ctx context.Context, key Key, files map[string][]byte) (string,
 	if err != nil {
 		return "", err
 	}
-	for _, o := range []struct {
-		name, kind string
-		content    []byte
-	}{
-		{e.path + "/bundle.tar.gz", "application/gzip", packed},
-		{e.path + "/" + Findings, "application/json", e.findings},
-	} {
-		if err := s.put(ctx, key.Cluster.Account, o.name, o.kind, o.content); err != nil {
-			return "", err
-		}
+	if err := s.put(ctx, key.Cluster.Account, e.path+"/bundle.tar.gz", "application/gzip", packed); err != nil {
+		return "", err
+	}
+	if err := s.put(ctx, key.Cluster.Account, e.path+"/"+Findings, "application/json", e.findings); err != nil {
+		return "", err
 	}
 	return "s3://" + s.bucket + "/" + e.path + "/", nil
 }
