@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"slices"
-	"strings"
 
 	"rollcall/shared/roll"
 )
@@ -94,15 +93,9 @@ func (w Webhook) MayAskIn(namespace string) bool {
 // matches reports whether a rule's resources include the resource: by name, or by a star for
 // all resources, all subresources, or both.
 func matches(rules []string, resource string) bool {
-	return slices.ContainsFunc(rules, func(r string) bool {
-		switch r {
-		case resource, "*/*":
-			return true
-		case "*":
-			return !strings.Contains(resource, "/")
-		case "nodes/*":
-			return resource == "nodes/status"
-		}
-		return r == "*/status" && resource == "nodes/status"
-	})
+	names := []string{resource, "*/*", "*"}
+	if resource == "nodes/status" {
+		names = []string{resource, "*/*", "nodes/*", "*/status"}
+	}
+	return slices.ContainsFunc(rules, func(r string) bool { return slices.Contains(names, r) })
 }

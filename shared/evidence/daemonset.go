@@ -44,9 +44,6 @@ var always = []Toleration{
 	{"node.kubernetes.io/pid-pressure", "Exists", "", "NoSchedule"}, {"node.kubernetes.io/unschedulable", "Exists", "", "NoSchedule"},
 }
 
-// ofHost is what those tolerate as well that use the host's network.
-var ofHost = Toleration{"node.kubernetes.io/network-unavailable", "Exists", "", "NoSchedule"}
-
 // Selects reports whether the DaemonSet is for nodes like this one, whatever their taints.
 func (d DaemonSet) Selects(n NodeObject) bool {
 	for key, value := range d.NodeSelector {
@@ -68,17 +65,14 @@ func (n NodeObject) meets(r Requirement) bool {
 }
 
 // Untolerated returns the node's taints for which the DaemonSet gets no pod there.
-func (d DaemonSet) Untolerated(n NodeObject) (out []Taint) {
+func (d DaemonSet) Untolerated(n NodeObject) []Taint {
 	tolerations := slices.Concat(d.Tolerations, always)
 	if d.HostNetwork {
-		tolerations = append(tolerations, ofHost)
+		tolerations = append(tolerations, Toleration{"node.kubernetes.io/network-unavailable", "Exists", "", "NoSchedule"})
 	}
-	for _, x := range n.Taints {
-		if x.Effect != "PreferNoSchedule" && !slices.ContainsFunc(tolerations, func(t Toleration) bool { return t.Tolerates(x) }) {
-			out = append(out, x)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(n.Taints), func(x Taint) bool {
+		return x.Effect == "PreferNoSchedule" || slices.ContainsFunc(tolerations, func(t Toleration) bool { return t.Tolerates(x) })
+	})
 }
 
 // Asks returns the labels that a node must have, for display.

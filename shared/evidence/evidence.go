@@ -298,13 +298,7 @@ func (c *Case) ACL() Fact[ACL] {
 }
 
 // VPC returns the VPC of the instance. Its facts are NotAsked if the instance is not known.
-func (c *Case) VPC() VPC {
-	i := c.Config()
-	if !i.Known() {
-		return VPC{}
-	}
-	return c.Network.VPCs[i.Value.VPC]
-}
+func (c *Case) VPC() VPC { return c.Network.VPCs[c.Config().Value.VPC] }
 
 // NodeClaim returns Karpenter's NodeClaim of the finding's instance; Absent if the group's claims
 // were read and none has it.

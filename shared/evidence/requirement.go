@@ -42,18 +42,7 @@ func (r Requirement) bounds(value string) bool {
 		return true
 	}
 	n, err := strconv.Atoi(value)
-	if err != nil {
-		return false
-	}
-	switch r.Operator {
-	case "Gt":
-		return n > bound
-	case "Lt":
-		return n < bound
-	case "Gte":
-		return n >= bound
-	}
-	return n <= bound
+	return err == nil && map[string]bool{"Gt": n > bound, "Lt": n < bound, "Gte": n >= bound, "Lte": n <= bound}[r.Operator]
 }
 
 // String returns the requirement for display, such as "In [arm64]".

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -151,26 +150,20 @@ func addTerminated(s *roll.Snapshot) {
 			running[inst.Group] = inst.Launched
 		}
 	}
-	found := map[roll.Group]roll.Launch{}
+	var failed []*roll.Instance
 	for i := range s.Instances {
 		inst := &s.Instances[i]
-		if inst.LaunchFailure == "" || inst.Group == roll.GroupNone || inst.Unclaimed || inst.Ambiguous || inst.OtherCluster != "" || inst.Ignore ||
-			!inst.Launched.After(running[inst.Group]) || s.At.Sub(inst.Launched) > terminatedFor {
-			continue
+		theirs := inst.Group == roll.GroupNone || inst.Unclaimed || inst.Ambiguous || inst.OtherCluster != "" || inst.Ignore
+		if inst.LaunchFailure != "" && !theirs && inst.Launched.After(running[inst.Group]) && s.At.Sub(inst.Launched) <= terminatedFor {
+			failed = append(failed, inst)
 		}
-		l, known := found[inst.Group]
-		if !known || inst.Launched.Before(l.Since) {
-			l.Since = inst.Launched
-		}
-		if !known || inst.Launched.After(l.Failed) || inst.Launched.Equal(l.Failed) && string(inst.ID) < l.Source {
-			l.Failed, l.Message, l.Source, l.Field = inst.Launched, inst.LaunchFailure, string(inst.ID), "StateReason"
-		}
-		l.Owner = inst.Owner
-		found[inst.Group] = l
 	}
-	for _, group := range slices.Sorted(maps.Keys(found)) {
-		l := found[group]
-		l.Source = "instance " + l.Source
+	for _, all := range roll.Grouped(failed, func(i *roll.Instance) roll.Group { return i.Group }) {
+		slices.SortFunc(all, func(a, b *roll.Instance) int { return cmp.Or(a.Launched.Compare(b.Launched), cmp.Compare(b.ID, a.ID)) })
+		last, group := all[len(all)-1], all[0].Group
+		l := roll.Launch{
+			Owner: last.Owner, Since: all[0].Launched, Failed: last.Launched, Message: last.LaunchFailure, Source: "instance " + string(last.ID), Field: "StateReason",
+		}
 		if known, ok := s.Launches[group]; ok {
 			if l.Since.Before(known.Since) {
 				known.Since = l.Since

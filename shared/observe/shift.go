@@ -39,7 +39,5 @@ func (o *Observer) readShifts(ctx context.Context, s *roll.Snapshot, arn string)
 			s.Shifts = append(s.Shifts, roll.Shift{ZoneID: aws.ToString(z.AwayFrom), Expires: aws.ToTime(z.ExpiryTime).UTC()})
 		}
 	}
-	for _, a := range out.Autoshifts {
-		s.Shifts = append(s.Shifts, roll.Shift{ZoneID: aws.ToString(a.AwayFrom)})
-	}
+	s.Shifts = append(s.Shifts, roll.Map(out.Autoshifts, func(a types.AutoshiftInResource) roll.Shift { return roll.Shift{ZoneID: aws.ToString(a.AwayFrom)} })...)
 }

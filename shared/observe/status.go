@@ -1,7 +1,9 @@
 package observe
 
 import (
+	"cmp"
 	"context"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -29,16 +31,16 @@ func newStatuses() statuses {
 // statusFilters returns the filters for those instances, each for its own listing, since EC2 joins
 // filters of different names with AND. There is none for the performance status.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html
-func statusFilters() (all [][]types.Filter) {
+func statusFilters() [][]types.Filter {
 	const bad, none = string(types.SummaryStatusImpaired), string(types.SummaryStatusInsufficientData)
-	for _, check := range []string{"instance-status.status", "system-status.status"} {
-		all = append(all, []types.Filter{{Name: aws.String(check), Values: []string{bad, none}}})
-	}
-	for _, check := range []string{"attached-ebs-status.status", "application-status.status"} {
-		all = append(all, []types.Filter{{Name: aws.String(check), Values: []string{bad}}})
-	}
 	codes := roll.Map(types.EventCode("").Values(), func(code types.EventCode) string { return string(code) })
-	return append(all, []types.Filter{{Name: aws.String("event.code"), Values: codes}})
+	filter := func(name string, values ...string) []types.Filter {
+		return []types.Filter{{Name: &name, Values: values}}
+	}
+	return [][]types.Filter{
+		filter("instance-status.status", bad, none), filter("system-status.status", bad, none),
+		filter("attached-ebs-status.status", bad), filter("application-status.status", bad), filter("event.code", codes...),
+	}
 }
 
 // statusBatch is how many instances one call of DescribeInstanceStatus may name.
@@ -91,9 +93,6 @@ func (o *Observer) addStatus(ctx context.Context, s *roll.Snapshot, said statuse
 		return
 	}
 	s.StatusRead, s.Impaired, s.Scheduled, s.Unchecked = roll.Yes, map[roll.InstanceID]roll.Impairment{}, map[roll.InstanceID]roll.Event{}, map[roll.InstanceID]bool{}
-	if len(said.failing)+len(said.scheduled)+len(said.unchecked) == 0 {
-		return
-	}
 	for i := range s.Instances {
 		id := s.Instances[i].ID
 		if f, ok := said.failing[id]; ok {
@@ -192,10 +191,7 @@ func noResult(i evidence.InstanceStatus) bool {
 // cannot be identified as either.
 func firstEvent(events []roll.Event) (first roll.Event, ok bool) {
 	for _, e := range events {
-		if e.NotBefore.IsZero() {
-			continue
-		}
-		if !ok || e.NotBefore.Before(first.NotBefore) || e.NotBefore.Equal(first.NotBefore) && e.ID < first.ID {
+		if !e.NotBefore.IsZero() && (!ok || cmp.Or(e.NotBefore.Compare(first.NotBefore), strings.Compare(e.ID, first.ID)) < 0) {
 			first, ok = e, true
 		}
 	}

@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"path"
+	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"rollcall/shared/aws/awserr"
+	"rollcall/shared/plan/replay"
 )
 
 type s3API interface {
@@ -39,20 +43,15 @@ func (s *S3) Put(ctx context.Context, key Key, files map[string][]byte) (string,
 	if len(e.findings) > MaxSize {
 		return "", fmt.Errorf("evidence %s: %s has %d bytes, more than %d, and is not kept", e.path, Findings, len(e.findings), MaxSize)
 	}
-	packed, err := e.pack(key.At, MaxSize)
+	packed, err := e.pack(key.At)
 	if err != nil {
 		return "", err
 	}
-	for _, o := range []struct {
-		name, kind string
-		content    []byte
-	}{
-		{e.path + "/bundle.tar.gz", "application/gzip", packed},
-		{e.path + "/" + Findings, "application/json", e.findings},
-	} {
-		if err := s.put(ctx, key.Cluster.Account, o.name, o.kind, o.content); err != nil {
-			return "", err
-		}
+	if err := s.put(ctx, key.Cluster.Account, e.path+"/bundle.tar.gz", "application/gzip", packed); err != nil {
+		return "", err
+	}
+	if err := s.put(ctx, key.Cluster.Account, e.path+"/"+Findings, "application/json", e.findings); err != nil {
+		return "", err
 	}
 	return "s3://" + s.bucket + "/" + e.path + "/", nil
 }
@@ -80,4 +79,34 @@ func (s *S3) put(ctx context.Context, owner, name, kind string, content []byte) 
 		}
 		return fmt.Errorf("keep evidence s3://%s/%s: %s", s.bucket, name, awserr.Describe(err, "s3:PutObject", ""))
 	}
+}
+
+// Checks returns where a bucket keeps the recorded checks of a cluster, or of all clusters of the
+// region for the name "".
+func Checks(account, region, cluster string) string {
+	return path.Join("checks", account, region, cluster) + "/"
+}
+
+// Record keeps a check for a replay. The objects of a cluster are named by the times of its checks.
+func (s *S3) Record(ctx context.Context, c replay.Recorded) error {
+	var content bytes.Buffer
+	w, err := replay.NewWriter(&content)
+	if err != nil {
+		return err
+	}
+	if err = w.Write(c); err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return err
+	}
+	id := c.Cluster()
+	name := Checks(id.Account, id.Region, id.Name) + c.Now.UTC().Format(timestamp) + replay.Extension
+	return s.put(ctx, id.Account, name, "application/gzip", content.Bytes())
+}
+
+// RecordedAt returns the time of a recorded check by the name of its object.
+func RecordedAt(object string) (time.Time, bool) {
+	at, err := time.Parse(timestamp, strings.TrimSuffix(path.Base(object), replay.Extension))
+	return at, err == nil
 }

@@ -91,19 +91,11 @@ func (f Found) LeftOut() (unit string, ok bool) { return strings.CutSuffix(f.Det
 // First returns the first finding of a sign in the last boot, or else the first of all, and whether
 // there is any.
 func (l Log) First(s Sign) (Found, bool) {
-	var any Found
-	for _, f := range l.Found {
-		if f.Sign != s {
-			continue
-		}
-		if f.Boot == l.Boots {
-			return f, true
-		}
-		if any.Sign == "" {
-			any = f
-		}
+	such := func(f Found) bool { return f.Sign == s }
+	if f, ok := l.InLastBoot(such); ok {
+		return f, true
 	}
-	return any, any.Sign != ""
+	return roll.Find(l.Found, such)
 }
 
 // InLastBoot returns the first finding of the last boot for which such returns true, and whether there

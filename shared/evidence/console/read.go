@@ -16,7 +16,7 @@ func Read(text string) Log {
 		r.skipped = strings.Count(dropped, "\n")
 		text = text[len(dropped):]
 	}
-	r.text = printable(text)
+	r.text = redact.Printable(text) // before matching and redaction, so that no text escapes them by being split
 	r.lines = strings.Split(strings.TrimSuffix(r.text, "\n"), "\n")
 	if text == "" {
 		return r.log
@@ -143,7 +143,7 @@ func (r *reader) presentable(detail string) string {
 	if detail == "" {
 		return ""
 	}
-	clean := redact.Text(strings.Join(strings.Fields(printable(head(detail))), " "))
+	clean := redact.Text(strings.Join(strings.Fields(redact.Printable(head(detail))), " "))
 	if runes := []rune(clean); len(runes) > maxDetail {
 		clean = string(runes[:maxDetail]) + " ..."
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"rollcall/shared/evidence/redact"
 	"rollcall/tests/harness/expect"
 )
 
@@ -269,7 +270,7 @@ func TestNoRuleIsDead(t *testing.T) {
 		text.WriteString(load(t, name))
 	}
 	told := make([]bool, len(rules))
-	for line := range strings.Lines(printable(text.String())) {
+	for line := range strings.Lines(redact.Printable(text.String())) {
 		for _, s := range segments(strings.TrimSuffix(line, "\n")) {
 			for i, r := range rules {
 				sign, _ := r.apply(s)

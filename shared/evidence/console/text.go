@@ -5,13 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"rollcall/shared/evidence/redact"
 	"rollcall/shared/roll/pattern"
 )
-
-// printable removes what a terminal does not show. It runs before matching and redaction, so that no
-// text escapes them by being split.
-func printable(text string) string { return redact.Printable(text) }
 
 // segment is one message in a line.
 type segment struct {

@@ -79,16 +79,14 @@ func jobRuns(s segment) (Sign, string) {
 var gate = pattern.New(`^(?:Bottlerocket .*configuration complete|(?:Isolates|Activate) (?:preconfigured|configured|multi-user)\.target|Driver units|(?:Prepare )?Var Directory \(/var\))$`)
 
 // dependencyFailed recognizes "[DEPEND] Dependency failed for kubelet.service - Kubernetes Kubelet.".
-func dependencyFailed(s segment) (Sign, string) {
-	printed, ok := fromSystemd(s, "DEPEND", "Dependency failed for ")
-	printed = strings.TrimSpace(strings.TrimRight(printed, "."))
-	if u, known := identify(printed); ok && known {
+func dependencyFailed(printed string, u unit, known bool) (Sign, string) {
+	if known {
 		return DependencyFailed, u.name
 	}
 	if _, description, both := strings.Cut(printed, " - "); both {
 		printed = description
 	}
-	if ok && gate.MatchString(printed) {
+	if gate.MatchString(printed) {
 		return DependencyFailed, printed
 	}
 	return "", ""
@@ -163,23 +161,26 @@ func fromSystemd(s segment, mark, phrase string) (string, bool) {
 	return after, ok
 }
 
-// timedOut recognizes "[ TIME ] Timed out waiting for device /dev/xvdb.".
-func timedOut(s segment) (Sign, string) {
-	device, ok := fromSystemd(s, " TIME ", "Timed out waiting for device ")
-	if !ok {
-		return "", ""
-	}
-	return UnitFailed, "device " + strings.TrimSuffix(device, ".")
+// systemd returns the rule about what systemd prints behind a mark and a phrase: means returns the sign
+// by the text behind them and the unit that it names.
+func systemd(mark, phrase string, means func(printed string, u unit, known bool) (Sign, string)) rule {
+	return rule{needle: phrase, read: func(s segment) (Sign, string) {
+		printed, ok := fromSystemd(s, mark, phrase)
+		if !ok {
+			return "", ""
+		}
+		printed = strings.TrimSpace(strings.TrimRight(printed, "."))
+		u, known := identify(printed)
+		return means(printed, u, known)
+	}}
 }
 
-func failedToStart(s segment) (Sign, string) {
-	printed, ok := fromSystemd(s, "FAILED", "Failed to start ")
-	if !ok || printed == "" {
-		return "", ""
-	}
-	printed = strings.TrimSpace(strings.TrimSuffix(printed, "."))
-	if u, known := identify(printed); known {
+func failedToStart(printed string, u unit, known bool) (Sign, string) {
+	switch {
+	case known:
 		return u.sign, u.name
+	case printed == "":
+		return "", ""
 	}
 	return UnitFailed, printed
 }
@@ -231,17 +232,15 @@ func leftOut(s segment) (Sign, string) {
 }
 
 // started recognizes "[  OK  ] Started kubelet.service - Kubernetes Kubelet.".
-func started(s segment) (Sign, string) {
-	printed, _ := fromSystemd(s, "  OK  ", "Started ")
-	if u, ok := identify(strings.TrimSuffix(printed, ".")); ok && u.sign == KubeletFailed {
+func started(_ string, u unit, _ bool) (Sign, string) {
+	if u.sign == KubeletFailed {
 		return KubeletStarted, u.name
 	}
 	return "", ""
 }
 
-func multiUser(s segment) (Sign, string) {
-	printed, _ := fromSystemd(s, "  OK  ", "Reached target ")
-	if strings.HasSuffix(strings.TrimSuffix(printed, "."), "Multi-User System") {
+func multiUser(printed string, _ unit, _ bool) (Sign, string) {
+	if strings.HasSuffix(printed, "Multi-User System") {
 		return BootFinished, "multi-user.target"
 	}
 	return "", ""

@@ -64,7 +64,8 @@ func Read(text string) (log Log, ok bool) {
 	section, next := "", 0
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \r\n")
-		if name, is := marked(line); is {
+		name, begins := strings.CutPrefix(line, markBegin)
+		if name, ends := strings.CutSuffix(name, markEnd); begins && ends {
 			if at, titled := strings.CutPrefix(name, titleBegin); titled && next == 0 {
 				log.At, _ = time.Parse(time.RFC3339, at)
 			}
@@ -101,13 +102,6 @@ func (l *Log) year(at time.Time) time.Time {
 		return time.Time{}
 	}
 	return at
-}
-
-// marked returns the name in a line that begins a section.
-func marked(line string) (string, bool) {
-	name, begins := strings.CutPrefix(line, markBegin)
-	name, ends := strings.CutSuffix(name, markEnd)
-	return name, begins && ends
 }
 
 // df reads a row of df -P or df -Pi: the device, the size, what is used, what is free, the share, and

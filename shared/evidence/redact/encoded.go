@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -241,12 +242,7 @@ func latin(data []byte) bool {
 
 // controls reports whether data has control characters, which text lacks.
 func controls(data []byte) bool {
-	for _, c := range data {
-		if c < ' ' && !isSpace(c) && c != 0x1b || c == 0x7f {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(data, func(c byte) bool { return c < ' ' && !isSpace(c) && c != 0x1b || c == 0x7f })
 }
 
 // textual reports whether data is text in UTF-8.

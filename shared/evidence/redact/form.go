@@ -240,18 +240,10 @@ func group(m []int) (from, to int) {
 // linesWith returns the lines with one of these, in order. Patterns are slow, and most lines have no needle.
 func (s *scan) linesWith(needles []string) (lines []int) {
 	for _, needle := range needles {
-		for at := 0; ; {
-			i := strings.Index(s.lower[at:], needle)
-			if i < 0 {
-				break
-			}
-			line := s.line(at + i)
-			lines = append(lines, line)
-			at = s.endOf(line)
-		}
+		s.each(needle, func(at int) { lines = append(lines, s.line(at)) })
 	}
 	slices.Sort(lines)
-	return lines
+	return slices.Compact(lines)
 }
 
 // near calls f with the parts of the text in which a form can match: the lines with one of its needles, those joined to

@@ -118,7 +118,7 @@ func fetches(command string) bool {
 		}
 		name := strings.TrimPrefix(fields[0], "$(")
 		name = asciiLower(name[strings.LastIndexByte(name, '/')+1:])
-		if !fetchers[name] && !fetcher.MatchString(name) || programs[name] && prints(part) || name == "openssl" && hashes(fields[1:]) {
+		if !fetchers[name] && !fetcher.MatchString(name) || programs[name] && printed.MatchString(part) || name == "openssl" && hashes(fields[1:]) {
 			return false
 		}
 	}
@@ -128,11 +128,9 @@ func fetches(command string) bool {
 var (
 	// programs are those of fetchers whose argument is a program.
 	programs = words(`awk gawk python python3`)
-	printed  = pattern.New(`(?:\b(?:print|printf|write|\w*decode\w*)[\s(]*|[{(]\s*\w+\s*=\s*)[bfru]?\\*["']([^"'\\%]{3,})`)
+	// printed matches what a program prints of a text that is written in it.
+	printed = pattern.New(`(?:\b(?:print|printf|write|\w*decode\w*)[\s(]*|[{(]\s*\w+\s*=\s*)[bfru]?\\*["']([^"'\\%]{3,})`)
 )
-
-// prints reports whether a program prints a text that is written in it.
-func prints(program string) bool { return printed.MatchString(program) }
 
 // hashes reports whether openssl makes a hash of a password in its arguments.
 // https://docs.openssl.org/master/man1/openssl-passwd/

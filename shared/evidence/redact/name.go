@@ -22,14 +22,13 @@ var anywhere = []struct {
 }
 
 // exactly are words that make a name secret-like as a whole.
-var exactly = map[string]Kind{
-	"pass": Password, "pw": Password, "pwd": Password, "psk": Secret, "otp": Token,
-	"token": Token, "tokens": Token, "auth": Credentials, "auths": Credentials,
-	"cred": Credentials, "creds": Credentials, "cookie": Token, "signature": Token,
-	"mnemonic": Secret, "bearer": Token, "keytab": Secret, "jwt": Token, "pgpass": Password,
-	"netrc": Password, "htpasswd": Password, "licensekey": APIKey, "activationkey": APIKey, "signingkey": Secret,
-	"encryptionkey": Secret, "masterkey": Secret, "accountkey": APIKey, "sharedkey": Secret,
-}
+var exactly = byWord(map[Kind]string{
+	Password:    `pass pw pwd pgpass netrc htpasswd`,
+	Secret:      `psk mnemonic keytab signingkey encryptionkey masterkey sharedkey`,
+	Token:       `otp token tokens cookie signature bearer jwt`,
+	Credentials: `auth auths cred creds`,
+	APIKey:      `licensekey activationkey accountkey`,
+})
 
 // endings make a word secret-like unless it is one of words.
 var endings = []struct {
@@ -46,19 +45,14 @@ var endings = []struct {
 
 // keyed are the words before "key" that make it a secret's name. A key alone, as of a taint or a
 // map, means nothing.
-var keyed = map[string]Kind{
-	"api": APIKey, "access": APIKey, "account": APIKey, "storage": APIKey, "license": APIKey,
-	"licence": APIKey, "app": APIKey, "application": APIKey, "ingest": APIKey, "ingestion": APIKey,
-	"integration": APIKey, "site": APIKey, "subscription": APIKey, "service": APIKey, "write": APIKey,
-	"routing": APIKey, "registration": APIKey, "activation": APIKey, "join": APIKey, "deploy": APIKey,
-	"admin": APIKey, "consumer": APIKey, "private": PrivateKey, "secret": Secret, "client": PrivateKey,
-	"tls": PrivateKey, "ssl": PrivateKey, "ca": PrivateKey, "rsa": PrivateKey, "encryption": Secret,
-	"encrypt": Secret, "decryption": Secret, "signing": Secret, "sign": Secret, "auth": Secret,
-	"shared": Secret, "master": Secret, "session": Secret, "hmac": Secret, "aes": Secret,
-	"webhook": Secret, "wireguard": Secret, "unseal": Secret, "recovery": Secret, "jwt": Secret,
-	"cipher": Secret, "vault": Secret, "gossip": Secret, "insert": APIKey, "query": APIKey, "functions": APIKey,
-	"customer": APIKey, "instrumentation": APIKey, "enrollment": APIKey, "provisioning": APIKey, "swarm": Secret, "setup": APIKey, "preshared": Secret,
-}
+var keyed = byWord(map[Kind]string{
+	APIKey: `api access account storage license licence app application ingest ingestion integration site
+		subscription service write routing registration activation join deploy admin consumer insert query
+		functions customer instrumentation enrollment provisioning setup`,
+	PrivateKey: `private client tls ssl ca rsa`,
+	Secret: `secret encryption encrypt decryption signing sign auth shared master session hmac aes webhook wireguard
+		unseal recovery jwt cipher vault gossip swarm preshared`,
+})
 
 // tails are the last words of names that mention a secret but do not hold one.
 var tails = words(`name names file files filename path paths dir directory ttl arn arns id ids mode
@@ -74,10 +68,15 @@ var tails = words(`name names file files filename path paths dir directory ttl a
 	template schema driver socket sock cert crt certificate certs certificates stdin target timer slice
 	device scopeid webhook operator verify nopasswd prompts attempts retries db pub public`)
 
-func words(list string) map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields(list) {
-		m[w] = true
+func words(list string) map[string]bool { return byWord(map[bool]string{true: list}) }
+
+// byWord returns the value of each word.
+func byWord[V comparable](lists map[V]string) map[string]V {
+	m := map[string]V{}
+	for v, list := range lists {
+		for _, w := range strings.Fields(list) {
+			m[w] = v
+		}
 	}
 	return m
 }

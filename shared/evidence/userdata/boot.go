@@ -2,7 +2,7 @@ package userdata
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -212,8 +212,7 @@ const (
 func (r *reader) finish(data []byte) Boot {
 	b := r.boot
 	b.Size = len(data)
-	sum := sha256.Sum256(data)
-	b.SHA256 = hex.EncodeToString(sum[:])
+	b.SHA256 = fmt.Sprintf("%x", sha256.Sum256(data))
 	b.Empty = len(strings.TrimSpace(string(data))) == 0
 	b.Fetches = r.usedFetches()
 	b.DualStack = r.dualStack()

@@ -55,7 +55,7 @@ func (w *walk) bootstrap(args []field) {
 	j.Cluster = w.bootstrapName(c)
 	j.Endpoint = setting(c.options["--apiserver-endpoint"], validEndpoint)
 	j.CA = CertificateOf(c.options["--b64-cluster-ca"])
-	if j.Kubelet = newKubelet(words, kubeletConfig{}, w.part); c.loose {
+	if j.Kubelet = newKubelet(words, w.part); c.loose {
 		j.Kubelet.FlagsDynamic = true
 		j.Endpoint, j.CA = Setting{State: Dynamic}.over(j.Endpoint), Setting{State: Dynamic}.over(j.CA)
 	}
@@ -161,8 +161,7 @@ func (w *walk) kubelet(args []field) {
 		return
 	}
 	words := roll.Map(args, func(a field) word { return word{text: a.text} })
-	j := Join{Tool: KubeletCommand, Part: w.part, Conditional: w.conditional}
-	j.Kubelet = newKubelet(words, kubeletConfig{}, w.part)
+	j := Join{Tool: KubeletCommand, Part: w.part, Conditional: w.conditional, Kubelet: newKubelet(words, w.part)}
 	j.Kubelet.FlagsDynamic = j.Kubelet.FlagsDynamic || slices.ContainsFunc(args, func(f field) bool { return f.loose })
 	w.join(j)
 }

@@ -130,14 +130,6 @@ func (r *reader) content(file *yaml.Node) (content []byte, why Reason) {
 	return content, ""
 }
 
-// write writes the files, as cloud-init does before it runs any script except bootcmd and boothooks.
-func (r *reader) write() {
-	for _, f := range r.writings {
-		r.store(f.path, f.text, f.add)
-	}
-	r.writings = nil
-}
-
 // tooEarly reports whether a file is one that write_files writes only after what is walked ran. On the
 // first boot it is not there.
 func (w *walk) tooEarly(name string) bool {

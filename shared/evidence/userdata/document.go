@@ -30,14 +30,17 @@ const (
 // read is a Fault. The result is shared by all callers for the same user data and must not be
 // changed.
 func Read(data []byte) Boot {
-	return boots.Get(memo.Of(data), func() Boot { return readAnew(data) })
+	return boots.Get(memo.Of(data), func() Boot {
+		_, boot := readAnew(data)
+		return boot
+	})
 }
 
 // boots caches the latest results: the instances of one template share user data.
 var boots = memo.Memo[memo.Key, Boot]{Most: 256}
 
-func readAnew(data []byte) (boot Boot) {
-	r := newReader()
+func readAnew(data []byte) (r *reader, boot Boot) {
+	r = newReader()
 	defer func() {
 		// The parsers are third-party and the input is untrusted. One instance's user data must not
 		// end the check of a whole cluster.
@@ -46,7 +49,7 @@ func readAnew(data []byte) (boot Boot) {
 			boot = r.finish(data)
 		}
 	}()
-	return r.read(data)
+	return r, r.read(data)
 }
 
 // whole names the part that is the whole user data.
@@ -104,7 +107,10 @@ func (r *reader) read(data []byte) Boot {
 	// writes every file, and runs the other scripts at the end (cloudinit/handlers/boot_hook.py;
 	// config/cloud.cfg.tmpl, cloud_init_modules and cloud_final_modules).
 	r.runScripts(true)
-	r.write()
+	for _, f := range r.writings {
+		r.store(f.path, f.text, f.add)
+	}
+	r.writings = nil
 	r.runScripts(false)
 	r.dropIns()
 	r.trace()
@@ -180,7 +186,7 @@ func (r *reader) document(data []byte, mediaType, part string, depth int) {
 	case Multipart:
 		r.multipart(text, part, depth)
 	case NodeConfig:
-		r.nodeConfig(indent+text, part, arrived.misplaced()) // YAML that is indented as a whole is valid
+		r.merge(r.nodeDocument(indent+text, part, !arrived.misplaced(), true)) // YAML that is indented as a whole is valid
 	case Bottlerocket:
 		r.bottlerocket(text, part)
 	case PowerShell:

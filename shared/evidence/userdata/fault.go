@@ -182,10 +182,7 @@ func errorLine(err error) int {
 	if m == nil {
 		return 0
 	}
-	n, err := strconv.Atoi(m[1])
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.Atoi(m[1]) // digits
 	if m[2] != "" {
 		n++
 	}

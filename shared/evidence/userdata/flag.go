@@ -210,33 +210,27 @@ func swallowed(value string) string {
 // registers and do not hold secrets.
 func KeptFlag(name string) bool { return slices.Contains(keptFlags, name) }
 
-var keptFlags = []string{
-	"cgroup-driver", "cloud-provider", "cluster-dns", "cluster-domain", "config", "config-dir",
-	"container-runtime", "container-runtime-endpoint", "eviction-hard", "eviction-soft",
-	"fail-cgroupv1", "fail-swap-on", "feature-gates", "hostname-override",
-	"image-gc-high-threshold", "image-gc-low-threshold", "image-service-endpoint", "kube-reserved", "kubeconfig",
-	"max-pods", "network-plugin", "node-ip", "node-labels", "pod-infra-container-image",
-	"pods-per-core", "protect-kernel-defaults", "read-only-port", "register-node",
-	"register-with-taints", "reserved-cpus", "root-dir", "rotate-certificates",
-	"serialize-image-pulls", "system-reserved", "topology-manager-policy", "v",
-}
+var keptFlags = strings.Fields(`
+	cgroup-driver cloud-provider cluster-dns cluster-domain config config-dir container-runtime
+	container-runtime-endpoint eviction-hard eviction-soft fail-cgroupv1 fail-swap-on feature-gates
+	hostname-override image-gc-high-threshold image-gc-low-threshold image-service-endpoint
+	kube-reserved kubeconfig max-pods network-plugin node-ip node-labels pod-infra-container-image
+	pods-per-core protect-kernel-defaults read-only-port register-node register-with-taints
+	reserved-cpus root-dir rotate-certificates serialize-image-pulls system-reserved
+	topology-manager-policy v`)
 
-// booleanFlags take a value only if it is joined by "=".
-var booleanFlags = []string{
-	"anonymous-auth", "authentication-token-webhook", "cgroups-per-qos", "contention-profiling",
-	"cpu-cfs-quota", "enable-controller-attach-detach", "enable-debugging-handlers",
-	"enable-load-reader", "enable-server", "exit-on-lock-contention",
-	"experimental-allocatable-ignore-eviction", "fail-cgroupv1", "fail-swap-on", "help",
-	"kernel-memcg-notification", "local-storage-capacity-isolation", "log-cadvisor-usage",
-	"log-json-split-stream", "log-text-split-stream", "make-iptables-util-chains",
-	"protect-kernel-defaults", "register-node", "rotate-certificates",
-	"rotate-server-certificates", "runonce", "seccomp-default", "serialize-image-pulls",
-	"storage-driver-secure", "version", "windows-service",
-	// of earlier kubelets
-	"add-dir-header", "allow-privileged", "alsologtostderr", "experimental-kernel-memcg-notification",
-	"keep-terminated-pod-volumes", "logtostderr", "one-output", "really-crash-for-testing",
-	"redirect-container-streaming", "register-schedulable", "skip-headers", "skip-log-headers",
-}
+// booleanFlags take a value only if it is joined by "=". From add-dir-header on, they are of earlier kubelets.
+var booleanFlags = strings.Fields(`
+	anonymous-auth authentication-token-webhook cgroups-per-qos contention-profiling cpu-cfs-quota
+	enable-controller-attach-detach enable-debugging-handlers enable-load-reader enable-server
+	exit-on-lock-contention experimental-allocatable-ignore-eviction fail-cgroupv1 fail-swap-on help
+	kernel-memcg-notification local-storage-capacity-isolation log-cadvisor-usage
+	log-json-split-stream log-text-split-stream make-iptables-util-chains protect-kernel-defaults
+	register-node rotate-certificates rotate-server-certificates runonce seccomp-default
+	serialize-image-pulls storage-driver-secure version windows-service
+	add-dir-header allow-privileged alsologtostderr experimental-kernel-memcg-notification
+	keep-terminated-pod-volumes logtostderr one-output really-crash-for-testing
+	redirect-container-streaming register-schedulable skip-headers skip-log-headers`)
 
 // presentFlags are the flags with a value of the kubelet of Kubernetes 1.36
 // (cmd/kubelet/app/options, component-base/logs and version/verflag).

@@ -41,21 +41,12 @@ func (k Kubelet) Registered() []Taint {
 	return slices.DeleteFunc(slices.Clone(k.Taints), func(t Taint) bool { return t.Fault != "" || t.Dropped })
 }
 
-// kubeletConfig is the part of the settings that is in the kubelet's configuration, not in its
-// flags.
-type kubeletConfig struct {
-	taints       []Taint
-	failCgroupV1 Setting
-}
-
-// newKubelet checks the words that the kubelet receives, and its configuration. parts are the parts
-// that contain the words: one for each NodeConfig, otherwise one.
-func newKubelet(words []word, config kubeletConfig, parts ...string) Kubelet {
-	var k Kubelet
+// newKubelet checks the words that the kubelet receives. parts are the parts that contain them: one
+// for each NodeConfig, otherwise one.
+func newKubelet(words []word, parts ...string) (k Kubelet) {
 	var values []string
 	k.Flags, values = kubeletFlags(words, func(w word) string { return parts[min(w.document, len(parts)-1)] })
 	k.FlagsDynamic = slices.ContainsFunc(words, word.computed)
-	flagged := false
 	for i, f := range k.Flags {
 		if !f.read() {
 			continue
@@ -63,7 +54,6 @@ func newKubelet(words []word, config kubeletConfig, parts ...string) Kubelet {
 		switch f.Name {
 		case "register-with-taints": // the last one counts
 			dropAll(k.Taints)
-			flagged = true
 			k.TaintsDynamic = k.TaintsDynamic || f.State == Dynamic
 			k.Taints = append(k.Taints, flagTaints(values[i], f.Part)...)
 		case "node-labels": // they are combined, and a later value of the same label wins
@@ -76,14 +66,19 @@ func newKubelet(words []word, config kubeletConfig, parts ...string) Kubelet {
 			k.FailCgroupV1 = setting(values[i], validBool)
 		}
 	}
-	if flagged {
-		dropAll(config.taints)
-	}
-	k.TaintConflict = flagged && len(config.taints) > 0
-	k.Taints = append(k.Taints, config.taints...)
 	k.Taints = k.Taints[:min(len(k.Taints), maxTaints)]
-	k.FailCgroupV1 = config.failCgroupV1.over(k.FailCgroupV1)
 	return k
+}
+
+// configure adds what is in the kubelet's configuration, not in its flags.
+func (k *Kubelet) configure(taints []Taint, failCgroupV1 Setting) {
+	if _, flagged := k.Flag("register-with-taints"); flagged {
+		dropAll(taints)
+		k.TaintConflict = len(taints) > 0
+	}
+	k.Taints = append(k.Taints, taints...)
+	k.Taints = k.Taints[:min(len(k.Taints), maxTaints)]
+	k.FailCgroupV1 = failCgroupV1.over(k.FailCgroupV1)
 }
 
 // dropAll marks taints that others replace.

@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,14 +73,8 @@ func (m *merging) add(kind string, options []string) {
 	case kind == "dict" && !m.dict:
 		m.dict, m.replace, m.recurse = true, has("replace"), has("recurse_array", "recurse_list")
 	case kind == "list" && m.lists == "":
-		for _, method := range []string{"append", "prepend", "replace", "no_replace"} {
-			if m.lists == "" && has(method) {
-				m.lists = method
-			}
-		}
-		if m.lists == "" {
-			m.lists = "replace"
-		}
+		method, _ := roll.Find([]string{"append", "prepend", "replace", "no_replace"}, func(name string) bool { return has(name) })
+		m.lists = cmp.Or(method, "replace")
 	}
 }
 

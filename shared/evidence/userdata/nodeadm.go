@@ -11,11 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// nodeadm's own types are not imported. The only version of
-// github.com/awslabs/amazon-eks-ami/nodeadm available as a module is of February 2024, without some
-// fields (spec.instance.environment, featureGates, maxPodsExpression). The types also need
-// k8s.io/apimachinery, which a pure package does not import. The fields here are those of July 2026
-// (nodeadm/api/v1alpha1/nodeconfig_types.go).
+// The fields are those of nodeadm/api/v1alpha1/nodeconfig_types.go, July 2026. Its module is not
+// imported: the only version is of February 2024, and needs k8s.io/apimachinery.
 //
 // nodeadm decodes with the UniversalDecoder of k8s.io/apimachinery
 // (nodeadm/internal/api/bridge/decode.go), which is not strict. It drops unknown fields; names are
@@ -61,27 +58,24 @@ var (
 // nodeDocument is a NodeConfig before it is merged with others.
 type nodeDocument struct {
 	Join
-	flags     []string
-	config    kubeletConfig
-	hasTaints bool   // also when the list is empty
-	cidr      string // spec.cluster.cidr
-	meant     string // the cluster that it names, even if nodeadm does not read it
-	ok        bool   // nodeadm reads it
-	karpenter bool   // it carries the comment with which Karpenter marks its own
-	dropIn    bool   // nodeadm-run.service reads it, and nodeadm-config.service before it does not
+	flags        []string
+	taints       []Taint // of the kubelet's configuration
+	hasTaints    bool    // also when the list is empty
+	failCgroupV1 Setting
+	cidr         string // spec.cluster.cidr
+	meant        string // the cluster that it names, even if nodeadm does not read it
+	ok           bool   // nodeadm reads it
+	karpenter    bool   // it carries the comment with which Karpenter marks its own
+	dropIn       bool   // nodeadm-run.service reads it, and nodeadm-config.service before it does not
 }
 
 // nodeConfigGroup is the prefix of the apiVersions that nodeadm reads (awslabs/amazon-eks-ami,
 // nodeadm).
 const nodeConfigGroup = "node.eks.aws/"
 
-// nodeConfig reads a NodeConfig of the user data. nodeadm merges all of them "in the order they
-// appear", the last value taking precedence (nodeadm, Merging multiple configuration objects). One
-// that nodeadm does not see still shows its cluster.
-func (r *reader) nodeConfig(text, part string, misplaced bool) {
-	r.merge(r.nodeDocument(text, part, !misplaced, true))
-}
-
+// merge adds a NodeConfig. nodeadm merges all of them "in the order they appear", the last value
+// taking precedence (nodeadm, Merging multiple configuration objects). One that nodeadm does not see
+// still shows its cluster.
 func (r *reader) merge(doc nodeDocument) {
 	if doc.meant != "" {
 		r.merged = doc.meant
@@ -273,22 +267,19 @@ func (d *nodeDocument) read(root *yaml.Node, part string) {
 			d.Proxied = d.Proxied || i%2 == 0 && proxyName(n.Value)
 		}
 	}
-	for _, flag := range items(lookup(root, "spec", "kubelet", "flags")) {
-		if len(d.flags) < maxFlags {
-			d.flags = append(d.flags, scalar(flag))
-		}
-	}
+	d.flags = scalars(lookup(root, "spec", "kubelet", "flags"))
+	d.flags = d.flags[:min(len(d.flags), maxFlags)]
 	config := lookup(root, "spec", "kubelet", "config")
-	d.config.failCgroupV1 = setting(truth(lookup(config, "failCgroupV1")), validBool)
+	d.failCgroupV1 = setting(truth(lookup(config, "failCgroupV1")), validBool)
 	taints := lookup(config, "registerWithTaints")
 	d.hasTaints = taints != nil
 	for _, item := range items(taints) {
-		if len(d.config.taints) == maxTaints {
+		if len(d.taints) == maxTaints {
 			break
 		}
 		t := newTaint(scalar(lookup(item, "key")), scalar(lookup(item, "value")), scalar(lookup(item, "effect")))
 		t.Source, t.Part = TaintConfig, part
-		d.config.taints = append(d.config.taints, t)
+		d.taints = append(d.taints, t)
 	}
 }
 
@@ -296,7 +287,8 @@ func (d *nodeDocument) read(root *yaml.Node, part string) {
 // appended, and lists in the kubelet's configuration are replaced (nodeadm/internal/api/merge.go).
 func mergedJoin(tool Tool, docs []nodeDocument) Join {
 	j := Join{Tool: tool}
-	var config kubeletConfig
+	var taints []Taint
+	var failCgroupV1 Setting
 	var parts []string
 	var flags strings.Builder
 	var own nodeDocument // the cluster by those that are no drop-ins
@@ -313,10 +305,10 @@ func mergedJoin(tool Tool, docs []nodeDocument) Join {
 		}
 		j.InstanceIDName = j.InstanceIDName || d.InstanceIDName
 		if d.hasTaints {
-			dropAll(config.taints)
+			dropAll(taints)
 		}
-		config.taints = slices.Concat(config.taints, d.config.taints)
-		config.failCgroupV1 = config.failCgroupV1.over(d.config.failCgroupV1)
+		taints = slices.Concat(taints, d.taints)
+		failCgroupV1 = failCgroupV1.over(d.failCgroupV1)
 		if d.karpenter {
 			j.Karpenter = append(j.Karpenter, d.Part)
 		}
@@ -327,7 +319,8 @@ func mergedJoin(tool Tool, docs []nodeDocument) Join {
 	}
 	j.Part = strings.Join(slices.Compact(slices.Clone(parts)), ", ")
 	value, loss := environmentFileValue(flags.String())
-	j.Kubelet = newKubelet(commandLineWords(value), config, parts...)
+	j.Kubelet = newKubelet(commandLineWords(value), parts...)
+	j.Kubelet.configure(taints, failCgroupV1)
 	j.Kubelet.Loss = loss
 	// Without these nodeadm stops (nodeadm/internal/api/validation.go).
 	j.needs("spec.cluster.name", own.Cluster.State != Absent)

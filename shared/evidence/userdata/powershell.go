@@ -18,16 +18,12 @@ const windowsScript = "start-eksbootstrap.ps1"
 // PowerShell's common parameters, which such a script also accepts
 // (https://learn.microsoft.com/en-us/powershell/module/microsoft.powershell.core/about/about_commonparameters).
 var (
-	windowsParameters = []string{
-		"-eksclustername", "-kubeletextraargs", "-kubeproxyextraargs", "-endpoint", "-apiserverendpoint", "-base64clusterca",
-		"-dnsclusterip", "-servicecidr", "-excludedsnatcidrs", "-containerruntime", "-region",
-	}
-	commonFlags      = []string{"-debug", "-db", "-verbose", "-vb", "-whatif", "-wi", "-confirm", "-cf"}
-	commonParameters = []string{
-		"-erroraction", "-ea", "-errorvariable", "-ev", "-warningaction", "-wa", "-warningvariable", "-wv",
-		"-informationaction", "-infa", "-informationvariable", "-iv", "-outvariable", "-ov",
-		"-outbuffer", "-ob", "-pipelinevariable", "-pv", "-progressaction", "-proga",
-	}
+	windowsParameters = strings.Fields(`-eksclustername -kubeletextraargs -kubeproxyextraargs -endpoint -apiserverendpoint
+		-base64clusterca -dnsclusterip -servicecidr -excludedsnatcidrs -containerruntime -region`)
+	commonFlags      = strings.Fields("-debug -db -verbose -vb -whatif -wi -confirm -cf")
+	commonParameters = strings.Fields(`-erroraction -ea -errorvariable -ev -warningaction -wa -warningvariable -wv
+		-informationaction -infa -informationvariable -iv -outvariable -ov -outbuffer -ob -pipelinevariable -pv
+		-progressaction -proga`)
 )
 
 const (
@@ -295,7 +291,7 @@ func (p *powershell) bootstrap(args []string) {
 	j.CA = CertificateOf(values["-base64clusterca"])
 	// The script puts the text on the kubelet's command line, where Windows recognizes double
 	// quotes only.
-	j.Kubelet = newKubelet(splitWords(values["-kubeletextraargs"], `"`, false), kubeletConfig{}, p.part)
+	j.Kubelet = newKubelet(splitWords(values["-kubeletextraargs"], `"`, false), p.part)
 	j.needs("-EKSClusterName", j.Cluster.State != Absent)
 	p.join(j)
 	p.cluster(values["-eksclustername"])

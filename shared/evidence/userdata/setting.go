@@ -2,8 +2,8 @@ package userdata
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/pem"
+	"fmt"
 	"strings"
 
 	"rollcall/shared/roll/pattern"
@@ -23,10 +23,7 @@ func CertificateOf(text string) Setting {
 		return Setting{State: Malformed}
 	}
 	var sums []string
-	note := func(certificate []byte) {
-		sum := sha256.Sum256(certificate)
-		add(&sums, hex.EncodeToString(sum[:]), maxList+1)
-	}
+	note := func(certificate []byte) { add(&sums, fmt.Sprintf("%x", sha256.Sum256(certificate)), maxList+1) }
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == "CERTIFICATE" {
 			note(block.Bytes)

@@ -148,8 +148,7 @@ func (m member) asked(holder *value) bool {
 	if !some {
 		return true
 	}
-	told := holder.get(name)
-	return told != nil && slices.Contains(strings.Split(values, "|"), told.text)
+	return slices.Contains(strings.Split(values, "|"), holder.said(name))
 }
 
 func (m member) there(holder *value) bool {
@@ -193,9 +192,7 @@ func (v *value) down(path string) []*value {
 			switch {
 			case inner == nil:
 			case each && inner.kind == array:
-				for i := range inner.items {
-					next = append(next, &inner.items[i])
-				}
+				next = append(next, inner.each()...)
 			default:
 				next = append(next, inner)
 			}

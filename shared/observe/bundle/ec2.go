@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/aws/awserr"
+	"rollcall/shared/roll"
 )
 
 func instancesSpec(command string) spec {
@@ -58,13 +59,10 @@ func instancesSpec(command string) spec {
 	}
 }
 
-func instancesOf(r types.Reservation) (out []instance) {
+func instancesOf(r types.Reservation) []instance {
 	all := r.Instances
 	r.Instances = nil
-	for _, i := range all {
-		out = append(out, instance{Instance: i, reservation: r})
-	}
-	return out
+	return roll.Map(all, func(i types.Instance) instance { return instance{Instance: i, reservation: r} })
 }
 
 // reservations groups consecutive instances of the same reservation.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"rollcall/shared/roll"
 )
 
 // Fault is one fault of a file.
@@ -29,11 +31,7 @@ type Faults []Fault
 
 // Error returns all faults, one on each line.
 func (fs Faults) Error() string {
-	lines := make([]string, len(fs))
-	for i, f := range fs {
-		lines[i] = f.String()
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(roll.Map(fs, Fault.String), "\n")
 }
 
 func (fs Faults) sort() {

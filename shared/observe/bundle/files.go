@@ -4,7 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,4 +128,108 @@ func writeObjects(c *contents, file string) (any, error) {
 var reasons = map[int]string{
 	http.StatusUnauthorized: "Unauthorized", http.StatusForbidden: "Forbidden", http.StatusTooManyRequests: "TooManyRequests",
 	http.StatusInternalServerError: "InternalError", http.StatusServiceUnavailable: "ServiceUnavailable",
+}
+
+// keptAnnotations are the prefixes of annotations that describe a node and hold no secret. All
+// others are removed.
+var keptAnnotations = []string{
+	"karpenter.sh/", "karpenter.k8s.aws/", "compatibility.karpenter.sh/", "rollcall", "cluster.x-k8s.io/machine",
+	"cluster-autoscaler.kubernetes.io/scale-down-disabled", "cluster-autoscaler.kubernetes.io/safe-to-evict",
+	"eks.amazonaws.com/role-arn", "node.alpha.kubernetes.io/ttl", "volumes.kubernetes.io/controller-managed-attach-detach", "alpha.kubernetes.io/provided-node-ip",
+}
+
+// prunedItem is an object as it is written: without managed fields and without irrelevant fields
+// that may hold a secret. An item that the API server returns again is decoded, and so pruned, only
+// once.
+type prunedItem struct{ json json.RawMessage }
+
+// UnmarshalJSON prunes the object.
+func (p *prunedItem) UnmarshalJSON(data []byte) error {
+	o, err := pruned(data)
+	if err != nil {
+		return err
+	}
+	p.json = compact(o)
+	return nil
+}
+
+func pruned(data json.RawMessage) (any, error) {
+	o, err := kube.Trim(data)
+	if err != nil {
+		return nil, err
+	}
+	within(o, "metadata", func(m map[string]any) {
+		delete(m, "managedFields")
+		within(m, "annotations", func(a map[string]any) {
+			maps.DeleteFunc(a, func(key string, _ any) bool {
+				return o["kind"] != "Pod" && !slices.ContainsFunc(keptAnnotations, func(kept string) bool { return strings.HasPrefix(key, kept) })
+			})
+			if len(a) == 0 {
+				delete(m, "annotations")
+			}
+		})
+	})
+	switch o["kind"] {
+	case "Node":
+		// The names of all images on the node are most of its size and are not needed.
+		within(o, "status", func(status map[string]any) { delete(status, "images") })
+	case "EC2NodeClass":
+		within(o, "spec", func(spec map[string]any) {
+			if said, ok := spec["userData"].(string); ok {
+				spec["userData"] = encoded(said)
+			}
+		})
+	}
+	return cleared("", o), nil
+}
+
+func within(o map[string]any, field string, change func(map[string]any)) {
+	if inner, ok := o[field].(map[string]any); ok {
+		change(inner)
+	}
+}
+
+// Write writes files, by names with slashes, to a directory that it creates or that is empty. Only
+// the user can read it: redacted data is still private. Each file is written completely or not at
+// all.
+func Write(dir string, files map[string][]byte) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("write the bundle %s: %w", dir, err)
+	}
+	there, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("write the bundle %s: %w", dir, err)
+	}
+	if len(there) > 0 {
+		return fmt.Errorf("write the bundle %s: there is something in it already (%s): name another directory, or empty this one", dir, there[0].Name())
+	}
+	root, err := os.OpenRoot(dir) // names come from ids; the root keeps them inside
+	if err != nil {
+		return fmt.Errorf("write the bundle %s: %w", dir, err)
+	}
+	defer func() { _ = root.Close() }()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := writeFile(root, filepath.FromSlash(name), files[name]); err != nil {
+			return fmt.Errorf("write %s of the bundle %s: %w", name, dir, err)
+		}
+	}
+	return nil
+}
+
+func writeFile(root *os.Root, name string, data []byte) error {
+	if folder := filepath.Dir(name); folder != "." {
+		if err := root.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	partial := name + ".partial"
+	f, err := root.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, root.Remove(partial))
+	}
+	return root.Rename(partial, name)
 }

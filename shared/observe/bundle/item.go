@@ -155,17 +155,11 @@ type refusal struct {
 
 // refused reads a file with a Status instead of objects.
 func (in *input) refused(v *value) (refusal, bool) {
-	said := func(name string) string {
-		if f := v.get(name); f != nil {
-			return f.text
-		}
-		return ""
-	}
-	if v.kind != object || said("kind") != "Status" {
+	if v.kind != object || v.said("kind") != "Status" {
 		return refusal{}, false
 	}
-	code, err := strconv.Atoi(said("code"))
-	if said("status") != "Failure" || err != nil || code < 400 || code > 599 {
+	code, err := strconv.Atoi(v.said("code"))
+	if v.said("status") != "Failure" || err != nil || code < 400 || code > 599 {
 		in.fail(v.from, "this is a Status without a failure and its code: the file should hold what %s prints", in.spec.command)
 	}
 	return refusal{code, json.RawMessage(in.data[v.from:v.to])}, true
@@ -184,17 +178,11 @@ func (in *input) objects(v *value) []*value {
 		in.fail(v.from, "this is %s, not what %s prints", v.kind, in.spec.command)
 		return nil
 	case v.has("items") && v.get("items").kind == array:
-		if m := v.get("metadata"); m != nil && m.kind == object {
-			if next := m.get("continue"); next != nil && next.text != "" {
-				in.fail(next.from, "metadata.continue says that this is not all: write it again with: %s", in.spec.command)
-			}
+		if m := v.get("metadata"); m != nil && m.kind == object && m.said("continue") != "" {
+			in.fail(m.get("continue").from, "metadata.continue says that this is not all: write it again with: %s", in.spec.command)
 		}
-		var out []*value
 		items := in.unfold(v.get("items"), 1)
-		for i := range items.items {
-			out = append(out, &items.items[i])
-		}
-		return out
+		return items.each()
 	case v.has("metadata"):
 		return []*value{v}
 	}
@@ -205,10 +193,7 @@ func (in *input) objects(v *value) []*value {
 // resourceOf returns the resource of an object's kind; nil, with a fault, if the object does not
 // belong in the file.
 func (in *input) resourceOf(v *value) *resource {
-	said := ""
-	if k := v.get("kind"); k != nil {
-		said = k.text
-	}
+	said := v.said("kind")
 	if r := servedAs(said); r != nil && r.file == in.spec.name {
 		return r
 	}

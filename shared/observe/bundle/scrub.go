@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -131,13 +132,8 @@ func (s *scrubber) decoded(data string, parts []part, left int) (string, []part)
 
 // wrapped returns base64 in lines of 76 characters (RFC 2045).
 func wrapped(data []byte) part {
-	const width = 76
-	var out []byte
-	for all := base64.StdEncoding.AppendEncode(nil, data); len(all) > 0; {
-		n := min(width, len(all))
-		out, all = append(append(out, all[:n]...), '\n'), all[n:]
-	}
-	return bytes.TrimSuffix(out, []byte("\n"))
+	lines := slices.Chunk(base64.StdEncoding.AppendEncode(nil, data), 76)
+	return bytes.Join(slices.Collect(lines), []byte("\n"))
 }
 
 // unzipFirst decompresses the gzip that data begins with, and returns what follows it.
@@ -201,11 +197,7 @@ func wide(data []byte) (order binary.ByteOrder, mark int) {
 }
 
 func toUTF16(text string, order binary.ByteOrder) []byte {
-	units := utf16.Encode([]rune(text))
-	data := make([]byte, 2*len(units))
-	for i, unit := range units {
-		order.PutUint16(data[2*i:], unit)
-	}
+	data, _ := binary.Append(nil, order, utf16.Encode([]rune(text)))
 	return data
 }
 
@@ -224,4 +216,29 @@ func encoded(v string) string {
 		return redact.Text(v)
 	}
 	return base64.StdEncoding.EncodeToString(clean)
+}
+
+// plain returns the file's text in UTF-8 without a byte order mark. PowerShell 5 writes UTF-16 with
+// > or Out-File, with or without a mark.
+// https://learn.microsoft.com/powershell/module/microsoft.powershell.core/about/about_character_encoding
+func plain(data []byte) []byte {
+	switch {
+	case bytes.HasPrefix(data, []byte{0xef, 0xbb, 0xbf}):
+		return data[3:]
+	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
+		return fromUTF16(data[2:], binary.LittleEndian)
+	case bytes.HasPrefix(data, []byte{0xfe, 0xff}):
+		return fromUTF16(data[2:], binary.BigEndian)
+	case len(data) > 1 && data[0] != 0 && data[1] == 0:
+		return fromUTF16(data, binary.LittleEndian)
+	case len(data) > 1 && data[0] == 0 && data[1] != 0:
+		return fromUTF16(data, binary.BigEndian)
+	}
+	return data
+}
+
+func fromUTF16(data []byte, order binary.ByteOrder) []byte {
+	units := make([]uint16, len(data)/2)
+	_, _ = binary.Decode(data, order, units) // they fit
+	return []byte(string(utf16.Decode(units)))
 }

@@ -3,6 +3,7 @@ package bundle
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -30,7 +31,7 @@ func (r *Recorder) Snapshot(s *roll.Snapshot) error {
 		if d.LeaseRead != roll.Yes || !r.c.instances().has(string(id)) {
 			continue
 		}
-		if err := r.add("Lease", d.LeaseOf, leaseOf(d.LeaseOf, d.LeaseRenewed)); err != nil {
+		if err := r.add("Lease", d.LeaseOf, Lease(d.LeaseOf, d.LeaseRenewed)); err != nil {
 			return err
 		}
 		r.c.objects(fileLeases).held = true
@@ -58,8 +59,8 @@ func (r *Recorder) add(kind, name string, o tree) error {
 	return nil
 }
 
-// leaseOf returns the read fields of a node's Lease.
-func leaseOf(node string, renewed time.Time) tree {
+// Lease returns the fields of a node's Lease that are read, as the API server would print them.
+func Lease(node string, renewed time.Time) map[string]any {
 	return tree{
 		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": tree{"name": node, "namespace": "kube-node-lease"},
 		"spec": tree{"renewTime": renewed.UTC().Format("2006-01-02T15:04:05.000000Z07:00")},
@@ -71,28 +72,20 @@ type tree = map[string]any
 
 // nodeOf returns a node of a snapshot as the API server would print its remaining fields.
 func nodeOf(n *roll.Node) tree {
-	labels := tree{}
-	label := func(key, value string) {
-		if value != "" {
-			labels[key] = value
-		}
+	pool, _ := n.Group.NodePool()
+	group, _ := n.Group.NodeGroup()
+	labels := tree{
+		"topology.kubernetes.io/zone": n.Zone, "topology.k8s.aws/zone-id": n.ZoneID, "karpenter.sh/nodepool": pool, "eks.amazonaws.com/nodegroup": group,
 	}
-	label("topology.kubernetes.io/zone", n.Zone)
-	label("topology.k8s.aws/zone-id", n.ZoneID)
-	if pool, ok := n.Group.NodePool(); ok {
-		label("karpenter.sh/nodepool", pool)
-	}
-	if group, ok := n.Group.NodeGroup(); ok {
-		label("eks.amazonaws.com/nodegroup", group)
-	}
+	maps.DeleteFunc(labels, func(_ string, value any) bool { return value == "" })
 	if n.Registered {
-		label("karpenter.sh/registered", "true")
+		labels["karpenter.sh/registered"] = "true"
 	}
 	if n.Initialized {
-		label("karpenter.sh/initialized", "true")
+		labels["karpenter.sh/initialized"] = "true"
 	}
 	if n.Owner == roll.OwnerAutoMode {
-		label("eks.amazonaws.com/compute-type", "auto")
+		labels["eks.amazonaws.com/compute-type"] = "auto"
 	}
 	metadata := tree{"name": n.Name, "creationTimestamp": stamp(n.Created), "labels": labels}
 	if n.Owner == roll.OwnerClusterAPI {

@@ -50,6 +50,22 @@ func (v *value) get(name string) *value {
 	return nil
 }
 
+// said returns the text of a field, "" if there is none.
+func (v *value) said(name string) string {
+	if f := v.get(name); f != nil {
+		return f.text
+	}
+	return ""
+}
+
+// each returns the items of an array.
+func (v *value) each() (out []*value) {
+	for i := range v.items {
+		out = append(out, &v.items[i])
+	}
+	return out
+}
+
 // has reports whether there is such a field that is not null.
 func (v *value) has(name string) bool {
 	f := v.get(name)

@@ -162,7 +162,7 @@ func canonical(arn string) string {
 // one account, so the profile's ARN determines the role's if that was not read.
 func (l *look) nodeRoles() []string {
 	var roles []string
-	for c := range l.configs(needAuth) {
+	for _, c := range l.configs(needAuth) {
 		for _, name := range l.ev.Profiles[c.ProfileARN].Value.Roles {
 			prefix, _, _ := strings.Cut(c.ProfileARN, ":instance-profile/")
 			roles = append(roles, canonical(prefix+":role/"+name))

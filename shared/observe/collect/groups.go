@@ -3,6 +3,7 @@ package collect
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -27,13 +28,8 @@ const (
 
 // groupsOf returns the groups of findings that have such a name, the most urgent first.
 func (l *look) groupsOf(name func(roll.Group) (string, bool)) []roll.Group {
-	var groups []roll.Group
-	for _, f := range l.needing(needOwner) {
-		if _, ok := name(f.Group); ok {
-			groups = append(groups, f.Group)
-		}
-	}
-	return distinct(groups)
+	groups := distinct(roll.Map(l.needing(needOwner), func(f *roll.Finding) roll.Group { return f.Group }))
+	return slices.DeleteFunc(groups, func(g roll.Group) bool { _, ok := name(g); return !ok })
 }
 
 // ofGroups reads one fact of each of the groups, of which total are read per check.

@@ -198,24 +198,21 @@ func (l *look) output(get *action, id roll.InstanceID, command string) evidence.
 			return unprinted(id, out.Status, aws.ToString(out.StatusDetails), l.ev.At)
 		}
 		text := aws.ToString(out.StandardOutputContent)
-		read := hostLogsRead.Get(memo.Of(text), func() logsRead {
-			log, ok := hostlog.Read(text)
-			return logsRead{log, ok}
+		read := hostLogsRead.Get(memo.Of(text), func() *hostlog.Log {
+			if log, ok := hostlog.Read(text); ok {
+				return &log
+			}
+			return nil
 		})
-		if !read.ok {
+		if read == nil {
 			return evidence.Failed[hostlog.Log](fmt.Sprintf("what the command %s printed on %s has no logs: it may have no systemd", command, id))
 		}
-		return evidence.Read(read.log)
+		return evidence.Read(*read)
 	})
 }
 
-type logsRead struct {
-	log hostlog.Log
-	ok  bool
-}
-
-// hostLogsRead caches what was read of recent outputs: each check reads the same.
-var hostLogsRead = memo.Memo[memo.Key, logsRead]{Most: 256}
+// hostLogsRead caches what was read of recent outputs, nil for one without logs: each check reads the same.
+var hostLogsRead = memo.Memo[memo.Key, *hostlog.Log]{Most: 256}
 
 // askHosts sends the command to hosts whose SSM agents are online, and returns the commands by
 // instance.

@@ -22,10 +22,8 @@ const rolesTotal = 10
 func (l *look) readIdentity() {
 	profile, role := l.action("iam:GetInstanceProfile"), l.action("iam:GetRole")
 	attached, inline := l.action("iam:ListAttachedRolePolicies"), l.action("iam:ListRolePolicies")
-	var arns, roles []string
-	for c := range l.configs(needRole | needAuth) {
-		arns = append(arns, c.ProfileARN)
-	}
+	arns := roll.Map(l.configs(needRole|needAuth), func(c evidence.InstanceConfig) string { return c.ProfileARN })
+	var roles []string
 	arns, left := first(distinct(arns), l.most(rolesTotal))
 	for _, arn := range arns {
 		fact := l.profile(profile, arn)
@@ -47,13 +45,9 @@ func (l *look) readSoundProfiles(a *action, read int) {
 	if !slices.ContainsFunc(l.findings, func(f roll.Finding) bool { return f.Kind == roll.Unknown || ofWindows(&f) }) {
 		return
 	}
-	var arns []string
-	for _, s := range l.ev.Sound {
-		if _, done := l.ev.Profiles[s.Profile]; !done {
-			arns = append(arns, s.Profile)
-		}
-	}
-	arns, _ = first(distinct(arns), l.most(rolesTotal-read))
+	arns := distinct(roll.Map(l.ev.Sound, func(s evidence.Sound) string { return s.Profile }))
+	arns = slices.DeleteFunc(arns, func(arn string) bool { _, done := l.ev.Profiles[arn]; return done })
+	arns, _ = first(arns, l.most(rolesTotal-read))
 	for _, arn := range arns {
 		l.ev.Profiles[arn] = l.profile(a, arn)
 	}

@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -24,23 +25,15 @@ const (
 // readInstances describes the instances of findings, and in the same calls some instances of their
 // groups without findings.
 func (l *look) readInstances() {
-	var suspects []string
-	for _, f := range l.findings {
-		if f.Instance.IsInstance() {
-			suspects = append(suspects, string(f.Instance))
-		}
-	}
-	suspects = distinct(suspects)
+	suspects := distinct(roll.Map(l.findings, func(f roll.Finding) string { return string(f.Instance) }))
+	suspects = slices.DeleteFunc(suspects, func(id string) bool { return !roll.InstanceID(id).IsInstance() })
 	facts := map[string]evidence.Fact[evidence.InstanceConfig]{}
 	describe(l, facts, "ec2:DescribeInstances", describedTotal, "instances", append(slices.Clone(suspects), l.healthy()...), l.ec2.DescribeInstances,
 		func(ids []string) *ec2.DescribeInstancesInput {
 			return &ec2.DescribeInstancesInput{InstanceIds: ids, IncludeManagedResources: aws.Bool(true)}
 		},
-		func(out *ec2.DescribeInstancesOutput) (all []types.Instance) {
-			for _, r := range out.Reservations {
-				all = append(all, r.Instances...)
-			}
-			return all
+		func(out *ec2.DescribeInstancesOutput) []types.Instance {
+			return slices.Concat(roll.Map(out.Reservations, func(r types.Reservation) []types.Instance { return r.Instances })...)
 		}, func(i *types.Instance) *string { return i.InstanceId }, instanceConfig)
 	for _, id := range suspects {
 		l.instance(roll.InstanceID(id), func(i *evidence.Instance) { i.Config = facts[id] })
@@ -88,4 +81,40 @@ func primary(n types.InstanceNetworkInterface) bool {
 
 func groupIDs(groups []types.GroupIdentifier) []string {
 	return roll.Map(groups, func(g types.GroupIdentifier) string { return aws.ToString(g.GroupId) })
+}
+
+// statusSize is the maximum number of ids per call, and per check.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html
+const statusSize = 100
+
+// readStatus reads EC2's status checks, starting with the instances that fail one according to the
+// snapshot.
+func (l *look) readStatus() {
+	var ids []string
+	for _, id := range l.instancesNeeding(needStatus) {
+		if l.config(id).State == evidence.Absent {
+			l.instance(id, func(i *evidence.Instance) { i.Status = evidence.None[evidence.InstanceStatus]() })
+			continue
+		}
+		ids = append(ids, string(id))
+	}
+	slices.SortStableFunc(ids, func(a, b string) int { return l.soundness(a) - l.soundness(b) })
+	ids, left := first(ids, l.most(statusSize))
+	facts := byID(l.action("ec2:DescribeInstanceStatus"), ids, statusSize, l.ec2.DescribeInstanceStatus,
+		func(ids []string) *ec2.DescribeInstanceStatusInput {
+			return &ec2.DescribeInstanceStatusInput{InstanceIds: ids, IncludeAllInstances: aws.Bool(true), IncludeManagedResources: aws.Bool(true)}
+		},
+		func(out *ec2.DescribeInstanceStatusOutput) []types.InstanceStatus { return out.InstanceStatuses }, func(s *types.InstanceStatus) *string { return s.InstanceId }, project.InstanceStatus)
+	skip(facts, left, fmt.Sprintf("sampled: the status checks of %d instances are read per check, the most urgent first", statusSize))
+	for id, fact := range facts {
+		l.instance(roll.InstanceID(id), func(i *evidence.Instance) { i.Status = fact })
+	}
+}
+
+// soundness returns 0 for an instance that is known to fail a status check.
+func (l *look) soundness(id string) int {
+	if _, impaired := l.in.Snapshot.Impaired[roll.InstanceID(id)]; impaired {
+		return 0
+	}
+	return 1
 }

@@ -2,7 +2,6 @@ package collect
 
 import (
 	"context"
-	"iter"
 	"slices"
 	"sync"
 
@@ -91,14 +90,13 @@ func (l *look) instancesNeeding(n need) []roll.InstanceID {
 }
 
 // configs returns the descriptions of those instances, as far as EC2 returned them.
-func (l *look) configs(n need) iter.Seq[evidence.InstanceConfig] {
-	return func(yield func(evidence.InstanceConfig) bool) {
-		for _, id := range l.instancesNeeding(n) {
-			if c := l.config(id); c.Known() && !yield(c.Value) {
-				return
-			}
+func (l *look) configs(n need) (out []evidence.InstanceConfig) {
+	for _, id := range l.instancesNeeding(n) {
+		if c := l.config(id); c.Known() {
+			out = append(out, c.Value)
 		}
 	}
+	return out
 }
 
 // changed changes a value of the evidence under its lock. known returns a value under its lock.
@@ -115,6 +113,9 @@ func known[K comparable, V any](l *look, all map[K]V, key K) V {
 	defer l.mu.Unlock()
 	return all[key]
 }
+
+// joined returns the texts of all.
+func joined[T any](all []T, of func(T) []string) []string { return slices.Concat(roll.Map(all, of)...) }
 
 func (l *look) instance(id roll.InstanceID, change func(*evidence.Instance)) {
 	changed(l, l.ev.Instances, id, change)

@@ -105,9 +105,7 @@ func (l *look) healthy() []string {
 			return cmp.Or(b.Launched.Compare(a.Launched), cmp.Compare(a.Instance, b.Instance))
 		})
 		sound, _ = first(sound, l.most(healthySample))
-		for _, m := range sound {
-			ids = append(ids, string(m.Instance))
-		}
+		ids = append(ids, roll.Map(sound, func(m evidence.Member) string { return string(m.Instance) })...)
 	}
 	return ids
 }

@@ -25,17 +25,11 @@ const (
 // readSubnets describes the subnets of the instances, and those of the API server's and the VPC
 // endpoints' addresses.
 func (l *look) readSubnets() {
-	var ids []string
-	for c := range l.configs(needNetwork) {
-		ids = append(ids, c.Subnet)
-	}
+	ids := roll.Map(l.configs(needNetwork), func(c evidence.InstanceConfig) string { return c.Subnet })
 	if len(ids) == 0 {
 		return
 	}
-	ids = append(ids, l.ev.Cluster.Config.Value.Subnets...)
-	for _, e := range l.endpoints() {
-		ids = append(ids, e.Subnets...)
-	}
+	ids = slices.Concat(ids, l.ev.Cluster.Config.Value.Subnets, joined(l.endpoints(), func(e evidence.VPCEndpoint) []string { return e.Subnets }))
 	describe(l, l.ev.Network.Subnets, "ec2:DescribeSubnets", networkTotal, "of a kind", ids, l.ec2.DescribeSubnets,
 		func(ids []string) *ec2.DescribeSubnetsInput { return &ec2.DescribeSubnetsInput{SubnetIds: ids} },
 		func(out *ec2.DescribeSubnetsOutput) []types.Subnet { return out.Subnets }, func(t *types.Subnet) *string { return t.SubnetId }, subnet)
@@ -53,10 +47,7 @@ func subnet(s *types.Subnet) evidence.Subnet {
 
 // vpcIDs returns the VPCs of the instances, each once.
 func (l *look) vpcIDs() []string {
-	var ids []string
-	for c := range l.configs(needNetwork) {
-		ids = append(ids, c.VPC)
-	}
+	ids := roll.Map(l.configs(needNetwork), func(c evidence.InstanceConfig) string { return c.VPC })
 	ids, _ = first(distinct(ids), l.most(vpcsTotal))
 	return ids
 }
@@ -114,28 +105,18 @@ func endpoint(e *types.VpcEndpoint) evidence.VPCEndpoint {
 func (l *look) endpoints() []evidence.VPCEndpoint {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var all []evidence.VPCEndpoint
-	for _, id := range slices.Sorted(maps.Keys(l.ev.Network.VPCs)) {
-		all = append(all, l.ev.Network.VPCs[id].Endpoints.Value...)
-	}
-	return all
+	return slices.Concat(roll.Map(slices.Sorted(maps.Keys(l.ev.Network.VPCs)), func(id string) []evidence.VPCEndpoint { return l.ev.Network.VPCs[id].Endpoints.Value })...)
 }
 
 // readSecurityGroups describes the security groups of the instances, of the cluster, and of the VPC
 // endpoints.
 func (l *look) readSecurityGroups() {
-	var ids []string
-	for c := range l.configs(needNetwork) {
-		ids = append(ids, c.SecurityGroups...)
-	}
+	ids := joined(l.configs(needNetwork), func(c evidence.InstanceConfig) []string { return c.SecurityGroups })
 	if len(ids) == 0 {
 		return
 	}
 	cluster := l.ev.Cluster.Config.Value
-	ids = append(append(ids, cluster.ClusterSecurityGroup), cluster.SecurityGroups...)
-	for _, e := range l.endpoints() {
-		ids = append(ids, e.SecurityGroups...)
-	}
+	ids = slices.Concat(append(ids, cluster.ClusterSecurityGroup), cluster.SecurityGroups, joined(l.endpoints(), func(e evidence.VPCEndpoint) []string { return e.SecurityGroups }))
 	describe(l, l.ev.Network.SecurityGroups, "ec2:DescribeSecurityGroups", networkTotal, "of a kind", ids, l.ec2.DescribeSecurityGroups,
 		func(ids []string) *ec2.DescribeSecurityGroupsInput {
 			return &ec2.DescribeSecurityGroupsInput{GroupIds: ids}
@@ -148,28 +129,18 @@ func securityGroup(g *types.SecurityGroup) evidence.SecurityGroup {
 }
 
 func permissions(rules []types.IpPermission) []evidence.Permission {
-	var out []evidence.Permission
-	for _, r := range rules {
-		p := evidence.Permission{
+	return roll.Map(rules, func(r types.IpPermission) evidence.Permission {
+		ipv4 := roll.Map(r.IpRanges, func(c types.IpRange) string { return aws.ToString(c.CidrIp) })
+		ipv6 := roll.Map(r.Ipv6Ranges, func(c types.Ipv6Range) string { return aws.ToString(c.CidrIpv6) })
+		return evidence.Permission{
 			Protocol: aws.ToString(r.IpProtocol), From: int(aws.ToInt32(r.FromPort)), To: int(aws.ToInt32(r.ToPort)),
 			// For all protocols EC2 returns no ports; -1 also means all ports.
-			AllPorts: r.FromPort == nil || *r.FromPort == -1,
+			AllPorts:    r.FromPort == nil || *r.FromPort == -1,
+			CIDRs:       slices.Concat(ipv4, ipv6),
+			Groups:      roll.Map(r.UserIdGroupPairs, func(g types.UserIdGroupPair) string { return aws.ToString(g.GroupId) }),
+			PrefixLists: roll.Map(r.PrefixListIds, func(l types.PrefixListId) string { return aws.ToString(l.PrefixListId) }),
 		}
-		for _, c := range r.IpRanges {
-			p.CIDRs = append(p.CIDRs, aws.ToString(c.CidrIp))
-		}
-		for _, c := range r.Ipv6Ranges {
-			p.CIDRs = append(p.CIDRs, aws.ToString(c.CidrIpv6))
-		}
-		for _, g := range r.UserIdGroupPairs {
-			p.Groups = append(p.Groups, aws.ToString(g.GroupId))
-		}
-		for _, l := range r.PrefixListIds {
-			p.PrefixLists = append(p.PrefixLists, aws.ToString(l.PrefixListId))
-		}
-		out = append(out, p)
-	}
-	return out
+	})
 }
 
 // readNATGateways describes the NAT gateways in the routes of the instances' subnets.
@@ -221,4 +192,51 @@ func (l *look) vpcAttribute(a *action, id string, name types.VpcAttributeName, v
 		}
 		return hollow[bool](l, fmt.Sprintf("ec2:DescribeVpcAttribute of %s: the answer holds no %s", id, name))
 	})
+}
+
+// noDHCPOptions is the id in a VPC that uses no set of DHCP options.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_AssociateDhcpOptions.html
+const noDHCPOptions = "default"
+
+func (l *look) readDHCP() {
+	vpcs := l.vpcIDs()
+	described := byID(l.action("ec2:DescribeVpcs"), vpcs, describedSize, l.ec2.DescribeVpcs,
+		func(ids []string) *ec2.DescribeVpcsInput { return &ec2.DescribeVpcsInput{VpcIds: ids} },
+		func(out *ec2.DescribeVpcsOutput) []types.Vpc { return out.Vpcs }, func(v *types.Vpc) *string { return v.VpcId }, func(v *types.Vpc) types.Vpc { return *v })
+	ids := roll.Map(vpcs, func(id string) string { return aws.ToString(described[id].Value.DhcpOptionsId) })
+	ids = slices.DeleteFunc(ids, func(set string) bool { return set == noDHCPOptions })
+	options := byID(l.action("ec2:DescribeDhcpOptions"), distinct(ids), describedSize, l.ec2.DescribeDhcpOptions,
+		func(ids []string) *ec2.DescribeDhcpOptionsInput {
+			return &ec2.DescribeDhcpOptionsInput{DhcpOptionsIds: ids}
+		},
+		func(out *ec2.DescribeDhcpOptionsOutput) []types.DhcpOptions { return out.DhcpOptions }, func(o *types.DhcpOptions) *string { return o.DhcpOptionsId }, dhcp)
+	for _, id := range vpcs {
+		fact := evidence.Then(described[id], func(v types.Vpc) evidence.Fact[evidence.DHCPOptions] {
+			switch set := aws.ToString(v.DhcpOptionsId); set {
+			case noDHCPOptions:
+				return evidence.None[evidence.DHCPOptions]()
+			case "":
+				return evidence.Failed[evidence.DHCPOptions]("ec2:DescribeVpcs names no DHCP options")
+			default:
+				return options[set]
+			}
+		})
+		l.vpc(id, func(v *evidence.VPC) { v.DHCP, v.CIDR = fact, aws.ToString(described[id].Value.CidrBlock) })
+	}
+}
+
+func dhcp(o *types.DhcpOptions) evidence.DHCPOptions {
+	out := evidence.DHCPOptions{ID: aws.ToString(o.DhcpOptionsId)}
+	for _, c := range o.DhcpConfigurations {
+		values := roll.Map(c.Values, func(v types.AttributeValue) string { return aws.ToString(v.Value) })
+		switch aws.ToString(c.Key) {
+		case "domain-name-servers":
+			out.NameServer = values
+		case "domain-name":
+			if len(values) > 0 {
+				out.DomainName = values[0]
+			}
+		}
+	}
+	return out
 }

@@ -24,24 +24,15 @@ func (l *look) fromSnapshot() {
 			l.ev.Proven[f.Key()] = known.Proven
 		}
 	}
-	states := map[string]roll.Node{}
+	nodes := map[string]*roll.Node{}
+	for i := range l.in.Snapshot.Nodes {
+		nodes[l.in.Snapshot.Nodes[i].Name] = &l.in.Snapshot.Nodes[i]
+	}
 	for _, f := range l.findings {
 		if f.Node != "" {
-			states[f.Node] = roll.Node{}
+			remembered := l.remembered(f, *cmp.Or(nodes[f.Node], new(roll.Node)))
+			l.node(f.Node, func(n *evidence.Node) { n.Remembered = remembered })
 		}
-	}
-	for i := range l.in.Snapshot.Nodes {
-		n := &l.in.Snapshot.Nodes[i]
-		if _, found := states[n.Name]; found {
-			states[n.Name] = *n
-		}
-	}
-	for _, f := range l.findings {
-		if f.Node == "" {
-			continue
-		}
-		remembered := l.remembered(f, states[f.Node])
-		l.node(f.Node, func(n *evidence.Node) { n.Remembered = remembered })
 	}
 }
 
@@ -136,11 +127,10 @@ func pressures(p ledger.Pressure) []evidence.Condition {
 }
 
 // noPressure returns the conditions of a node that has had no shortage for long.
-func noPressure() (out []evidence.Condition) {
-	for _, kind := range []string{roll.DiskPressure, roll.MemoryPressure, roll.PIDPressure} {
-		out = append(out, evidence.Condition{Type: kind, Status: string(roll.ConditionFalse)})
-	}
-	return out
+func noPressure() []evidence.Condition {
+	return roll.Map([]string{roll.DiskPressure, roll.MemoryPressure, roll.PIDPressure}, func(kind string) evidence.Condition {
+		return evidence.Condition{Type: kind, Status: string(roll.ConditionFalse)}
+	})
 }
 
 func latest(times ...time.Time) time.Time {

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"rollcall/shared/evidence"
+	"rollcall/shared/roll"
 )
 
 type placed struct{ subnet, vpc string }
@@ -26,22 +27,15 @@ func (l *look) placeTables() {
 }
 
 func (l *look) instanceSubnets() []placed {
-	var all []placed
-	for c := range l.configs(needNetwork) {
-		if c.Subnet != "" {
-			all = append(all, placed{c.Subnet, c.VPC})
-		}
-	}
-	return distinct(all)
+	all := roll.Map(l.configs(needNetwork), func(c evidence.InstanceConfig) placed { return placed{c.Subnet, c.VPC} })
+	return distinct(slices.DeleteFunc(all, func(p placed) bool { return p.subnet == "" }))
 }
 
 func (l *look) subnetsThatMatter() []placed {
 	all := l.instanceSubnets()
 	add := func(vpc string, subnets ...string) {
 		for _, s := range subnets {
-			if s != "" {
-				all = append(all, placed{s, vpc})
-			}
+			all = append(all, placed{s, vpc})
 		}
 	}
 	cluster := l.ev.Cluster.Config.Value
@@ -54,7 +48,7 @@ func (l *look) subnetsThatMatter() []placed {
 			add(id, e.Subnets...)
 		}
 	}
-	return distinct(all)
+	return distinct(slices.DeleteFunc(all, func(p placed) bool { return p.subnet == "" }))
 }
 
 // tableOf returns the route table that serves a subnet: the one associated with it, or else the

@@ -53,11 +53,7 @@ func (l *look) readWebhooks() {
 	all := items(l.topic(), kube.Webhooks(), hooksOf)
 	some := func(of func(hooks) []evidence.Webhook) evidence.Fact[[]evidence.Webhook] {
 		return evidence.Then(all, func(each []hooks) evidence.Fact[[]evidence.Webhook] {
-			out := []evidence.Webhook{}
-			for _, h := range each {
-				out = append(out, of(h)...)
-			}
-			return evidence.Read(out)
+			return evidence.Read(append([]evidence.Webhook{}, slices.Concat(roll.Map(each, of)...)...))
 		})
 	}
 	l.ev.Cluster.Webhooks = some(func(h hooks) []evidence.Webhook { return h.nodes })

@@ -194,11 +194,8 @@ func (p *site) fromClass(ctx context.Context, c *nodeClass, pool, name string, f
 	return base.into(p.in(ctx, subnets), c.Spec.AssociatePublicIPAddress)
 }
 
-func ids(all []struct{ ID string }) (out []string) {
-	for _, one := range all {
-		out = append(out, one.ID)
-	}
-	return out
+func ids(all []struct{ ID string }) []string {
+	return roll.Map(all, func(one struct{ ID string }) string { return one.ID })
 }
 
 // selected returns the ids of the objects that the terms select; those of the status if the terms

@@ -171,11 +171,3 @@ func (l *launch) nodeObject() tree {
 		}}},
 	}
 }
-
-// lease returns the lease that its kubelet would renew.
-func (l *launch) lease() tree {
-	return tree{
-		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": tree{"name": l.node(), "namespace": "kube-node-lease"},
-		"spec": tree{"renewTime": l.instance.LaunchTime.Format("2006-01-02T15:04:05.000000Z07:00"), "leaseDurationSeconds": 40},
-	}
-}

@@ -59,9 +59,7 @@ func Run(ctx context.Context, in Request) (report.LintDocument, error) {
 		if len(s.Gaps) > 0 && s.Cluster.Endpoint == "" {
 			return out, errors.New(s.Gaps[0].Detail)
 		}
-		for _, g := range s.Gaps {
-			out.Notes = append(out.Notes, g.Detail)
-		}
+		out.Notes = append(out.Notes, roll.Map(s.Gaps, func(g roll.Gap) string { return g.Detail })...)
 	}
 	o, missing, err := in.launches(ctx, place, s)
 	if err != nil {
@@ -159,7 +157,7 @@ func (o *overlay) files(sources []Source) map[string][]byte {
 	}
 	for _, l := range o.launches {
 		lists["nodes.json"] = append(lists["nodes.json"], l.nodeObject())
-		lists["leases.json"] = append(lists["leases.json"], l.lease())
+		lists["leases.json"] = append(lists["leases.json"], bundle.Lease(l.node(), *l.instance.LaunchTime))
 	}
 	for name, list := range lists {
 		out[name], _ = json.Marshal(list) // maps, and what was JSON before

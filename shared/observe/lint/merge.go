@@ -20,6 +20,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"rollcall/shared/evidence/userdata"
+	"rollcall/shared/roll"
 )
 
 // The families of AMIs, as far as their user data differs.
@@ -66,14 +67,9 @@ func parameterFamily(image string) string {
 // toolFamily returns the family of AMIs for which user data is written, "" if nothing shows it.
 func toolFamily(boot userdata.Boot) string {
 	families := map[userdata.Tool]string{userdata.BootstrapScript: familyAL2, userdata.Nodeadm: familyAL2023, userdata.BottlerocketSettings: familyBottlerocket}
-	var found []string
-	for _, j := range boot.Joins {
-		found = append(found, families[j.Tool])
-	}
-	for _, t := range boot.Traces {
-		found = append(found, families[t.Tool])
-	}
-	return cmp.Or(found...)
+	joined := roll.Map(boot.Joins, func(j userdata.Join) string { return families[j.Tool] })
+	traced := roll.Map(boot.Traces, func(t userdata.Trace) string { return families[t.Tool] })
+	return cmp.Or(append(joined, traced...)...)
 }
 
 // namesNoCluster reports whether settings are all that the user data has for joining, and no cluster:

@@ -16,6 +16,7 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"rollcall/shared/observe/project"
+	"rollcall/shared/roll"
 )
 
 // site is the account or the bundle in which instances would be launched.
@@ -182,11 +183,8 @@ func imaged(i *types.Instance, image types.Image) {
 	}
 }
 
-func grouped(ids []string) (out []types.GroupIdentifier) {
-	for _, id := range ids {
-		out = append(out, types.GroupIdentifier{GroupId: aws.String(id)})
-	}
-	return out
+func grouped(ids []string) []types.GroupIdentifier {
+	return roll.Map(ids, func(id string) types.GroupIdentifier { return types.GroupIdentifier{GroupId: &id} })
 }
 
 func tag(key, value string) types.Tag { return types.Tag{Key: &key, Value: &value} }

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -123,11 +124,8 @@ func (p *site) addEKS(l *launch, g *ekstypes.Nodegroup) {
 
 // profile sets the instance profile: the first ARN that is not empty.
 func (l *launch) profile(arns ...string) {
-	for _, arn := range arns {
-		if arn != "" {
-			l.instance.IamInstanceProfile = &types.IamInstanceProfile{Arn: aws.String(arn)}
-			return
-		}
+	if arn := cmp.Or(arns...); arn != "" {
+		l.instance.IamInstanceProfile = &types.IamInstanceProfile{Arn: &arn}
 	}
 }
 

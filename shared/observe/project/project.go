@@ -108,16 +108,12 @@ func NodeGroup(n *ekstypes.Nodegroup) evidence.NodeGroup {
 func ScalingGroup(g asgtypes.AutoScalingGroup) evidence.AutoScalingGroup {
 	out := evidence.AutoScalingGroup{
 		Name: aws.ToString(g.AutoScalingGroupName), Desired: int(aws.ToInt32(g.DesiredCapacity)),
+		Subnets:    strings.FieldsFunc(aws.ToString(g.VPCZoneIdentifier), func(c rune) bool { return c == ',' || c == ' ' }),
 		Deleting:   aws.ToString(g.Status) != "", // it has no other status
 		Lifecycles: map[roll.InstanceID]string{},
 	}
 	if d := g.AvailabilityZoneDistribution; d != nil {
 		out.BalancedOnly = d.CapacityDistributionStrategy == asgtypes.CapacityDistributionStrategyBalancedOnly
-	}
-	for _, s := range strings.Split(aws.ToString(g.VPCZoneIdentifier), ",") {
-		if s = strings.TrimSpace(s); s != "" {
-			out.Subnets = append(out.Subnets, s)
-		}
 	}
 	for _, p := range g.SuspendedProcesses {
 		name, reason := aws.ToString(p.ProcessName), aws.ToString(p.SuspensionReason)
