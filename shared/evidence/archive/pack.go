@@ -14,20 +14,20 @@ import (
 // MaxSize is the maximum size of one object, in bytes after compression.
 const MaxSize = 20 << 20
 
+var errTooLarge = errors.New("too large")
+
 // pack returns a gzipped tar file of the bundle, in a folder "bundle". The same files and time give
 // the same bytes.
-func (e evidence) pack(at time.Time) ([]byte, error) {
-	var out bytes.Buffer
-	zipped := gzip.NewWriter(&out)
+func (e evidence) pack(at time.Time, most int) ([]byte, error) {
+	out := &bounded{left: most}
+	zipped := gzip.NewWriter(out)
 	if err := errors.Join(e.tar(tar.NewWriter(zipped), at), zipped.Close()); err != nil {
+		if errors.Is(err, errTooLarge) {
+			return nil, e.tooLarge(most)
+		}
 		return nil, fmt.Errorf("pack evidence %s: %w", e.path, err)
 	}
-	if out.Len() > MaxSize {
-		// The largest file is the one to shorten or leave out.
-		heavy := slices.MaxFunc(e.names(), func(a, b string) int { return cmp.Compare(len(e.bundle[a]), len(e.bundle[b])) })
-		return nil, fmt.Errorf("evidence %s is larger than %d bytes after compression and is not kept: its largest file is %s with %d bytes", e.path, MaxSize, heavy, len(e.bundle[heavy]))
-	}
-	return out.Bytes(), nil
+	return out.buf.Bytes(), nil
 }
 
 func (e evidence) tar(w *tar.Writer, at time.Time) error {
@@ -57,4 +57,25 @@ func (e evidence) tar(w *tar.Writer, at time.Time) error {
 		}
 	}
 	return w.Close()
+}
+
+// tooLarge returns an error that names the largest file, which is the one to shorten or leave out.
+func (e evidence) tooLarge(most int) error {
+	heavy := slices.MaxFunc(e.names(), func(a, b string) int { return cmp.Compare(len(e.bundle[a]), len(e.bundle[b])) })
+	return fmt.Errorf("evidence %s is larger than %d bytes after compression and is not kept: its largest file is %s with %d bytes", e.path, most, heavy, len(e.bundle[heavy]))
+}
+
+// bounded is a buffer with a maximum size in bytes.
+type bounded struct {
+	buf  bytes.Buffer
+	left int
+}
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	if len(p) > b.left {
+		return 0, errTooLarge
+	}
+	b.left -= len(p)
+	return b.buf.Write(p)
 }

@@ -43,7 +43,7 @@ func (s *S3) Put(ctx context.Context, key Key, files map[string][]byte) (string,
 	if len(e.findings) > MaxSize {
 		return "", fmt.Errorf("evidence %s: %s has %d bytes, more than %d, and is not kept", e.path, Findings, len(e.findings), MaxSize)
 	}
-	packed, err := e.pack(key.At)
+	packed, err := e.pack(key.At, MaxSize)
 	if err != nil {
 		return "", err
 	}
