@@ -102,7 +102,7 @@ func (u *auditor) cooled(inv *invocation, c *cluster, o order) {
 	if !ok || last.inv == inv || !last.inv.known(inv) || last.inv.overtaken || last.inv.begun.Before(u.verdicts.forgotten) || u.zoneDown(inv, c, o.At) != "" {
 		return
 	}
-	if _, silent := inv.seen.inZone(last.zone, inv.begun); silent >= 2 && !inv.seen.anyReadyIn(last.zone) {
+	if _, silent := inv.seen.inZone(last.zone, inv.begun); silent >= 2 && !slices.ContainsFunc(inv.seen.nodesIn(last.zone), readyNode) {
 		return // it is still down, with fewer nodes
 	}
 	since := inv.begun.Sub(last.inv.begun)
@@ -136,16 +136,15 @@ func (u *auditor) frozenTogether(inv *invocation, c *cluster, o order) {
 	if roll.Kind(o.Kind) != roll.Unknown || m == nil || m.ail != well || m.frozen.IsZero() {
 		return
 	}
-	nodes, silent, joined := 0, 0, map[string]bool{}
-	for n := range inv.seen.eachNode() {
-		nodes++
+	nodes, silent, joined := len(inv.seen.nodes.all), 0, map[string]bool{}
+	for _, n := range inv.seen.nodes.all {
 		joined[instanceOf(n)] = true
 		other := u.a.machines[instanceOf(n)]
 		if other != nil && other.state == running && !other.resting(u.a.Now()) && other.frozen.Equal(m.frozen) && readyOf(n).Status == corev1.ConditionUnknown {
 			silent++
 		}
 	}
-	for i := range inv.seen.eachInstance() {
+	for _, i := range inv.seen.instances.all {
 		if !joined[*i.InstanceId] {
 			nodes++ // it may count as a node that never joined
 		}
@@ -270,16 +269,12 @@ func (u *auditor) givenBack(inv *invocation, id string) {
 // readWhole checks that a check that counts as complete read everything: what it does not know counts as
 // gone.
 func (u *auditor) readWhole(inv *invocation, c checkup) {
-	s, listed := &inv.seen, 0
-	for range s.eachNode() {
-		listed++
-	}
-	switch {
+	switch s := &inv.seen; {
 	case !c.whole:
 	case !s.nodes.whole() || !s.instances.whole():
 		u.broken(RuleWhole, "%s: the look at %s counts as complete, and a page of its nodes or instances is missing", inv.name, c.cluster)
-	case c.nodes != listed:
-		u.broken(RuleWhole, "%s: the look at %s found %d nodes, and %d were listed", inv.name, c.cluster, c.nodes, listed)
+	case c.nodes != len(s.nodes.all):
+		u.broken(RuleWhole, "%s: the look at %s found %d nodes, and %d were listed", inv.name, c.cluster, c.nodes, len(s.nodes.all))
 	}
 }
 

@@ -17,13 +17,7 @@ const slightly = 2*skewed + time.Second
 // and since when each machine has its trouble.
 func (u *auditor) figures(inv *invocation, d noticed) {
 	if d.Nodes != nil && inv.seen.nodes.whole() {
-		all, ready := 0, 0
-		for n := range inv.seen.eachNode() {
-			all++
-			if readyNode(n) {
-				ready++
-			}
-		}
+		all, ready := len(inv.seen.nodes.all), count(inv.seen.nodes.all, readyNode)
 		wrong := d.Nodes.Ready != ready || d.Nodes.All != all
 		u.misstates(wrong, "%s: a notice of %s in %s says that %d of %d nodes are Ready, and the check saw %d of %d", inv.name, d.Kind, d.Group, d.Nodes.Ready, d.Nodes.All, ready, all)
 	}

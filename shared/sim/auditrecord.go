@@ -419,7 +419,7 @@ func (u *auditor) over(inv *invocation, d noticed) {
 		if !slices.ContainsFunc(d.Ended, func(e noticedEnded) bool { return u.a.machines[e.Instance].left(u.a.Now()) }) {
 			return
 		}
-		for i := range inv.seen.eachInstance() {
+		for _, i := range inv.seen.instances.all {
 			m := u.a.machines[*i.InstanceId]
 			starts := m != nil && m.elsewhere == "" && m.launched.Before(inv.begun.Add(-time.Minute)) && runs(i) && groupOf(i) == d.Group && m.g.groupName() == d.Group
 			if starts && d.Group != "none" && m.launched.After(u.sense.brought[m.g]) && u.a.Now().Sub(m.launched) < due && !inv.seen.omitted(m.id) {

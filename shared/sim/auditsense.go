@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -213,7 +212,7 @@ func (u *auditor) zoned(inv *invocation, c *cluster, o order) {
 
 // zone returns the zone in which an instance was last seen.
 func (s *sight) zone(id string) string {
-	for i := range s.eachInstance() {
+	for _, i := range s.instances.all {
 		if *i.InstanceId == id && i.Placement != nil && i.Placement.AvailabilityZone != nil {
 			return *i.Placement.AvailabilityZone
 		}
@@ -238,49 +237,24 @@ func (c *cluster) restsIn(zone string) int {
 }
 
 // nodesIn returns the listed nodes of a zone.
-func (s *sight) nodesIn(zone string) iter.Seq[*corev1.Node] {
-	return func(yield func(*corev1.Node) bool) {
-		for n := range s.eachNode() {
-			if n.Labels["topology.kubernetes.io/zone"] == zone && !yield(n) {
-				return
-			}
-		}
-	}
+func (s *sight) nodesIn(zone string) []*corev1.Node {
+	return slices.DeleteFunc(slices.Clone(s.nodes.all), func(n *corev1.Node) bool { return n.Labels[corev1.LabelTopologyZone] != zone })
 }
 
 // inZone counts the listed nodes of a zone, and those of them that are certainly not ready. Nodes
 // created after a time may still be starting.
 func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
-	running := sync.OnceValue(s.running) // most checks see no node that is not ready
-	for n := range s.nodesIn(zone) {
-		nodes++
-		if !readyNode(n) && n.CreationTimestamp.Time.Before(created) && running()[instanceOf(n)] {
-			silent++
-		}
-	}
-	return nodes, silent
+	running, all := sync.OnceValue(s.running), s.nodesIn(zone) // most checks see no node that is not ready
+	return len(all), count(all, func(n *corev1.Node) bool {
+		return !readyNode(n) && n.CreationTimestamp.Time.Before(created) && running()[instanceOf(n)]
+	})
 }
 
 // looksDown reports whether a zone looks down to a look at one instance, which does not show what of the others ended.
 func (s *sight) looksDown(zone string) bool {
-	nodes, away := 0, 0
-	for n := range s.nodesIn(zone) {
-		nodes++
-		if !readyNode(n) {
-			away++
-		}
-	}
-	return away >= 2 && (away == nodes || away >= 3 && 2*away >= nodes)
-}
-
-// anyReadyIn reports whether a listed node of a zone is Ready.
-func (s *sight) anyReadyIn(zone string) bool {
-	for n := range s.nodesIn(zone) {
-		if readyNode(n) {
-			return true
-		}
-	}
-	return false
+	all := s.nodesIn(zone)
+	nodes, ready := len(all), count(all, readyNode)
+	return nodes-ready >= 2 && (ready == 0 || nodes-ready >= 3 && 2*(nodes-ready) >= nodes)
 }
 
 // tells records what a notice names.

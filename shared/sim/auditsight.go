@@ -2,7 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,16 +20,16 @@ type sight struct {
 	tagged    string // the cluster that was described last
 	mode      string // its tag rollcall:mode
 	status    string // its status before the last listing
-	nodes     seenPages[corev1.Node]
-	instances seenPages[*types.Instance]
-	before    seenPages[*types.Instance] // by the listing before: of the tags, if the instances were listed after it
-	ids       map[string]bool            // of those instances; nil until it is needed
-	looked    map[string]lookup          // instances by id
-	unchecked bool                       // EC2 did not say which status checks fail, and what it has scheduled
-	policy    bool                       // the policy was read
-	told      bool                       // the version of the notices was read
-	raised    bool                       // the invocation raised that version itself
-	notices   int64                      // that version, before it was raised
+	nodes     seenList[corev1.Node]
+	instances seenList[types.Instance]
+	before    seenList[types.Instance] // by the listing before: of the tags, if the instances were listed after it
+	ids       map[string]bool          // of those instances; nil until it is needed
+	looked    map[string]lookup        // instances by id
+	unchecked bool                     // EC2 did not say which status checks fail, and what it has scheduled
+	policy    bool                     // the policy was read
+	told      bool                     // the version of the notices was read
+	raised    bool                     // the invocation raised that version itself
+	notices   int64                    // that version, before it was raised
 }
 
 // sawNotices records the version of the notices among the items of a cluster, 0 if there is none. A
@@ -52,25 +51,24 @@ func (inv *invocation) sawNotices(items []item, first bool) {
 // isNotices reports whether the item has the version of a cluster's notices.
 func isNotices(it item) bool { return dynamo.TextOf(it[dynamo.SortKey]) == "notices" }
 
-// seenPages is a listing, page by page.
-type seenPages[T any] struct {
-	pages       [][]T
-	begun, last bool
-	failed      bool
-	at          time.Time // of the last page
+// seenList is what the pages of a listing showed.
+type seenList[T any] struct {
+	all                 []*T
+	begun, last, failed bool
+	at                  time.Time // of the last page
 }
 
-func (l *seenPages[T]) page(at time.Time, page []T, first, last, ok bool) {
+func (l *seenList[T]) page(at time.Time, page []*T, first, last, ok bool) {
 	if first {
-		*l = seenPages[T]{begun: true}
+		*l = seenList[T]{begun: true}
 	}
 	l.failed = l.failed || !ok
 	l.last = last && ok
-	l.pages, l.at = append(l.pages, page), at
+	l.all, l.at = append(l.all, page...), at
 }
 
 // whole reports whether the last listing was read to its end.
-func (l *seenPages[T]) whole() bool { return l.begun && l.last && !l.failed }
+func (l *seenList[T]) whole() bool { return l.begun && l.last && !l.failed }
 
 // lookup is EC2's answer about one instance, nil if EC2 does not know it.
 type lookup struct {
@@ -79,33 +77,13 @@ type lookup struct {
 	at       time.Time
 }
 
-func (l *seenPages[T]) each() iter.Seq[*T] {
-	return func(yield func(*T) bool) {
-		for _, page := range l.pages {
-			for i := range page {
-				if !yield(&page[i]) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func (s *sight) eachNode() iter.Seq[*corev1.Node] { return s.nodes.each() }
-
-func (s *sight) eachInstance() iter.Seq[*types.Instance] {
-	return func(yield func(*types.Instance) bool) {
-		s.instances.each()(func(i **types.Instance) bool { return yield(*i) })
-	}
-}
-
 func runs(i *types.Instance) bool {
 	return i.State != nil && i.State.Name == types.InstanceStateNameRunning
 }
 
 // nodesOf returns the nodes that were last seen of an instance.
 func (s *sight) nodesOf(id string) (out []*corev1.Node) {
-	for n := range s.eachNode() {
+	for _, n := range s.nodes.all {
 		if strings.HasSuffix(n.Spec.ProviderID, "/"+id) {
 			out = append(out, n)
 		}
@@ -146,7 +124,7 @@ func startupTaint(key string) bool {
 // a group.
 func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *terms, unsure func(id string) bool) shares {
 	out, running, listed := newShares(), map[string]*types.Instance{}, map[string]*types.Instance{}
-	for i := range s.eachInstance() {
+	for _, i := range s.instances.all {
 		listed[*i.InstanceId] = i
 		if runs(i) {
 			running[*i.InstanceId] = i
@@ -158,7 +136,7 @@ func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *t
 		}
 	}
 	joined := map[string]bool{}
-	for n := range s.eachNode() {
+	for _, n := range s.nodes.all {
 		id := instanceOf(n)
 		joined[id] = true
 		inst := running[id]
@@ -221,15 +199,7 @@ func (inv *invocation) sawBefore(u *auditor, o order) bool {
 // omitted reports whether the listing before the last one lacked the instance. A check that lists tags, then
 // nodes, then instances takes no notice of what only the last shows: its node may have registered meanwhile.
 func (s *sight) omitted(id string) bool {
-	if !s.before.whole() {
-		return false
-	}
-	for i := range s.before.each() {
-		if *(*i).InstanceId == id {
-			return false
-		}
-	}
-	return true
+	return s.before.whole() && !slices.ContainsFunc(s.before.all, func(i *types.Instance) bool { return *i.InstanceId == id })
 }
 
 // sawInstances records a page of a listing of a cluster's instances. ok is false if the page failed.
@@ -250,7 +220,7 @@ func (inv *invocation) sawInstance(id string, i *types.Instance, ok bool) {
 	}
 	inv.seen.looked[id] = lookup{i, ok, inv.v.a.Now()}
 	if s := &inv.seen; i != nil && s.instances.begun && !s.lists(id) {
-		s.instances.pages = append(s.instances.pages, []*types.Instance{i}) // a node named it, and no tag
+		s.instances.all = append(s.instances.all, i) // a node named it, and no tag
 		s.ids[id] = true
 	}
 }
@@ -258,7 +228,7 @@ func (inv *invocation) sawInstance(id string, i *types.Instance, ok bool) {
 func (s *sight) lists(id string) bool {
 	if s.ids == nil {
 		s.ids = map[string]bool{}
-		for i := range s.eachInstance() {
+		for _, i := range s.instances.all {
 			s.ids[*i.InstanceId] = true
 		}
 	}
@@ -266,7 +236,7 @@ func (s *sight) lists(id string) bool {
 }
 
 // sawNodes records a page of a listing of a cluster's nodes, like sawInstances.
-func (inv *invocation) sawNodes(page []corev1.Node, first, last, ok bool) {
+func (inv *invocation) sawNodes(page []*corev1.Node, first, last, ok bool) {
 	if first {
 		inv.seen.status = inv.seen.described
 	}

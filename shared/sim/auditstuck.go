@@ -24,7 +24,7 @@ func (u *auditor) stuck(inv *invocation, d noticed) {
 			continue
 		}
 		deleted, known := c.deletedAt(i.Subject)
-		for n := range inv.seen.eachNode() { // a Node may have gone after the check read it
+		for _, n := range inv.seen.nodes.all { // a Node may have gone after the check read it
 			if at := n.DeletionTimestamp; known && at != nil && n.Name == i.Node && at.Time.Before(deleted) {
 				deleted = at.Time
 			}

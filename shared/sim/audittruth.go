@@ -214,7 +214,7 @@ func (u *auditor) outage(inv *invocation, c *cluster, k checkup) bool {
 	of := min(u.policy(inv, c, "").count("limits.zone"), defaults.count("limits.zone"))
 	running := map[string]string{} // nodes of Fargate and of machines elsewhere have no zone
 	named := map[string]string{}   // a machine with the name of a node may have taken it over
-	for i := range inv.seen.eachInstance() {
+	for _, i := range inv.seen.instances.all {
 		if runs(i) && i.Placement != nil {
 			zone := aws.ToString(i.Placement.AvailabilityZone)
 			running[*i.InstanceId], named[aws.ToString(i.PrivateDnsName)] = zone, zone
@@ -233,7 +233,7 @@ func (u *auditor) outage(inv *invocation, c *cluster, k checkup) bool {
 	}
 	for _, zone := range zones {
 		nodes, silent := 0, 0
-		for n := range inv.seen.eachNode() {
+		for _, n := range inv.seen.nodes.all {
 			if in(n) == zone {
 				if nodes++; !readyNode(n) && !u.starts(inv, n) {
 					silent++
@@ -319,10 +319,10 @@ func (s shares) add(group string, sick bool) {
 func (u *auditor) shares(inv *invocation) shares {
 	out, seen := newShares(), map[string]bool{}
 	instances, shown := map[string]*types.Instance{}, inv.seen.shown()
-	for i := range inv.seen.eachInstance() {
+	for _, i := range inv.seen.instances.all {
 		instances[*i.InstanceId] = i
 	}
-	for n := range inv.seen.eachNode() {
+	for _, n := range inv.seen.nodes.all {
 		id, group := instanceOf(n), groupByLabel(n)
 		seen[id] = true
 		if i := instances[id]; i != nil {
@@ -358,16 +358,11 @@ var ofCluster = map[string]func(excuse) string{
 		return unless(e.inv.missed || !e.inv.seen.nodes.whole() || !e.inv.seen.instances.whole(), "all was read")
 	},
 	"NodeWithoutProviderID": func(e excuse) string {
-		for n := range e.inv.seen.eachNode() {
-			if n.Spec.ProviderID == "" {
-				return ""
-			}
-		}
-		return "each node has its provider id"
+		return unless(slices.ContainsFunc(e.inv.seen.nodes.all, func(n *corev1.Node) bool { return n.Spec.ProviderID == "" }), "each node has its provider id")
 	},
 	"MassSilence": func(e excuse) string {
 		nodes, silent, shown := 0, 0, e.inv.seen.shown()
-		for n := range e.inv.seen.eachNode() {
+		for _, n := range e.inv.seen.nodes.all {
 			m := e.u.a.machines[instanceOf(n)]
 			if m == nil || m.state == shuttingDown || m.state == terminated || m.state == stopped && readyOf(n).LastTransitionTime.After(m.restedAt) {
 				continue // a node of Fargate or a hybrid node, of a machine that is gone or going, or silent since a person stopped it
@@ -904,13 +899,8 @@ func (e excuse) tagged(key string) bool {
 // listed reports whether the condition is true for the instance as the check read it, in a listing or by
 // its id.
 func (e excuse) listed(is func(*types.Instance) bool) bool {
-	for i := range e.inv.seen.eachInstance() {
-		if *i.InstanceId == e.m.id && is(i) {
-			return true
-		}
-	}
 	i := e.inv.seen.looked[e.m.id].instance
-	return i != nil && is(i)
+	return i != nil && is(i) || slices.ContainsFunc(e.inv.seen.instances.all, func(i *types.Instance) bool { return *i.InstanceId == e.m.id && is(i) })
 }
 
 // node reports whether the condition is true for a node of the instance, as the check read it.
@@ -940,7 +930,7 @@ func conditionOf(conditions []corev1.NodeCondition, what corev1.NodeConditionTyp
 // running returns whether the listed instances run.
 func (s *sight) running() map[string]bool {
 	ids := map[string]bool{}
-	for i := range s.eachInstance() {
+	for _, i := range s.instances.all {
 		ids[*i.InstanceId] = runs(i)
 	}
 	return ids

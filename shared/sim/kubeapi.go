@@ -47,7 +47,7 @@ type kubeAPI struct {
 	name string // of the cluster
 	// nodes and items are the latest listings, of nodes as objects and of other kinds as JSON. A
 	// client never has two in progress.
-	nodes   listing[corev1.Node]
+	nodes   listing[*corev1.Node]
 	reduced []*kube.NodeObject // the nodes that are left of their listing, as the product reads them
 	items   listing[*kube.Item]
 }
@@ -132,10 +132,10 @@ func (q *kubeQuery) dice() dice {
 // nodePage returns a page of nodes; it is a kube.NodePages.
 func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (nodes []*kube.NodeObject, next string, err error) {
 	q := &kubeQuery{api: k, verb: "list", version: "v1", resource: "nodes"}
-	var page []corev1.Node
+	var page []*corev1.Node
 	err = q.send(ctx, func() error {
 		if token == "" {
-			k.nodes = listing[corev1.Node]{of: q.c, rest: q.c.listNodes()}
+			k.nodes = listing[*corev1.Node]{of: q.c, rest: q.c.listNodes()}
 			k.reduced = q.c.reduced
 		} else if err := k.nodes.resume(q, token); err != nil {
 			return err

@@ -134,18 +134,18 @@ func stampedOr(t time.Time) *metav1.Time {
 
 // listNodes returns the nodes of the cluster as its API server lists them. All callers share the
 // slice; it is never modified.
-func (c *cluster) listNodes() []corev1.Node {
+func (c *cluster) listNodes() []*corev1.Node {
 	if c.objects == nil {
-		c.objects, c.reduced = make([]corev1.Node, 0, len(c.nodes)), make([]*kube.NodeObject, 0, len(c.nodes))
+		c.objects, c.reduced = make([]*corev1.Node, 0, len(c.nodes)), make([]*kube.NodeObject, 0, len(c.nodes))
 		for _, n := range c.nodes {
 			if n.unlisted {
 				continue
 			}
 			if n.listedAt != n.version {
-				n.listed, n.listedAt = n.object(), n.version
-				shown := n.listed // the auditor gets the true times
+				object := n.object()
+				shown := object // the auditor gets the true times
 				shown.Status.Conditions = n.byItsClock(shown.Status.Conditions)
-				n.reduced = nodeOf(&shown)
+				n.listed, n.reduced, n.listedAt = &object, nodeOf(&shown), n.version
 			}
 			c.objects, c.reduced = append(c.objects, n.listed), append(c.reduced, n.reduced)
 		}

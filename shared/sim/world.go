@@ -78,7 +78,7 @@ type cluster struct {
 	version  int      // resourceVersion of the last change to any object
 
 	listed  []types.Instance   // the instances that EC2 lists; nil after a change
-	objects []corev1.Node      // the nodes that its API server lists; nil after a change
+	objects []*corev1.Node     // the nodes that its API server lists; nil after a change
 	reduced []*kube.NodeObject // the same, with the fields that the product reads
 }
 
@@ -282,7 +282,7 @@ type node struct {
 	bootID      string
 	events      []occurrence
 
-	listed   corev1.Node      // as lists return it
+	listed   *corev1.Node     // as lists return it
 	reduced  *kube.NodeObject // the same, with the fields that the product reads
 	listedAt int              // the version at which both were built
 	made     made[nodeState]
