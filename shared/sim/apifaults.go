@@ -128,11 +128,15 @@ const (
 
 var actsOnMachines = callsOf("ec2:TerminateInstances", "ec2:RebootInstances")
 
+// errOf returns the error of a call that meets a fault and gets an answer, or no connection.
 func errOf(fault, name string) error {
-	if strings.HasPrefix(name, "kubernetes:") {
-		return kubernetesFault(fault)
+	switch {
+	case !strings.HasPrefix(name, "kubernetes:"):
+		return awsFault(fault, name)
+	case fault == faultUnconnected:
+		return &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
 	}
-	return awsFault(fault, name)
+	return kubeFault(fault)
 }
 
 // errTimeout returns the error of a call without an answer.
@@ -227,17 +231,6 @@ func (v *env) unsimulated(in any) {
 type kubeFault string
 
 func (f kubeFault) Error() string { return "kubernetes: " + string(f) }
-
-// kubernetesFault returns the error of a Kubernetes API call that meets the fault.
-func kubernetesFault(what string) error {
-	switch what {
-	case faultHang, faultLost:
-		return errTimeout("kubernetes")
-	case faultUnconnected:
-		return &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
-	}
-	return kubeFault(what)
-}
 
 // told converts an error to the client's error: an answer of the API server is a StatusError, any
 // other error is a request without an answer. None has a retry-after time: the client would wait

@@ -195,7 +195,7 @@ func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 			u.verdicts.moded[cluster] = append(u.verdicts.moded[cluster], last.begun)
 		}
 		running := sync.OnceValue(last.seen.running) // EC2 may list it later than Kubernetes
-		for _, n := range last.seen.nodes.all {        // and could record it
+		for _, n := range last.seen.nodes.all {      // and could record it
 			if id := instanceOf(n); !u.sense.shown[id] && wellNode(n) && running()[id] {
 				u.sense.shown[id] = true
 			}

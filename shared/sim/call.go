@@ -112,8 +112,7 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 	inv.wait(took / 2)
 	waits, throttled := v.a.retried(name, d.of("retried"))
 	if waits > 0 {
-		inv.slow = true
-		inv.wait(max(0, min(waits, ends(ctx)-inv.e.now)))
+		inv.hang(ctx, waits)
 	}
 	fault := v.a.weather.over(v.a.Now(), v.fn, name, kind, about, d.of("weather"))
 	if throttled {
@@ -122,15 +121,14 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 	var err error
 	switch fault {
 	case faultHang:
-		inv.hang(ctx)
+		inv.hang(ctx, hangs)
 		err = errTimeout(name)
 	case faultUnconnected:
-		inv.slow = true
-		inv.wait(max(0, min(connects, ends(ctx)-inv.e.now)))
+		inv.hang(ctx, connects)
 		err = errOf(fault, name)
 	case faultLost: // it took effect, but the caller gets no answer
 		if err = do(); err == nil {
-			inv.hang(ctx)
+			inv.hang(ctx, hangs)
 			inv.failed = true
 			err = errTimeout(name)
 			if again != nil && ctx.Err() == nil && d.of("again").chance(0.5) {
@@ -179,10 +177,10 @@ func met(err error) bool { return awserr.IsConditionFailed(err) || awserr.IsTran
 
 func (v *env) takes(d dice) time.Duration { return d.of("time").between(quickest, slowest) }
 
-// hang waits for an answer that never comes, until its timeout or the context's end.
-func (inv *invocation) hang(ctx context.Context) {
+// hang waits for an answer, until a timeout or the context's end.
+func (inv *invocation) hang(ctx context.Context, long time.Duration) {
 	inv.slow = true
-	inv.wait(max(0, min(hangs, ends(ctx)-inv.e.now)))
+	inv.wait(max(0, min(long, ends(ctx)-inv.e.now)))
 }
 
 // note records an event that happens now.

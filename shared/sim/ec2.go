@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -223,8 +222,8 @@ func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out 
 		f := in.Filters[0]
 		all = e.v.a.said(func(m *machine) bool { return slices.Contains(f.Values, m.statusBy(aws.ToString(f.Name))) })
 	}
-	page, next := cutEach(all, in.NextToken, int(*in.MaxResults))
-	out.InstanceStatuses, out.NextToken = roll.Map(page, (*machine).status), next
+	all, out.NextToken = cut(all, in.NextToken, in.MaxResults)
+	out.InstanceStatuses = roll.Map(all, (*machine).status)
 	return nil
 }
 
@@ -255,15 +254,10 @@ func valuesOf(filters []types.Filter) map[string][]string {
 	return out
 }
 
-// after returns how many items precede the page of a token.
-func after(token *string) int {
-	n, _ := strconv.Atoi(aws.ToString(token))
-	return n
-}
-
-// cut returns a page of a list and the token of the next page.
+// cut returns a page of a list and the token of the next page, which is its index.
 func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
-	from := min(after(token), len(all))
+	from, _ := strconv.Atoi(aws.ToString(token))
+	from = min(from, len(all))
 	to := len(all)
 	if size != nil {
 		to = min(from+int(*size), to)
@@ -274,49 +268,23 @@ func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
 	return all[from:to:to], aws.String(strconv.Itoa(to))
 }
 
-// cutEach is cut of what an iterator lists.
-func cutEach[T any](all iter.Seq[T], token *string, size int) (page []T, next *string) {
-	from, i := after(token), 0
-	for item := range all {
-		if i == from+size {
-			return page, aws.String(strconv.Itoa(i))
-		}
-		if i >= from {
-			page = append(page, item)
-		}
-		i++
-	}
-	return page, nil
-}
-
 func (m *machine) runs() bool {
 	return m.shown != nil && runs(m.shown)
 }
 
-// running iterates over the machines of the region that EC2 shows as running.
-func (a *account) running() iter.Seq[*machine] {
-	return func(yield func(*machine) bool) {
-		for _, c := range a.clusters {
-			for _, m := range c.machines {
-				if m.runs() && !yield(m) {
-					return
-				}
-			}
-		}
+// running returns the machines of the region that EC2 shows as running.
+func (a *account) running() (all []*machine) {
+	for _, c := range a.clusters {
+		all = append(all, slices.DeleteFunc(slices.Clone(c.machines), func(m *machine) bool { return !m.runs() })...)
 	}
+	return all
 }
 
-// said iterates over the running machines that match a filter, among those that EC2 has something to
+// said returns the running machines that match a filter, among those that EC2 has something to
 // report about. All others pass their checks and have no scheduled event.
-func (a *account) said(filter func(*machine) bool) iter.Seq[*machine] {
+func (a *account) said(filter func(*machine) bool) []*machine {
 	a.reported = slices.DeleteFunc(a.reported, func(m *machine) bool { return m.ail != impaired && m.event == nil && !m.booting || m.shown == nil })
-	return func(yield func(*machine) bool) {
-		for _, m := range a.reported {
-			if m.runs() && filter(m) && !yield(m) {
-				return
-			}
-		}
-	}
+	return slices.DeleteFunc(slices.Clone(a.reported), func(m *machine) bool { return !m.runs() || !filter(m) })
 }
 
 // report records that EC2 has something to report about the machine.
@@ -369,14 +337,6 @@ func (m *machine) checks() (instance, system types.SummaryStatus) {
 	return failed, ok
 }
 
-// failsSince returns since when the machine fails its status checks.
-func (m *machine) failsSince() time.Time {
-	if m.ail == impaired {
-		return m.since
-	}
-	return m.bootedAt
-}
-
 // restarting reports whether the machine's instance status check fails because it reboots: it may, until the
 // machine is available again.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-system-instance-status-check.html
@@ -402,8 +362,12 @@ func (m *machine) summary(s types.SummaryStatus) *types.InstanceStatusSummary {
 	case types.SummaryStatusInsufficientData:
 		return noData
 	}
+	since := m.bootedAt
+	if m.ail == impaired {
+		since = m.since
+	}
 	failed := reachability(s, types.StatusTypeFailed)
-	failed.Details[0].ImpairedSince = aws.Time(m.failsSince().UTC().Truncate(time.Second))
+	failed.Details[0].ImpairedSince = aws.Time(since.UTC().Truncate(time.Second))
 	return failed
 }
 
@@ -469,7 +433,7 @@ func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ .
 	case len(keys) == 1 && strings.HasSuffix(keys[0], "*"):
 		return answered(out, e.v.call(ctx, call, reads, "", func() error {
 			size := cmp.Or(aws.ToInt32(in.MaxResults), 1000)
-			page, next := cutEach(e.v.a.tagged(strings.TrimSuffix(keys[0], "*")), in.NextToken, int(size))
+			page, next := cut(e.v.a.tagged(strings.TrimSuffix(keys[0], "*")), in.NextToken, &size)
 			out.Tags, out.NextToken = roll.Map(page, shownTag.description), next
 			return nil
 		}))
@@ -546,16 +510,15 @@ func (s shownTag) description() types.TagDescription {
 }
 
 // tagged lists the tags of instances whose key has a prefix.
-func (a *account) tagged(prefix string) iter.Seq[shownTag] {
-	return func(yield func(shownTag) bool) {
-		for _, c := range a.clusters {
-			for _, m := range c.machines {
-				for i := range m.shownTags {
-					if t := &m.shownTags[i]; strings.HasPrefix(t.key, prefix) && !yield(shownTag{m, t}) {
-						return
-					}
+func (a *account) tagged(prefix string) (all []shownTag) {
+	for _, c := range a.clusters {
+		for _, m := range c.machines {
+			for i := range m.shownTags {
+				if t := &m.shownTags[i]; strings.HasPrefix(t.key, prefix) {
+					all = append(all, shownTag{m, t})
 				}
 			}
 		}
 	}
+	return all
 }

@@ -190,7 +190,10 @@ func TestFaultsOfAnAPIServer(t *testing.T) {
 	q := &kubeQuery{verb: "list", resource: "nodes"}
 	fault := func(what string, i int) (roll.GapKind, string, bool) {
 		q.d = c.d.nth(i)
-		err := q.told(kubernetesFault(what))
+		err := q.told(errOf(what, "kubernetes:list nodes"))
+		if what == faultHang {
+			err = q.told(errTimeout("kubernetes:list nodes"))
+		}
 		k, dialErr := kube.NewClientOverPages(nil, func(context.Context, int64, string) ([]*kube.NodeObject, string, error) { return nil, "", err }, nil)
 		must.Succeed(t, dialErr)
 		_, _, err = nodesOf(k)

@@ -29,7 +29,6 @@ func (g *group) launch(zone string) *machine {
 	c, a := g.c, g.c.a
 	d := g.d.of("machine").nth(g.launches)
 	g.launches++
-	a.serial++
 	address := fmt.Sprintf("10.%d.%d.%d", 10+c.index(), d.of("third").below(250), d.of("fourth").below(250)+4)
 	m := &machine{
 		c: c, g: g, d: d, id: "i-0" + shortID(d, 16), zone: zone, launched: a.Now().Truncate(time.Second), template: g.template, state: pending,

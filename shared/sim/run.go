@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"io"
 	"log/slog"
 	"time"
@@ -67,10 +66,12 @@ func Run(sc Scenario, w Watch) (Result, error) {
 	a.tell = func(e Event) {
 		r.Counts[e.Kind]++
 		a.decided(e)
-		write(digest, e)
+		_, _ = fmt.Fprintf(digest, "%d|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s\n", e.At.UnixNano(), e.Kind, e.Cluster, e.Instance, e.Node, e.Group, e.Finding, e.Cause, e.Action, e.Reason, e.Stage, e.Subject, e.Text, e.Detail)
 		tell(e)
 	}
-	a.begin()
+	a.found(sc.Clusters...)
+	a.arrange()
+	a.dep.start()
 	calm := sc.Start.Add(sc.Storm)
 	healed := calm.Add(sc.Calm)
 	end := healed.Add(sc.Healed)
@@ -120,10 +121,6 @@ func (a *account) standings() []Standing {
 	return out
 }
 
-func write(h hash.Hash, e Event) {
-	_, _ = fmt.Fprintf(h, "%d|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s\n", e.At.UnixNano(), e.Kind, e.Cluster, e.Instance, e.Node, e.Group, e.Finding, e.Cause, e.Action, e.Reason, e.Stage, e.Subject, e.Text, e.Detail)
-}
-
 // newAccount creates the account of a scenario, before anything happens in it.
 func newAccount(sc Scenario, w Watch) (*account, error) {
 	a := &account{
@@ -148,13 +145,6 @@ func newAccount(sc Scenario, w Watch) (*account, error) {
 		return nil, fmt.Errorf("scenario of seed %d: %w", sc.Seed, err)
 	}
 	return a, nil
-}
-
-// begin creates the machines that predate the run and schedules what is to come.
-func (a *account) begin() {
-	a.found(a.sc.Clusters...)
-	a.arrange()
-	a.dep.start()
 }
 
 // found creates clusters whose machines predate the run.

@@ -99,8 +99,8 @@ func (v *env) within(dies int, after bool, body func()) *invocation {
 func (v *env) during(most time.Duration, dies int, after bool, body func()) *invocation {
 	var inv *invocation
 	v.a.spawn(0, func(p *process) {
-		inv = &invocation{process: p, v: v, d: v.d.nth(v.a.serial), name: string(v.fn) + "#test", diesAt: dies, after: after}
-		v.a.serial++
+		inv = &invocation{process: p, v: v, d: v.d.nth(v.a.usage.Invocations["test"]), name: string(v.fn) + "#test", diesAt: dies, after: after}
+		v.a.usage.Invocations["test"]++
 		v.inv = inv
 		body()
 	})

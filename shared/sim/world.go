@@ -38,7 +38,6 @@ type account struct {
 	tell      func(Event)     // reports an event to the history; never nil
 	watch     Watch           // all of its callbacks but Record may be called
 	silenced  map[string]bool // zones without a network
-	serial    int             // the number of machines launched so far
 	dep       *deployment     // nil before deploy
 	audit     *auditor
 	cost      Cost
