@@ -21,8 +21,7 @@ import (
 	"rollcall/shared/aws/awserr"
 )
 
-// weather is the reliability of the account's APIs: slightly unreliable throughout, and much worse
-// during some faults.
+// weather is the reliability of the account's APIs: slightly unreliable throughout, and worse during some faults.
 type weather struct {
 	spells []spell
 }
@@ -100,8 +99,7 @@ func (w *weather) over(now time.Time, fn functionName, name string, kind access,
 	return faultNone
 }
 
-// alsoDenied holds the forms of FaultDenied that deny further calls: the acts, the storing of evidence,
-// or what an act depends on. FaultKills kills functions before these calls.
+// alsoDenied holds the forms of FaultDenied that deny further calls, before which FaultKills kills functions.
 var alsoDenied = map[string]func(call string) bool{
 	"acts":       actsOnMachines,
 	"evidence":   callsOf("s3:PutObject"),
@@ -213,8 +211,7 @@ func noSuch(code, format string, args ...any) error {
 	return awserr.Made(code, fmt.Sprintf(format, args...), http.StatusNotFound)
 }
 
-// unsimulated ends the run: a client received a request that is not simulated, and any answer
-// would hide that. The caller may recover from the panic, so it is also recorded.
+// unsimulated ends the run at a request that is not simulated. The caller may recover from the panic: it is recorded.
 func (v *env) unsimulated(in any) {
 	asked, err := json.Marshal(in)
 	if err != nil {
@@ -226,15 +223,13 @@ func (v *env) unsimulated(in any) {
 	panic(text)
 }
 
-// kubeFault is the fault that a Kubernetes API call meets in place of its answer. The API server's
-// error then depends on the request: see kubeQuery.told.
+// kubeFault is a fault that a Kubernetes API call meets. The API server's error depends on the request: see told.
 type kubeFault string
 
 func (f kubeFault) Error() string { return "kubernetes: " + string(f) }
 
-// told converts an error to the client's error: an answer of the API server is a StatusError, any
-// other error is a request without an answer. None has a retry-after time: the client would wait
-// for it in real time.
+// told converts an error to the client's: a StatusError of the API server, or a request without an answer.
+// None has a retry-after time: the client would wait for it in real time.
 func (q *kubeQuery) told(err error) error {
 	fault, ok := errors.AsType[kubeFault](err)
 	if !ok {
@@ -273,12 +268,10 @@ func unresolved(c *cluster, name string) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}}
 }
 
-// compacts is how often an API server that fails occasionally forgets a listing before its next
-// page.
+// compacts is how often a failing API server forgets a listing before its next page.
 const compacts = 0.1
 
-// compacted reports whether the cluster's API server forgot the state of its objects when a
-// listing began.
+// compacted reports whether the API server forgot the state of its objects when a listing began.
 func (w *weather) compacted(now time.Time, cluster string, d dice) bool {
 	for i := range w.spells {
 		s := &w.spells[i]

@@ -13,8 +13,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// answer has people answer what a notice asks them to approve: with the chat's button or with the tag,
-// in time, late, twice, for another order, or not at all.
+// answer has people answer what a notice asks: by button or tag, in time, late, twice, for another order, or not at all.
 func (a *account) answer(message string) {
 	document := notice(message)
 	var n noticed

@@ -101,8 +101,7 @@ type auditor struct {
 	outcomes  map[string]saying              // notices of outcomes, by order and outcome
 	acted     map[string]owed                // outcomes that must still be reported, by order
 	firstSeen map[string]map[about]foundThen // what the checks of a cluster found
-	// queue is how many machines were ill at once since the last time that none was. They are cured one
-	// after the other.
+	// queue is how many machines were ill at once since none was. They are cured one after the other.
 	queue     map[*cluster]int
 	policies  policies
 	sense     sense
@@ -272,8 +271,7 @@ func (u *auditor) healthy(inv *invocation, what act, id string) {
 	}
 }
 
-// intent checks that the intent was recorded and the evidence stored before the act. It returns the
-// record, or the zero Action if there is none.
+// intent checks that the intent was recorded and the evidence stored before the act. It returns the record, if any.
 func (u *auditor) intent(inv *invocation, what act, c *cluster, id string) ledger.Action {
 	state := u.a.dep.state(c.name)
 	i := slices.IndexFunc(state.Actions, func(a ledger.Action) bool {
@@ -366,8 +364,7 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	u.justly(inv, c, o)
 }
 
-// share counts, from the invocation's answers, the nodes certainly past their tolerance, and checks them
-// against the limit.
+// share checks the nodes that the invocation saw certainly past their tolerance against the limit.
 func (u *auditor) share(inv *invocation, c *cluster, o order) {
 	of := func(group string, i *types.Instance) *terms {
 		s := u.selects(c, group)
@@ -437,8 +434,7 @@ func (u *auditor) planned(inv *invocation, c checkup) {
 	u.checks[c.cluster] = l
 }
 
-// withheld reports held acts to the history, once for each reason. An incomplete check holds too. What
-// it did not observe stays held.
+// withheld reports held acts to the history, once for each reason. What an incomplete check did not observe stays held.
 func (u *auditor) withheld(c checkup) {
 	before, now := u.held[c.cluster], map[about]string{}
 	for _, h := range c.held {
@@ -454,8 +450,7 @@ func (u *auditor) withheld(c checkup) {
 	u.held[c.cluster] = now
 }
 
-// foundThen is since when something is found. A check keeps the earlier time if it began before another
-// check no longer found it.
+// foundThen is since when something is found, and gone, for checks that began before another one found it no more.
 type foundThen struct{ first, gone time.Time }
 
 // sightings records what a check found, if what it read shows that, and drops what it no longer finds. It was
@@ -607,8 +602,7 @@ func (u *auditor) outcome(inv *invocation, d noticed) {
 	}
 }
 
-// refusedTruly checks the reason for which remediate refused an order. It skips the reasons that concern the
-// cluster, or other findings of a check, of which a look at one instance shows too little.
+// refusedTruly checks why remediate refused an order, except reasons that a look at one instance shows too little of.
 func (u *auditor) refusedTruly(inv *invocation, d noticed, i noticedInstance) {
 	c, m, known := u.a.byName[d.Cluster], u.a.machines[i.Instance], ofMachine[i.Held] != nil
 	if c == nil || m == nil || !known || slices.Contains([]string{"OtherFinding", "NotReadYet", "OneAtATime"}, i.Held) {
@@ -643,15 +637,13 @@ func (u *auditor) repeated(inv *invocation, d noticed) {
 	}
 }
 
-// unignored reports whether a person took rollcall:ignore off the instance since a notice: its trouble is
-// news again.
+// unignored reports whether a person took rollcall:ignore off since a notice: the trouble is news again.
 func (u *auditor) unignored(id string, before saying) bool {
 	m := u.a.machines[id]
 	return m != nil && m.unignored.After(before.inv.begun)
 }
 
-// clean reports whether the invocation completed, and no call failed that could have kept it from
-// recording what it sent.
+// clean reports whether the invocation completed, and no failed call can have kept it from recording what it sent.
 func (inv *invocation) clean() bool { return !inv.killed && !inv.failed }
 
 // known reports whether a later invocation could know what this one sent: this one completed, recorded
@@ -664,16 +656,14 @@ func (inv *invocation) known(later *invocation) bool {
 	return inv.clean() && !inv.ended.IsZero() && inv.ended.Before(later.begun)
 }
 
-// bars reports whether a later invocation may not say it again. It could know that it was said, or it
-// had read the same version of the notices. Of all invocations that read one version, only one may
-// report.
+// bars reports whether a later invocation may not say it again: it could know that it was said, or had read the same
+// version of the notices, by which only one may report.
 func (u *auditor) bars(before saying, later *invocation) bool {
 	same := before.inv != later && before.read == later.seen.notices && later.seen.told
 	return before.inv.known(later) || same && before.inv.seen.told && !u.verdicts.forgotten.After(before.inv.begun)
 }
 
-// sweepsOf returns in how many sweeps a cluster of that size is checked once: 1 up to 2,000 nodes, one
-// more for every further 2,000, at most 12.
+// sweepsOf returns in how many sweeps a cluster is checked once: one for each 2,000 nodes, at most 12.
 func sweepsOf(nodes int) int { return min(max(1, (nodes+1999)/2000), 12) }
 
 // sweptEvery returns how often the sweep asks for a check of the cluster, by its size.
@@ -686,8 +676,7 @@ func (u *auditor) watched(c *cluster) bool {
 	return c.exists() && u.policyNow(c, nil).values["mode"] != "ignore"
 }
 
-// calm audits the account while no new fault strikes. Machines that are ill must be on their way to
-// remediation, or held with a reason.
+// calm audits the account while no new fault strikes: what is ill is on its way to remediation, or held with a reason.
 func (u *auditor) calm() {
 	now := u.a.Now()
 	began := u.a.sc.Start.Add(u.a.sc.Storm)
@@ -806,8 +795,7 @@ func (u *auditor) told() {
 	}
 }
 
-// unlabelled reports whether a machine that works has a Node that Karpenter does not label again: its first one
-// was deleted while the machine was stopped.
+// unlabelled reports whether Karpenter does not label the Node of a working machine again: its first one was deleted.
 func (m *machine) unlabelled() bool {
 	return m.claim != nil && m.node != nil && m.node.ready().Status == corev1.ConditionTrue && !m.node.initialized
 }

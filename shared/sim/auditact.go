@@ -30,8 +30,7 @@ func (u *auditor) affordable(inv *invocation, c *cluster, o order) {
 	u.forbids(RuleBudget, len(used) > limit, "%s: ordered to %s %s, the %d. instance of %s within an hour, limits.actionsPerHour is %d", inv.name, o.Action, o.Instance, len(used), c.name, limit)
 }
 
-// triedLong checks that an act that failed is not tried again at once. That the permission check does
-// not see a new tag yet passes sooner.
+// triedLong checks that an act that failed is not tried again at once. A tag that IAM does not see yet passes sooner.
 func (u *auditor) triedLong(inv *invocation, c *cluster, o order) {
 	for _, a := range slices.Backward(u.a.dep.state(c.name).Actions) {
 		if a.ID != o.ID {
@@ -44,8 +43,7 @@ func (u *auditor) triedLong(inv *invocation, c *cluster, o order) {
 	}
 }
 
-// seenAnew checks that an order about a node that left Ready was not first seen before it did: what an
-// earlier check saw was another trouble.
+// seenAnew checks that an order about a node that left Ready was not first seen before: that was another trouble.
 func (u *auditor) seenAnew(inv *invocation, o order) {
 	if k := roll.Kind(o.Kind); k != roll.Unknown && k != roll.NotReady {
 		return
@@ -95,8 +93,7 @@ func (u *auditor) zoneDown(inv *invocation, c *cluster, at time.Time) string {
 	return ""
 }
 
-// cooled checks that nothing is ordered until limits.stormCooldown after a check read a zone as down, if
-// it could record that.
+// cooled checks that nothing is ordered until limits.stormCooldown after a check recorded a zone as down.
 func (u *auditor) cooled(inv *invocation, c *cluster, o order) {
 	last, ok := u.sense.down[c.name]
 	if !ok || last.inv == inv || !last.inv.known(inv) || last.inv.overtaken || last.inv.begun.Before(u.verdicts.forgotten) || u.zoneDown(inv, c, o.At) != "" {
@@ -113,8 +110,8 @@ func (u *auditor) cooled(inv *invocation, c *cluster, o order) {
 // spares has the reasons that say that the fault lies elsewhere than in the machine.
 var spares = []string{"SharedCause", "CauseOutside", "CausePasses", "UnhealthyShare"}
 
-// letRecover checks that nothing is ordered about a node until limits.stormCooldown after a check held that
-// because the fault lay elsewhere, if it could record that: the node may recover now.
+// letRecover checks that nothing is ordered about a node until limits.stormCooldown after a check recorded that the
+// fault lay elsewhere: the node may recover now.
 func (u *auditor) letRecover(inv *invocation, c *cluster, o order) {
 	last, ok := u.sense.spared[about{o.Instance, o.Kind}]
 	m := u.a.machines[o.Instance]
@@ -152,8 +149,7 @@ func (u *auditor) frozenTogether(inv *invocation, c *cluster, o order) {
 	u.forbids(RuleFrozen, silent >= 3 && silent*100 >= u.policy(inv, c, "").count("limits.massSilence")*nodes, "%s: ordered to %s %s, which works, and is not heard since %s like %d of %d nodes", inv.name, o.Action, m.id, m.frozen.Format(time.TimeOnly), silent, nodes)
 }
 
-// The rules of a single act: its machine is not protected, the earlier steps of its ladder are done, and
-// its group is not busy with another machine.
+// The rules of a single act: its machine is not protected, earlier steps are done, and the group is not busy.
 
 // protects checks that what a person protected from termination is not touched: a drain would evict its
 // pods although the machine stays. Nor is the machine of a node that a person keeps from repairs, or of a
@@ -176,8 +172,7 @@ func (u *auditor) afterOwner(inv *invocation, what act, m *machine, intent ledge
 	if intent.Kind == roll.Impaired && (g.owner == autoScaling || g.owner == nodeGroup) && u.a.Now().Sub(m.since) < impairedFor {
 		u.broken(RuleOwner, "%s: %s of %s, impaired since %s, which its Auto Scaling group may be about to replace", inv.name, what, m.id, m.since.Format(time.TimeOnly))
 	}
-	// A notice counts too if it reports that EKS cannot replace anything, or that a person suspended the
-	// processes of the Auto Scaling group.
+	// A notice also counts that EKS cannot replace anything, or that a person suspended the group's processes.
 	told := func(reason string) bool { return u.records.reasons[saidKey{m.c.name, g.groupName(), "", reason}] }
 	// A storm, a cluster that cannot be judged, or a mode that allows none, may have prevented the notice.
 	read := !u.truths.trouble[m.c.name].After(m.since) && !u.a.weather.stormySince(m.since, u.a.Now()) && u.verdicts.quiet[g].Before(m.since) && u.verdicts.blind[m.c].Before(m.since)
@@ -225,8 +220,7 @@ func drainsFirst(pol *terms, kind string) bool {
 	return drains
 }
 
-// turnLeast is the minimum time for which a machine that was cordoned or rebooted keeps the others of
-// its group waiting, while it is still ill.
+// turnLeast is for how long a machine that was cordoned or rebooted, and is still ill, keeps its group waiting at least.
 const turnLeast = 10 * time.Minute
 
 // inTurn checks that no other machine of the group is being acted on.
@@ -253,8 +247,7 @@ func (u *auditor) inTurn(inv *invocation, what act, m *machine) {
 	}
 }
 
-// givenBack checks that a cordon is lifted only from a node that is ready again, and never from one that
-// a person holds.
+// givenBack checks that a cordon is lifted only from a node that is ready again, and that no person holds.
 func (u *auditor) givenBack(inv *invocation, id string) {
 	for _, n := range inv.seen.nodesOf(id) {
 		u.forbids(RuleTidy, n.Spec.Unschedulable && !readyNode(n), "%s: node %s of %s takes pods again, and was last seen not ready", inv.name, n.Name, id)
@@ -266,8 +259,7 @@ func (u *auditor) givenBack(inv *invocation, id string) {
 	}
 }
 
-// readWhole checks that a check that counts as complete read everything: what it does not know counts as
-// gone.
+// readWhole checks that a check that counts as complete read everything: what it does not know counts as gone.
 func (u *auditor) readWhole(inv *invocation, c checkup) {
 	switch s := &inv.seen; {
 	case !c.whole:
@@ -298,8 +290,7 @@ func (u *auditor) cordons(c *cluster) {
 	}
 }
 
-// cordonedFor reports whether a node may rightly be cordoned: its machine is not in order or is being
-// removed, or Rollcall may not, or cannot, lift the cordon.
+// cordonedFor reports whether a node may be cordoned: its machine is not in order, or Rollcall cannot lift the cordon.
 func (u *auditor) cordonedFor(c *cluster, n *node) bool {
 	m, now := n.machine, u.a.Now()
 	if m == nil || m.ail != well || m.muted || m.state != running || m.booting || n.ready().Status != corev1.ConditionTrue || m.event != nil || m.claim != nil && !m.claim.deleting.IsZero() || !n.deleting.IsZero() {

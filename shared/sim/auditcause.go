@@ -87,8 +87,7 @@ func (m *machine) brokenBy(code string) bool {
 	return strings.Contains(m.template.userData, brokenBy[code])
 }
 
-// shutOut reports whether the machine's role is not mapped, or was not at some time since its launch: a check
-// may have proven it then.
+// shutOut reports whether the machine's role is not mapped, or was not since its launch: a check may have proven it.
 func (e excuse) shutOut() bool {
 	at, ok := e.u.truths.last[[2]string{"unmapped", e.g.groupName()}]
 	return !e.c.maps(e.g.role) || ok && at.After(e.m.launched)

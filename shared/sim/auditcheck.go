@@ -8,12 +8,10 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The rules of clusters that cannot be judged: people are notified once that lasts, not before, and
-// again when it is over. Such a cluster is checked again soon.
+// The rules of clusters that cannot be judged: people are notified once that lasts, not before, and when it is over.
 
 const (
-	// blindAfter is how long a cluster must be unreadable before people are notified. seesAfter is how
-	// long it must be readable again.
+	// blindAfter is how long a cluster must be unreadable until people are notified, and seesAfter readable again.
 	blindAfter = 15 * time.Minute
 	seesAfter  = 10 * time.Minute
 	// looksAgain is how long after the start of an incomplete check the next one starts at the latest:
@@ -69,8 +67,7 @@ func (u *auditor) lookedAt(inv *invocation, c checkup) {
 	}
 }
 
-// cutShort handles a function that did not complete. Its message is delivered again minutes later, and
-// those behind it wait.
+// cutShort handles a function that did not complete: its message is delivered again minutes later.
 func (u *auditor) cutShort() {
 	for _, s := range u.sightless {
 		s.last = nil
@@ -91,8 +88,7 @@ func (u *auditor) remarked(s *sightless, cluster string) {
 	}
 }
 
-// judgeable reports whether a check completed, EKS knows its cluster, and nothing but the Kubernetes API
-// and the description of clusters failed since it began.
+// judgeable reports whether a check completed, and only the Kubernetes API and the description of clusters failed since.
 func (u *auditor) judgeable(inv *invocation, cluster string) bool {
 	c := u.a.byName[cluster]
 	if c == nil || !c.exists() || !inv.clean() || inv.ended.IsZero() || inv.begun.Before(u.verdicts.forgotten) {
@@ -130,8 +126,7 @@ func (inv *invocation) swept(listed, asked int) {
 	}
 }
 
-// sweptAll checks that a sweep that ended tried to ask for a check of each cluster that it read. Whether
-// one queue message fails says nothing about the next.
+// sweptAll checks that a sweep tried to ask for a check of each cluster that it read, whichever message failed.
 func (u *auditor) sweptAll(inv *invocation) {
 	if inv.asked == 0 || inv.asked >= inv.listed {
 		return
@@ -177,9 +172,8 @@ func (u *auditor) forsaken(c *cluster) {
 	}
 }
 
-// helpless reports whether an invocation may leave its messages to the next try because it could not
-// write. The function for state changes looks up instances, and may also leave those that it could not
-// read.
+// helpless reports whether an invocation may leave its messages to the next try: it could not write, or, for state
+// changes, look up instances.
 func (inv *invocation) helpless() bool { return inv.failed || inv.missed && inv.v.fn == stateChange }
 
 // excuses records that a receive of messages met such a fault.

@@ -13,8 +13,7 @@ import (
 // slightly is by how much the clock of a cluster and those of functions may differ.
 const slightly = 2*skewed + time.Second
 
-// figures checks the figures of a notice that people read first: how many nodes of the cluster are Ready,
-// and since when each machine has its trouble.
+// figures checks a notice's figures: how many nodes of the cluster are Ready, and since when each machine is in trouble.
 func (u *auditor) figures(inv *invocation, d noticed) {
 	if d.Nodes != nil && inv.seen.nodes.whole() {
 		all, ready := len(inv.seen.nodes.all), count(inv.seen.nodes.all, readyNode)
@@ -32,8 +31,7 @@ func (u *auditor) figures(inv *invocation, d noticed) {
 	}
 }
 
-// misstates records a wrong figure. It is a violation an hour later, so that what the same mistake does to
-// machines is the first one.
+// misstates records a wrong figure. It is a violation an hour later: what it does to machines comes first.
 func (u *auditor) misstates(is bool, format string, args ...any) {
 	if is {
 		u.misstated = append(u.misstated, misstatement{u.a.Now(), fmt.Sprintf(format, args...)})
@@ -115,8 +113,7 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 	return from, to, false
 }
 
-// lastRecorded returns when the last complete check before a time began that could record what it saw. It
-// returns the time if there was none.
+// lastRecorded returns when the last complete check before a time that was recorded began, or the time if none was.
 func (u *auditor) lastRecorded(cluster string, before time.Time) time.Time {
 	for _, begun := range slices.Backward(u.verdicts.clean[cluster]) {
 		if begun.Before(before) {

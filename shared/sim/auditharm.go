@@ -9,8 +9,7 @@ import (
 
 const (
 	harmful = 20 * time.Minute // for how long the pods of a cluster may be interrupted within a day
-	// restarts is the minimum time until a pod runs elsewhere: it stops, is bound, its image is pulled,
-	// and it becomes ready.
+	// restarts is the minimum time until a pod runs elsewhere.
 	restarts = 2 * time.Minute
 )
 
@@ -77,8 +76,7 @@ func (m *machine) pods() []*pod {
 	return nil
 }
 
-// serving reports whether the machine's pods work and would continue to: the fault neither stops them
-// nor cuts them off, and EC2 is not about to interrupt it.
+// serving reports whether the machine's pods work and would continue to: neither the fault nor EC2 interrupts them.
 func (a *account) serving(m *machine) bool {
 	switch {
 	case m.state != running || m.booting || m.muted || a.silenced[m.zone] || !m.c.exists() || m.elsewhere != "":

@@ -14,8 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// This file reads a policy by its documentation, shared/policy/README.md, without the product's policy
-// reader. A fault in that reader is therefore not shared.
+// This file reads a policy by its page, shared/policy/README.md, so that no fault of the product's reader is shared.
 
 // mode is how far Rollcall may go.
 type mode int
@@ -168,8 +167,7 @@ var (
 	durationForm = regexp.MustCompile(`^([0-9]+[hms])+$`)
 )
 
-// readPolicy reads a document; base has all keys and presets. It returns false for a document with a
-// fault, which is not used at all.
+// readPolicy reads a document; base has all keys and presets. A document with a fault is not used: it returns false.
 func readPolicy(text string, base *written) (*written, bool) {
 	var root yaml.Node
 	if yaml.Unmarshal([]byte(text), &root) != nil || len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
@@ -413,8 +411,7 @@ func (s settings) count(key string) int {
 
 func (s settings) is(key string) bool { return s.values[key] == "true" }
 
-// tolerance returns how long a condition may have a status. It returns false if the policy does not
-// watch it.
+// tolerance returns how long a condition may have a status, and whether the policy watches it.
 func (t *terms) tolerance(condition, status string) (time.Duration, bool) {
 	_, ok := t.values["conditions."+condition+"="+status]
 	return t.duration("conditions." + condition + "=" + status), ok
@@ -450,8 +447,7 @@ func (t *terms) laddersOf(kinds ...string) iter.Seq[[]rung] {
 	}
 }
 
-// cures reports whether every ladder for a machine's fault terminates it. It also returns how much longer
-// than by the default policy that may take.
+// cures reports whether each ladder for a machine's fault terminates it, and how much later than by default.
 func (t *terms) cures(m *machine) (longer time.Duration, ok bool) {
 	if t.count("limits.replacements") == 0 {
 		return 0, false // nothing is replaced
@@ -526,8 +522,7 @@ func (t *terms) repairs(reason string) bool {
 // owner returns what may happen to the machines of an owner.
 func (t *terms) owner(of ownerKind) string { return t.values["owners."+string(of)] }
 
-// keptBy has, by why a pod must not be terminated, the setting that says whether that holds acts on its
-// node while it is silent.
+// keptBy has, by why a pod must not be terminated, the setting that then holds acts on its silent node.
 var keptBy = map[string]string{
 	keptAnnotated: "doNotDisrupt", keptUnsafe: "doNotDisrupt", keptNode: "doNotDisrupt", keptNodeSafe: "doNotDisrupt",
 	keptBudget: "budgets", keptUncounted: "budgets", keptLocal: "localVolumes",
@@ -625,9 +620,8 @@ func (p *policies) find(text string, of selection) *terms {
 	return t
 }
 
-// policyNow returns what applies to a group, or to the cluster if it is nil, by the current document,
-// whether or not an invocation has read it. A document that is gone or has a fault allows nothing but
-// observing.
+// policyNow returns what applies to a group, or to the cluster if it is nil, by the current document, read or not.
+// A document that is gone or has a fault allows nothing but observing.
 func (u *auditor) policyNow(c *cluster, g *group) *terms {
 	text, of := u.a.dep.policy, u.selects(c, "")
 	if g != nil {

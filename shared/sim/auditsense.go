@@ -12,16 +12,14 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The rules of sense forbid acts that no person would do, although every numeric limit allows them. The
-// auditor knows better than Rollcall why a machine is ill. These rules are broken only where there can
-// be no doubt.
+// The rules of sense forbid acts that no person would do, although every numeric limit allows them. The auditor
+// knows better than Rollcall why a machine is ill. They are broken only where there can be no doubt.
 
 // sense is what the auditor remembers for the rules of sense.
 type sense struct {
 	replaced map[*group][]effect // the machines of each group that Rollcall had replaced
 	worked   map[string]bool     // machines whose nodes were Ready once, by id
-	// brought is when the youngest machine of each group that worked was launched, or drawn from its warm
-	// pool. A machine itself is forgotten an hour after its termination.
+	// brought is when the youngest machine of each group that worked was launched, or drawn from its warm pool.
 	brought   map[*group]time.Time
 	proven    map[*group]time.Time // when what stayed Ready for as long as the policy asks was launched
 	shown     map[string]bool      // machines that a complete check saw Ready, and could record
@@ -101,8 +99,7 @@ func (u *auditor) paced(inv *invocation, what act, m *machine) {
 	u.verdicts.losses[m.g] = append(u.verdicts.losses[m.g], l)
 }
 
-// lost returns from when a launch makes good for a machine that is taken away: Karpenter launches for the
-// pods of a machine once they are evicted, or deleted since its node is not Ready.
+// lost returns from when a launch makes good for a machine: Karpenter launches for pods that are evicted or deleted.
 func (u *auditor) lost(m *machine) time.Time {
 	now := u.a.Now()
 	if m.g.owner != karpenter {
@@ -151,8 +148,7 @@ func (u *auditor) brought(g *group, since time.Time) bool {
 	return u.sense.brought[g].After(since)
 }
 
-// failed returns how many acts within a time took a machine of the group, and nothing launched since has
-// stayed Ready.
+// failed returns how many acts took a machine of the group within a time, and nothing launched since stayed Ready.
 func (u *auditor) failed(g *group, within time.Duration) int {
 	counts := func(at time.Time) bool {
 		return u.a.Now().Sub(at) < within+slack && !u.sense.proven[g].After(at.Add(5*skewed)) // certainly since
@@ -220,9 +216,8 @@ func (s *sight) zone(id string) string {
 	return ""
 }
 
-// isDown reports whether too many of the listed nodes of a zone are certainly not ready, by a policy at
-// a time. It returns how many nodes there are, and how many of them are not ready. Those of resting machines
-// show nothing of the zone.
+// isDown reports whether too many of a zone's listed nodes are certainly not ready, by a policy at a time, and how
+// many there are and are not. Those of resting machines show nothing of the zone.
 func (s *sight) isDown(zone string, at time.Time, pol *terms, resting int) (nodes, silent int, down bool) {
 	nodes, silent = s.inZone(zone, at.Add(-pol.duration("initialization.deadline")-time.Minute))
 	nodes, silent = nodes-min(resting, silent), silent-min(resting, silent)
@@ -241,8 +236,7 @@ func (s *sight) nodesIn(zone string) []*corev1.Node {
 	return slices.DeleteFunc(slices.Clone(s.nodes.all), func(n *corev1.Node) bool { return n.Labels[corev1.LabelTopologyZone] != zone })
 }
 
-// inZone counts the listed nodes of a zone, and those of them that are certainly not ready. Nodes
-// created after a time may still be starting.
+// inZone counts the nodes of a zone, and those certainly not ready: what was created after a time may be starting.
 func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
 	running, all := sync.OnceValue(s.running), s.nodesIn(zone) // most checks see no node that is not ready
 	return len(all), count(all, func(n *corev1.Node) bool {
@@ -267,8 +261,7 @@ func (u *auditor) tells(d noticed) {
 	}
 }
 
-// refers checks that a notice refers to an open incident: an incident is opened once, and before any
-// other notice of it.
+// refers checks that a notice refers to an incident that was opened once, and before.
 func (u *auditor) refers(inv *invocation, subject string, d noticed) {
 	if d.Incident == nil {
 		u.forbids(RuleReport, d.Ordered == "", "%s: %q is of no incident", inv.name, subject)
@@ -285,8 +278,7 @@ func (u *auditor) refers(inv *invocation, subject string, d noticed) {
 	}
 }
 
-// mentioned checks, while the account is calm, that each finding is in a notice: by its instance, or as
-// a member of an incident.
+// mentioned checks, while the account is calm, that each finding is in a notice, by itself or in an incident.
 func (u *auditor) mentioned(c *cluster, began time.Time) {
 	for key, f := range u.a.dep.state(c.name).Findings {
 		m := u.a.machines[string(key.Instance)]
@@ -307,8 +299,7 @@ func (u *auditor) mentioned(c *cluster, began time.Time) {
 	}
 }
 
-// counted reports whether the ledger counts a finding among the members of an incident that was
-// reported.
+// counted reports whether the ledger counts a finding in an incident that was reported.
 func (u *auditor) counted(c *cluster, key roll.FindingKey, g roll.Group) bool {
 	for about, n := range u.a.dep.state(c.name).Notices {
 		if _, member := n.Members[key.Instance]; member && about.Group == g && about.Kind == key.Kind && u.sense.incidents[n.Incident.ID].inv != nil {
@@ -318,8 +309,7 @@ func (u *auditor) counted(c *cluster, key roll.FindingKey, g roll.Group) bool {
 	return false
 }
 
-// leftovers checks, once everything has been healthy for a while, that nodes that Rollcall cordoned are
-// uncordoned, and that findings of what is gone are removed.
+// leftovers checks, once everything has been healthy for a while, that no cordon or finding of Rollcall's is left.
 func (u *auditor) leftovers(c *cluster) {
 	for _, n := range c.nodes {
 		m := n.machine

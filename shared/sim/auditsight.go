@@ -32,8 +32,7 @@ type sight struct {
 	notices   int64                    // that version, before it was raised
 }
 
-// sawNotices records the version of the notices among the items of a cluster, 0 if there is none. A
-// version that the invocation raised itself is one that another may read for the first time.
+// sawNotices records the version of the notices among the items, 0 if none, unless the invocation raised it itself.
 func (inv *invocation) sawNotices(items []item, first bool) {
 	if inv.seen.raised {
 		return
@@ -108,8 +107,7 @@ func wellNode(n *corev1.Node) bool {
 	return readyNode(n) && !starts && joined
 }
 
-// startupTaint reports whether a node has the taint until it is ready for work, by the list on the
-// policy's page.
+// startupTaint reports whether the policy's page lists the taint as one that keeps a node from work at its start.
 func startupTaint(key string) bool {
 	switch key {
 	case "karpenter.sh/unregistered", "node.cloudprovider.kubernetes.io/uninitialized", "node.cilium.io/agent-not-ready",
@@ -119,9 +117,8 @@ func startupTaint(key string) bool {
 	return strings.HasPrefix(key, "readiness.k8s.io/") || strings.HasPrefix(key, "startup-taint.cluster-autoscaler.kubernetes.io/")
 }
 
-// count counts the listed nodes, and those certainly past their tolerance at a time. An instance for
-// which unsure returns true never counts as past its tolerance. pol returns the policy for an instance of
-// a group.
+// count counts the listed nodes, and those certainly past their tolerance at a time, never one that unsure reports.
+// pol returns the policy for an instance of a group.
 func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *terms, unsure func(id string) bool) shares {
 	out, running, listed := newShares(), map[string]*types.Instance{}, map[string]*types.Instance{}
 	for _, i := range s.instances.all {
@@ -141,8 +138,7 @@ func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *t
 		joined[id] = true
 		inst := running[id]
 		of := groupByLabel(n)
-		// One that is being removed counts: the check may have read that after it had counted. So does
-		// one that is stopped.
+		// What is being removed or stopped counts: the check may have read that after it had counted.
 		if known := cmp.Or(inst, s.looked[id].instance, listed[id]); known != nil {
 			of = groupOf(known)
 		}
@@ -186,8 +182,7 @@ func groupByLabel(n *corev1.Node) string {
 	return "none"
 }
 
-// sawBefore reports whether an earlier check, which read the nodes a minute before this one, found what
-// the order is about. Clocks of functions may differ by a few seconds.
+// sawBefore reports whether an earlier check, which read the nodes a minute before, found what the order is about.
 func (inv *invocation) sawBefore(u *auditor, o order) bool {
 	if u.verdicts.forgotten.After(inv.begun) {
 		return true // the record of it was lost after this check had read it
@@ -202,8 +197,7 @@ func (s *sight) omitted(id string) bool {
 	return s.before.whole() && !slices.ContainsFunc(s.before.all, func(i *types.Instance) bool { return *i.InstanceId == id })
 }
 
-// sawInstances records a page of a listing of a cluster's instances. ok is false if the page failed.
-// first and last give the page's place in the listing.
+// sawInstances records a page of a listing of a cluster's instances, and its place. ok is false if it failed.
 func (inv *invocation) sawInstances(page []*types.Instance, first, last, ok bool) {
 	if first {
 		inv.seen.status, inv.seen.before = inv.seen.described, inv.seen.instances
@@ -212,8 +206,7 @@ func (inv *invocation) sawInstances(page []*types.Instance, first, last, ok bool
 	inv.seen.ids = nil
 }
 
-// sawInstance records an instance that was read by its id, nil if EC2 does not know it. ok is false if
-// the call failed.
+// sawInstance records an instance read by its id, nil if EC2 does not know it. ok is false if the call failed.
 func (inv *invocation) sawInstance(id string, i *types.Instance, ok bool) {
 	if inv.seen.looked == nil {
 		inv.seen.looked = map[string]lookup{}
@@ -253,8 +246,7 @@ type policySight struct {
 	stops bool // set if the document that was read last stops Rollcall, or is gone
 }
 
-// sawPolicy records the policy document that was read from the parameter. ok is false if it could not be
-// read.
+// sawPolicy records the policy document that was read. ok is false if it could not be.
 func (inv *invocation) sawPolicy(document string, ok bool) {
 	p := &inv.v.policy
 	p.at = inv.v.a.Now()
@@ -285,8 +277,7 @@ const (
 	actUntag        act = "untag"
 )
 
-// did records that a call took effect. It is called at that moment, before anything else happens. m may
-// be nil for a Node without a machine.
+// did records that a call takes effect, before anything else happens. m is nil for a Node without a machine.
 func (inv *invocation) did(what act, c *cluster, m *machine, n *node) {
 	inv.v.a.audit.did(inv, what, c, m, n)
 }

@@ -9,8 +9,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// keptWithin is how long after its time a stuck object must be reported at the latest, if nothing
-// prevents a check.
+// keptWithin is how long after its time a stuck object must be reported at the latest.
 const keptWithin = 35 * time.Minute
 
 // stuck audits what a notice reports as stuck.
@@ -139,8 +138,7 @@ func (u *auditor) toldOfLeft(l *leftover) {
 	if l.told || l.state != leftFree || l.wanted() || !l.acted || u.verdicts.forgotten.After(l.ended.Add(-time.Hour)) {
 		return
 	}
-	// Its time begins when the act has its outcome, which a later check may have settled. Of an orphan that
-	// somebody else ended it begins when a check sees that.
+	// Its time begins when the act has its outcome, or a check sees the end of an orphan.
 	ended := false
 	for _, a := range u.a.dep.state(c.name).Actions {
 		if string(a.Instance) != l.machine.id {

@@ -19,11 +19,9 @@ import (
 )
 
 const (
-	// lag is how long a check may still see something that is over: EC2 shows it late, and a function
-	// takes minutes.
+	// lag is how long a check may still see what is over: EC2 shows it late, and a function takes minutes.
 	lag = 10 * time.Minute
-	// turn is how long an instance may keep others of its group waiting, for its ladder and its
-	// replacement.
+	// turn is how long an instance may keep others of its group waiting.
 	turn       = 3 * time.Hour
 	unwatched  = 6 * time.Minute  // how long a node must have no record before it counts as newly found
 	nodeRepair = 75 * time.Minute // how long after the trouble began EKS node auto repair may still be about to act
@@ -274,8 +272,7 @@ func (e excuse) false() string {
 	return fmt.Sprintf("%s is %s since %s, in %s", e.m.id, state(e.m), e.m.since.Format(time.TimeOnly), e.g.groupName())
 }
 
-// first returns the instances that are ordered about, or would be but for the mode: observe shows what
-// remediate would do.
+// first returns the instances that are ordered about, or would be but for the mode.
 func (k checkup) first() []string {
 	out := slices.Clone(k.ordered)
 	for _, h := range k.held {
@@ -432,8 +429,7 @@ var ofCluster = map[string]func(excuse) string{
 	},
 }
 
-// ofMachine has the reasons that concern an instance or its group. A nil entry is a reason that depends
-// on neither.
+// ofMachine has the reasons that concern an instance or its group; nil is a reason that depends on neither.
 var ofMachine = map[string]func(excuse) bool{
 	"Conflicting": func(e excuse) bool {
 		return len(e.inv.seen.nodesOf(e.m.id)) == 0 || e.m.state != running || e.lately("vanished", e.m.id) || e.m.node == nil || !e.listed(runs)
@@ -521,8 +517,7 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.inv.missed || e.g.bounces || e.m.stays || e.others() || e.m.muted || e.m.ail == neverJoins || e.m.ail == neverReady
 	},
 	"OwnerNotifyOnly": func(e excuse) bool {
-		// Machines launched with other tags belong to Auto Mode or Cluster API, which replace them
-		// themselves.
+		// Other launch tags are those of Auto Mode or Cluster API, which replace their machines.
 		return e.g.launchedWith != nil || e.terms().owner(e.g.owner) == "notify"
 	},
 	"GroupSuspended": func(e excuse) bool { return e.lately("halted", e.g.groupName()) },
@@ -713,8 +708,7 @@ func (e excuse) troubled() time.Time {
 	return since
 }
 
-// turned returns when the node's Ready condition last changed, zero without a node. One that took the name of
-// another instance's Node over changes the condition of that.
+// turned returns when the node's Ready condition last changed, also that of a Node that it took over.
 func (e excuse) turned() (at time.Time) {
 	if e.m.node != nil {
 		return e.m.node.ready().LastTransitionTime.Time
@@ -738,8 +732,7 @@ func (e excuse) found() time.Time {
 	case kind == roll.Scheduled && e.m.event != nil:
 		return e.m.event.announced
 	case kind == roll.ConditionFailed:
-		// The agent does not see it for a while after a boot; and the node may be in order again, and
-		// was not when the check read it.
+		// The agent sees it a while after a boot; and the node may be in order since the check read it.
 		if n != nil && e.m.ail == failedGPU {
 			if at := failedAt(n.conditions); !at.IsZero() {
 				return at
@@ -797,16 +790,14 @@ func (e excuse) ill() time.Time {
 	return since
 }
 
-// others reports whether another machine of the cluster is in trouble, was when the check read it, or
-// ended a short while ago.
+// others reports whether another machine is in trouble, was when the check read it, or ended a short while ago.
 func (e excuse) others() bool {
 	return slices.ContainsFunc(e.c.machines, func(o *machine) bool {
 		return o != e.m && e.wasIll(o)
 	})
 }
 
-// alike reports whether another machine of the cluster is or was ill for which the same cause may be to blame: one
-// that joined and fell ill, or one that never joined.
+// alike reports whether another machine is or was ill as this one is: it joined and fell ill, or never joined.
 func (e excuse) alike() bool {
 	return slices.ContainsFunc(e.c.machines, func(o *machine) bool {
 		return o != e.m && illAfterJoining(o) == illAfterJoining(e.m) && (e.wasIll(o) || e.during("tainted", o.id))
@@ -830,8 +821,7 @@ func (e excuse) acted(within time.Duration) bool {
 	})) > 0
 }
 
-// tried reports whether such an act on the instance is on record, or one of which the outcome is open or was when
-// the check read it.
+// tried reports whether such an act on the instance is on record, or one whose outcome was open for the check.
 func (e excuse) tried(is func(a ledger.Action, ago time.Duration) bool) bool {
 	now := e.u.a.Now()
 	return slices.ContainsFunc(e.u.a.dep.state(e.c.name).Actions, func(a ledger.Action) bool {
@@ -839,8 +829,7 @@ func (e excuse) tried(is func(a ledger.Action, ago time.Duration) bool) bool {
 	})
 }
 
-// sibling reports whether another instance of the group was acted on, is ordered in this check, or was
-// terminated and is not certainly replaced.
+// sibling reports whether another instance of the group was acted on, is ordered, or is not certainly replaced.
 func (e excuse) sibling() bool {
 	now := e.u.a.Now()
 	pol := e.u.policyOf(e.inv, e.m)
@@ -875,15 +864,13 @@ func (e excuse) sibling() bool {
 	return len(acted) > 0 || ordered || slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown && (young || now.Sub(l.took) <= joins) })
 }
 
-// serves reports whether the policy holds acts on a silent node for what it says, and the machine had a pod
-// that must not be terminated, for one of the reasons, while the check read the pods: the pod may have left
-// before the check ended.
+// serves reports whether the policy spares a silent node for what it says, and the machine had such a pod while the
+// check read the pods.
 func (e excuse) serves(what string, why ...string) bool {
 	return e.terms().spared(what) && slices.ContainsFunc(why, func(kept string) bool { return e.during(kept, e.m.id) })
 }
 
-// during reports whether the condition was true at some time of the check, since what the check read may
-// be over when it ends. The auditor records the condition every minute.
+// during reports whether the condition, recorded every minute, was true at some time of the check.
 func (e excuse) during(what, whom string) bool {
 	at, ok := e.u.truths.last[[2]string{what, whom}]
 	return ok && !at.Before(e.inv.begun.Add(-time.Minute))
@@ -896,8 +883,7 @@ func (e excuse) tagged(key string) bool {
 	})
 }
 
-// listed reports whether the condition is true for the instance as the check read it, in a listing or by
-// its id.
+// listed reports whether the condition is true for the instance as the check read it.
 func (e excuse) listed(is func(*types.Instance) bool) bool {
 	i := e.inv.seen.looked[e.m.id].instance
 	return i != nil && is(i) || slices.ContainsFunc(e.inv.seen.instances.all, func(i *types.Instance) bool { return *i.InstanceId == e.m.id && is(i) })
@@ -936,15 +922,13 @@ func (s *sight) running() map[string]bool {
 	return ids
 }
 
-// shown returns whether EC2 showed an instance as running, if all were listed. An answer may leave one
-// out, and its states lag.
+// shown returns whether EC2 showed an instance as running, if all were listed.
 func (s *sight) shown() func(id string) bool {
 	ids := s.running()
 	return func(id string) bool { return !s.instances.begun || ids[id] }
 }
 
-// launchFails reports whether the group's latest launch failed, or may have when the check read it. At any age
-// nothing shows that the next one would work.
+// launchFails reports whether the group's latest launch failed, at any age, or may have when the check read it.
 func (e excuse) launchFails() bool {
 	now := e.u.a.Now()
 	return e.lately("fails", e.g.groupName()) || now.Sub(e.g.refused) < turn || !e.g.refused.Before(e.g.launched) || now.Sub(e.g.launched) <= lag

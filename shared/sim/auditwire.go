@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// This file reads what Rollcall sends with the auditor's own types: as a recipient would, and without
-// the product's types.
+// This file reads what Rollcall sends as a recipient would, without the product's types.
 
 // order is an order as sent to its queue.
 type order struct {
@@ -127,8 +126,7 @@ type following struct {
 	at           time.Time
 }
 
-// passes has the reasons that end without a person: by time, by the next check, or by Rollcall's next
-// act.
+// passes has the reasons that end by time, by the next check, or by Rollcall's next act.
 var passes = map[string]bool{
 	"NotReadYet": true, "NotSeenTwice": true, "AlreadyBegun": true, "StormCooldown": true, "CauseEnded": true, "OtherFinding": true, "OneAtATime": true, "ActionFailed": true,
 	"ActionsPerHour": true, "ActionsPerCheck": true, "ActionUnresolved": true, "ReplacementPending": true, "ApprovalUnrecorded": true,
@@ -144,8 +142,7 @@ func leftName(subject string) (string, bool) {
 	return name, kind == "volume" || kind == "eni"
 }
 
-// keepsAsIs reports whether the tag rollcall:hold holds an instance: until a date, or with any other
-// value that does not mean no.
+// keepsAsIs reports whether rollcall:hold holds an instance: until a date, or by a value that does not mean no.
 func keepsAsIs(value string, now time.Time) bool {
 	value = strings.TrimSpace(value)
 	if day, err := time.Parse(time.DateOnly, value); err == nil {

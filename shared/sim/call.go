@@ -53,8 +53,7 @@ type invocation struct {
 	begun time.Time
 	ended time.Time // zero while it runs
 	calls int
-	// diesAt is the number of the call at which the function is killed, 0 for never. after: that
-	// call still takes effect.
+	// diesAt is the number of the call at which the function is killed, 0 for never; with after, once it took effect.
 	diesAt    int
 	after     bool
 	failed    bool  // a call that writes failed, or its answer was lost
@@ -78,17 +77,15 @@ const (
 	connects = 5 * time.Second  // how long a client tries to connect to an API server: see the package kube
 )
 
-// call makes one call of an invocation. It takes time in which other things happen, and may fail
-// because of the weather. do is its effect on the account, and must not wait. name is the service
-// and operation, such as ec2:DescribeInstances or kubernetes:list nodes. about is what a fault may
-// be limited to: the cluster's name for calls of its Kubernetes API and for its description, otherwise "".
+// call makes one call of an invocation, such as ec2:DescribeInstances or kubernetes:list nodes. It takes time in which
+// other things happen, and may fail. do is its effect, and must not wait. about is the cluster whose Kubernetes API
+// or description it is, otherwise "": a fault may be limited to that.
 func (v *env) call(ctx context.Context, name string, kind access, about string, do func() error) error {
 	return v.callAgain(ctx, name, kind, about, do, nil)
 }
 
-// callAgain makes a call that the service may carry out even if it reports a failure. The SDK
-// retries the call after a timeout. again is the effect of the retry; nil if that is not simulated
-// for the service.
+// callAgain makes a call that the service may carry out although it reports a failure. again is the effect of the
+// SDK's retry after a timeout, nil if that is not simulated.
 func (v *env) callAgain(ctx context.Context, name string, kind access, about string, do, again func() error) error {
 	inv := v.inv
 	if inv == nil {
@@ -166,8 +163,7 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 // diagnoses reports whether only a diagnosis makes such a call.
 var diagnoses = callsOf("ec2:GetConsoleOutput", "iam:")
 
-// isAnswer reports whether an error answers the call's question: there is no such object, it exists already, or
-// another writer was first.
+// isAnswer reports whether an error is an answer: there is no such object, it exists, or another writer was first.
 func isAnswer(err error) bool {
 	return met(err) || apierrors.IsNotFound(err) || awserr.IsConflict(err)
 }
@@ -190,9 +186,8 @@ func (a *account) note(e Event) {
 	a.tell(e)
 }
 
-// pageSize returns the number of items of a page, given the requested number. It may be fewer, as
-// the EC2 and Kubernetes references allow. That gives lists in a small account a second page,
-// which may fail.
+// pageSize returns the number of items of a page: sometimes fewer than requested, as EC2 and Kubernetes may. A second
+// page may fail.
 func (v *env) pageSize(asked, all int) int {
 	if d := v.inv.d.of("page").nth(v.inv.calls); v.a.sc.Quiet || !d.chance(0.25) {
 		return asked
@@ -200,8 +195,7 @@ func (v *env) pageSize(asked, all int) int {
 	return min(asked, max(2, all/3))
 }
 
-// reading returns an interceptor that answers read calls with the methods of services. It uses
-// methods of the shape func(in *XInput, out *XOutput) error. It passes on every other operation.
+// reading returns an interceptor that answers reads with methods of the shape func(in *XInput, out *XOutput) error.
 func (v *env) reading(services ...any) apistats.Interceptor {
 	operations := map[reflect.Type]reflect.Value{}
 	for _, s := range services {

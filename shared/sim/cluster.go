@@ -36,8 +36,7 @@ var nodeGroups = []string{"system:bootstrappers", "system:nodes"} // the Kuberne
 
 const nodeUser = "system:node:{{EC2PrivateDNSName}}" // the user name of a node in aws-auth
 
-// mapRoles maps the roles of all groups to nodes, as intended, except those in whose place the controller's
-// role is.
+// mapRoles maps the roles of all groups to nodes, or the controller's role in place of an unmapped one.
 func (c *cluster) mapRoles() {
 	c.mapped = nil
 	for _, g := range c.groups {

@@ -43,8 +43,7 @@ const (
 	eventBus        = "default"
 )
 
-// deployment is one stack of template.yaml: its functions, queues, schedules and table. Its
-// settings equal the template's; a test compares them.
+// deployment is one stack of template.yaml: a test compares its settings with the template's.
 type deployment struct {
 	a         *account
 	guards    Guards

@@ -2,8 +2,7 @@ package sim
 
 import "time"
 
-// dice makes random decisions: the same for the same seed and names, whatever else was decided
-// before.
+// dice makes random decisions: the same for the same seed and names, whatever else was decided.
 type dice uint64
 
 func newDice(seed uint64) dice { return dice(mix(seed + 0x9e3779b97f4a7c15)) }

@@ -111,8 +111,7 @@ func (c *cluster) list() []types.Instance {
 	return c.listed
 }
 
-// goesOn returns the index at which a listing continues: after the last instance of the previous
-// page. EC2 promises no more while instances come and go.
+// goesOn returns the index at which a listing continues: after the last instance of the previous page.
 func goesOn(all []types.Instance, token *string) int {
 	if token == nil {
 		return 0
@@ -196,8 +195,7 @@ func (a *account) allKnown(ids []string) ([]*machine, error) {
 
 const statusIDs = 100 // the maximum number of IDs of DescribeInstanceStatus
 
-// DescribeInstanceStatus returns the status of instances by ID. Without IDs, it lists the status
-// of the region's running instances, optionally by a filter.
+// DescribeInstanceStatus returns the status of instances by ID, or of the running ones, optionally by a filter.
 func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out *ec2.DescribeInstanceStatusOutput) error {
 	byID := len(in.InstanceIds) > 0 && len(in.InstanceIds) <= statusIDs && in.MaxResults == nil && in.NextToken == nil
 	listed := len(in.InstanceIds) == 0 && in.MaxResults != nil && !aws.ToBool(in.IncludeAllInstances)
@@ -229,8 +227,7 @@ func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out 
 
 var statusFilters = []string{"instance-status.status", "system-status.status", "attached-ebs-status.status", "application-status.status"} // the filters by a status, besides event.code
 
-// statusBy returns what the machine has under a status filter. Volumes and applications always pass
-// their checks.
+// statusBy returns what the machine has under a status filter. Volumes and applications always work.
 func (m *machine) statusBy(filter string) string {
 	instance, system := m.checks()
 	switch {
@@ -280,8 +277,7 @@ func (a *account) running() (all []*machine) {
 	return all
 }
 
-// said returns the running machines that match a filter, among those that EC2 has something to
-// report about. All others pass their checks and have no scheduled event.
+// said returns the running machines that match a filter, among those with a failing check or an event.
 func (a *account) said(filter func(*machine) bool) []*machine {
 	a.reported = slices.DeleteFunc(a.reported, func(m *machine) bool { return m.ail != impaired && m.event == nil && !m.booting || m.shown == nil })
 	return slices.DeleteFunc(slices.Clone(a.reported), func(m *machine) bool { return !m.runs() || !filter(m) })
@@ -337,15 +333,13 @@ func (m *machine) checks() (instance, system types.SummaryStatus) {
 	return failed, ok
 }
 
-// restarting reports whether the machine's instance status check fails because it reboots: it may, until the
-// machine is available again.
+// restarting reports whether the machine's instance status check fails while it reboots.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-system-instance-status-check.html
 func (m *machine) restarting() bool {
 	return m.booting && m.rebooted == m.boots && m.state == running && m.runs() && m.d.of("checked").nth(m.boots).chance(0.6)
 }
 
-// unchecked reports whether EC2 has no result of the checks of a machine that fails them for a while: it does
-// not get one from every failing host.
+// unchecked reports whether EC2 has no result of failing checks for a while: not every failing host gives one.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusSummary.html
 func (m *machine) unchecked() bool {
 	const long = 2 * time.Minute
@@ -389,8 +383,7 @@ func (m *machine) status() types.InstanceStatus {
 	return out
 }
 
-// DescribeInstanceAttribute returns the user data of an instance, or whether it has termination
-// protection or stop protection.
+// DescribeInstanceAttribute returns the user data of an instance, or whether it is protected.
 func (e ec2API) DescribeInstanceAttribute(in *ec2.DescribeInstanceAttributeInput, out *ec2.DescribeInstanceAttributeOutput) error {
 	protections := []types.InstanceAttributeName{types.InstanceAttributeNameDisableApiTermination, types.InstanceAttributeNameDisableApiStop}
 	if in.Attribute != types.InstanceAttributeNameUserData && !slices.Contains(protections, in.Attribute) {
@@ -421,8 +414,7 @@ func inBase64(text string) *string {
 	return aws.String(base64.StdEncoding.EncodeToString([]byte(text)))
 }
 
-// DescribeTags lists the tags of instances whose key has a prefix, or the roll of a cluster: the
-// instances with its tag, and their tags of Rollcall's.
+// DescribeTags lists instance tags by a prefix of their keys, or the roll of a cluster: its instances' own and Rollcall's.
 func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error) {
 	const call = "ec2:DescribeTags"
 	out := new(ec2.DescribeTagsOutput)
@@ -469,8 +461,7 @@ func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ .
 	return answered(out, err)
 }
 
-// enrolled returns the machines whose cluster tag DescribeTags shows. An answer may omit
-// one that has had it for long.
+// enrolled returns the machines whose cluster tag DescribeTags shows, which may omit one for a moment.
 func (c *cluster) enrolled(d dice) (all []*machine) {
 	key := roll.ClusterTagPrefix + c.name
 	for i, m := range c.machines {
@@ -488,8 +479,7 @@ func (c *cluster) enrolled(d dice) (all []*machine) {
 	return all
 }
 
-// tagsTold returns the tags that DescribeTags shows: those of a moment ago, up to half a minute
-// after DescribeInstances shows a change.
+// tagsTold returns the tags that DescribeTags shows: those of up to half a minute ago.
 // https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
 func (m *machine) tagsTold() []tag {
 	const longest = 30 * time.Second

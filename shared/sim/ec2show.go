@@ -20,8 +20,7 @@ const (
 	remembered = time.Hour // about how long EC2 returns a terminated instance; it loses its tags before
 )
 
-// lag returns the delay until a change of a cluster's instance is shown. It uses the fault's own
-// dice, so that leaving out another fault does not change it.
+// lag returns the delay until a change of a cluster's instance is shown, by the fault's own dice.
 func (w *weather) lag(now time.Time, cluster string, d dice) time.Duration {
 	for i := range w.spells {
 		s := &w.spells[i]
@@ -35,8 +34,7 @@ func (w *weather) lag(now time.Time, cluster string, d dice) time.Duration {
 	return d.between(0, mostly)
 }
 
-// touch records a change of the machine's state or tags. EC2 shows it after a delay, and never
-// before an earlier change. Machines that predate the run are shown at once.
+// touch records a change of the machine. EC2 shows it after a delay, in order; what predates the run, at once.
 func (m *machine) touch() {
 	a := m.c.a
 	state, tags, kind := m.state, m.tags, m.g.kind // a change of tags makes a new slice, so this one can be kept
@@ -55,8 +53,7 @@ func (m *machine) touch() {
 	})
 }
 
-// show sets what EC2 returns for the machine from now on. Earlier answers are not modified:
-// callers may still hold them.
+// show sets what EC2 returns for the machine from now on. Earlier answers are not modified.
 func (m *machine) show(state machineState, tags []tag, kind machineKind) {
 	c := m.c
 	if c.a.machines[m.id] != m {
@@ -104,8 +101,7 @@ func (m *machine) show(state machineState, tags []tag, kind machineKind) {
 	}
 }
 
-// showRest updates what EC2 returns for a machine that a person or a scheduled event stopped, or that a
-// person started again.
+// showRest updates what EC2 returns for a machine that was stopped or started again.
 func (m *machine) showRest(state machineState, started time.Time, why *types.StateReason) {
 	if m.shown == nil || started.IsZero() && why == nil || state == shuttingDown || state == terminated {
 		return
@@ -171,8 +167,7 @@ func (m *machine) described(kind machineKind) types.Instance {
 	return out
 }
 
-// pattern returns the fields that all machines of the group in a zone share. Sharing them keeps
-// repeated listings fast.
+// pattern returns the fields that all machines of the group in a zone share, which keeps listings fast.
 func (g *group) pattern(zone string) types.Instance {
 	if _, ok := g.patterns[zone]; !ok {
 		c := g.c
@@ -203,8 +198,7 @@ func architecture(arch string) types.ArchitectureValues {
 	return types.ArchitectureValues(arch)
 }
 
-// tagsOf returns tags in EC2's form. They point into the slice, which must not be changed
-// afterwards.
+// tagsOf returns tags in EC2's form, which point into the slice.
 func tagsOf(tags []tag) []types.Tag {
 	out := make([]types.Tag, len(tags))
 	for i := range tags {

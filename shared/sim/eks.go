@@ -20,8 +20,7 @@ type eksAPI struct{ v *env }
 
 const kubernetesVersion = "1.33" // the version of every cluster
 
-// clustersOnPage is the default page size of ListClusters. Some accounts have pages of one cluster, so
-// that a few clusters need several.
+// clustersOnPage is the default page size of ListClusters. Some accounts have pages of one.
 const clustersOnPage = 100
 
 // ListClusters lists the names of the region's clusters.
@@ -151,8 +150,7 @@ func (g *group) describe() *types.Nodegroup {
 	return out
 }
 
-// admin is the role that created the clusters. It has the only access entry in each: aws-auth
-// admits the nodes.
+// admin is the role that created the clusters, and has their only access entry.
 const admin = "Admin"
 
 // ListAccessEntries lists the principals of a cluster's access entries.

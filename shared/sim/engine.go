@@ -48,8 +48,7 @@ func newEngine(start time.Time) *engine {
 // Now returns the account's current time.
 func (e *engine) Now() time.Time { return e.start.Add(e.now) }
 
-// at schedules a function for a time, or right after the current event if that time has passed.
-// The function must not wait.
+// at schedules a function, which must not wait, for a time, or after the current event if that has passed.
 func (e *engine) at(t time.Time, run func()) { e.in(t.Sub(e.Now()), run) }
 
 func (e *engine) in(d time.Duration, run func()) {
@@ -76,8 +75,7 @@ func (e *engine) until(t time.Time) {
 	e.drive(&e.root)
 }
 
-// wait lets time pass for the process. It does not return if the process was killed in the
-// meantime.
+// wait lets time pass for the process. It does not return if the process is killed meanwhile.
 func (p *process) wait(d time.Duration) {
 	if p.killed {
 		runtime.Goexit() // deferred functions must not continue either

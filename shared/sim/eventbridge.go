@@ -19,8 +19,7 @@ import (
 
 const ruled = 3 * time.Second // the maximum time from EC2 through the rule to the queue
 
-// stateChanged sends the event of the state that a machine has just entered, as the template's
-// rule matches it: every state but pending.
+// stateChanged sends the event of the state that a machine has just entered, except pending, as the template's rule.
 func (a *account) stateChanged(m *machine) {
 	if a.dep == nil || m.state == pending {
 		return
@@ -35,8 +34,7 @@ func stateChangeEvent(id, instance string, state machineState, at time.Time) str
 	return ec2Event(id, trigger.StateChangeDetailType, region+":"+accountID, instance, fmt.Sprintf(`,"state":%q`, state), at)
 }
 
-// ec2Event returns an EC2 event about an instance. where is the part of its ARN before the
-// instance, and said the part of the detail beside its ID.
+// ec2Event returns an EC2 event. where is the part of the ARN before the instance, said the detail beside its ID.
 func ec2Event(id, detailType, where, instance, said string, at time.Time) string {
 	return fmt.Sprintf(`{"version":"0","id":%q,"detail-type":%q,"source":%q,"account":%q,"time":%q,"region":%q,`+
 		`"resources":["arn:aws:ec2:%s:instance/%s"],"detail":{"instance-id":%q%s}}`,

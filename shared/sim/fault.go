@@ -9,8 +9,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// arrange schedules the scenario's faults, and the healing of the account: after the calm, and before if
-// people mend it.
+// arrange schedules the scenario's faults, and the healings by people and after the calm.
 func (a *account) arrange() {
 	for _, f := range a.sc.Faults {
 		t := f.Kind.faultType()
@@ -135,8 +134,7 @@ func (g *group) misfortune(f Fault, d dice, ill ailment) {
 	}
 }
 
-// undeclared puts a startup taint on the group's next nodes that its NodePool does not declare.
-// Karpenter considers such a node unschedulable and launches another.
+// undeclared puts a startup taint on the group's next nodes that its NodePool does not declare: Karpenter launches more.
 func (g *group) undeclared(f Fault) {
 	g.bounces = true
 	g.template.version++
@@ -236,8 +234,7 @@ func (g *group) breakBy(kind FaultKind) {
 	g.custom = g.custom || t.amiOwner != "amazon"
 }
 
-// rollsOut replaces machines of the group by a version that does not work. The situation arises if there is
-// one that fits after a while.
+// rollsOut replaces machines by a broken version. The situation arises if one fits after a while.
 func (g *group) rollsOut(f Fault, kind FaultKind, machines int, after time.Duration, detail string, fits func(*machine) bool) {
 	g.breakBy(kind)
 	g.rotate(machines)
@@ -277,8 +274,7 @@ func (g *group) mend() {
 // tag changes the cluster's tag rollcall:mode.
 func (c *cluster) tag(mode string) { c.mode, c.retagged = mode, c.a.Now() }
 
-// unmap replaces the group's role in aws-auth with the controller's role. Its machines lose
-// access; if the fault is bare, running ones keep it.
+// unmap maps the controller's role in place of the group's. Its machines lose access, unless the fault is bare.
 func (g *group) unmap(bare bool) {
 	c := g.c
 	g.unmapped = true
@@ -335,8 +331,7 @@ func (n *node) lift() {
 	n.version = n.c.changed()
 }
 
-// ordered reports whether the ledger has the order by which Rollcall cordoned the node: without it, Rollcall does
-// not lift the cordon.
+// ordered reports whether the ledger has the order by which Rollcall cordoned the node, and by which it lifts that.
 func (n *node) ordered() bool {
 	_, ok := n.c.a.dep.state(n.c.name).Action(n.annotations[roll.AnnotationCordoned])
 	return ok
@@ -550,8 +545,7 @@ func (m *machine) impair(f Fault, d dice) {
 	})
 }
 
-// recoverable reports whether EC2's simplified automatic recovery applies to the machine, whose system status
-// checks fail: to no Spot Instance, no bare metal, and none in an Auto Scaling group, which replaces it.
+// recoverable reports whether EC2's automatic recovery applies: to no Spot Instance, metal, or Auto Scaling group.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-configuration-recovery.html
 func (m *machine) recoverable() bool {
 	return (m.checkFails == checksSystem || m.checkFails == checksBoth) && m.g.asgName() == "" && !m.g.spot && !strings.HasSuffix(m.kind().Type, ".metal")

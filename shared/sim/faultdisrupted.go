@@ -15,8 +15,7 @@ const (
 	expired      = "expiration"    // it is too old: at once
 )
 
-// disruptedNodes: Karpenter consolidates, replaces or expires nodes, some of them unhealthy. It
-// does so about when an act is due, or between an order and its act.
+// disruptedNodes: Karpenter replaces or removes nodes, some unhealthy, about when an act is due or after its order.
 // https://karpenter.sh/docs/concepts/disruption/
 var disruptedNodes = faultType{
 	kind: FaultDisrupted, weight: 2, need: 100 * time.Minute, count: 2,
@@ -40,9 +39,8 @@ var disruptedNodes = faultType{
 	}),
 }
 
-// disrupt makes Karpenter terminate the machine in Karpenter's order: a taint, a replacement, the
-// deletion of the NodeClaim and of the Node, a drain, and the termination of the instance. If the
-// replacement does not come, the node stays.
+// disrupt has Karpenter remove the machine in its order: taint, replacement, deletions, drain, termination. Without the
+// replacement, the node stays.
 func (m *machine) disrupt(f Fault, d dice) {
 	a, g, n := m.c.a, m.g, m.node
 	if !m.alive() || n == nil || m.claim == nil || !m.claim.deleting.IsZero() || m.disrupting || a.healedNow() {
@@ -105,13 +103,11 @@ func (g *group) launchedReady(since time.Time) bool {
 const (
 	frozenAll  = "control-plane" // all heartbeats, for minutes
 	frozenEach = "rolling"       // those of one node after the other
-	// frozenThird stops those of every third node at once, so that no zone is silent as a whole. It
-	// arises only where a run names it.
+	// frozenThird stops those of every third node, and of no zone as a whole. It arises only where a run names it.
 	frozenThird = "third"
 )
 
-// frozenHeartbeats: the control plane is upgraded, or the kubelets are upgraded in place, one by
-// one. No heartbeat of the working nodes arrives in the meantime.
+// frozenHeartbeats: an upgrade of the control plane, or of one kubelet after the other, stops heartbeats.
 var frozenHeartbeats = faultType{
 	kind: FaultFrozen, weight: 2, need: 90 * time.Minute, least: time.Hour, most: 3 * time.Hour,
 	values: []string{frozenAll, frozenEach},

@@ -23,8 +23,7 @@ const (
 	leftOrphan    = "orphan"    // a volume of an orphan, which a person terminates if Rollcall does not
 )
 
-// leftBehind: machines with a resource that outlives them become permanently faulty, or also lose
-// their Nodes and NodeClaims.
+// leftBehind: machines with a resource that outlives them fail for good, or become orphans.
 var leftBehind = faultType{
 	kind: FaultLeft, weight: 1, need: 5 * time.Hour, count: 2,
 	values: []string{leftVolume, leftInterface, leftClaimed, leftAttached, leftDeleted, leftOrphan},
@@ -77,8 +76,7 @@ func (l *leftover) isInterface() bool { return l.value == leftInterface }
 // wanted reports whether the leftover is still in use, and so must never be reported.
 func (l *leftover) wanted() bool { return l.value == leftClaimed }
 
-// keep gives the machine a resource that outlives it, and EC2 shows it from now on. Earlier
-// answers are not modified.
+// keep gives the machine a resource that outlives it, which EC2 shows from now on.
 func (m *machine) keep(f Fault, d dice) {
 	a := m.c.a
 	l := &leftover{a: a, id: "vol-0" + shortID(d.of("volume"), 16), value: f.Value, machine: m}

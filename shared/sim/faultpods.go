@@ -14,13 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// evictedAfter is how long a pod stays bound to a node that is not ready before it is deleted: the
-// default toleration of every pod.
+// evictedAfter is how long a pod stays on a node that is not ready: every pod's default toleration.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
 const evictedAfter = 5 * time.Minute
 
-// hangingPods: the container runtime is dead. The kubelet reports that the node is not ready, and
-// its pods never stop.
+// hangingPods: the container runtime is dead, and pods never stop.
 var hangingPods = faultType{
 	kind: FaultHangingPods, weight: 2, need: 20 * time.Minute, count: 1,
 	fits:  fitsUnrepaired,
@@ -66,8 +64,8 @@ const (
 	keptLocal     = "local"
 	keptNode      = "node"
 	keptNodeSafe  = "node-safe-to-evict"
-	// keptUncounted is a budget that its controller has not counted since it was changed, and keptSlow
-	// a pod that may be terminated, and needs ten minutes to stop. Random scenarios have neither.
+	// Random scenarios do not have these: a budget that its controller has not counted since a change, and a pod that may be
+	// terminated, and needs ten minutes to stop.
 	keptUncounted = "budget-uncounted"
 	keptSlow      = "slow"
 )
@@ -95,8 +93,7 @@ func (n *node) stopsIn(p *pod) time.Duration {
 	return n.c.d.of("pod "+p.uid).between(stopsQuickest, stopsSlowest)
 }
 
-// silentServing: the kubelet is dead, but the machine serves a workload that must not be
-// terminated. An example is a database with its data on a local disk.
+// silentServing: the kubelet is dead, but the machine serves a workload that must not be terminated.
 var silentServing = faultType{
 	kind: FaultSilentServing, weight: 2, need: 80 * time.Minute, least: 70 * time.Minute, most: 3 * time.Hour, count: 2,
 	values: []string{keptAnnotated, keptUnsafe, keptBudget, keptLocal, keptNode, keptNodeSafe},

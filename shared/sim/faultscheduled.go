@@ -139,8 +139,7 @@ func (e *scheduledEvent) told() types.InstanceStatusEvent {
 	}
 }
 
-// tellHealth sends the AWS Health event about the machine, as the template's rule matches it. It
-// may be late, or too late to be of use.
+// tellHealth sends the AWS Health event about the machine, perhaps late, or too late.
 func (a *account) tellHealth(m *machine, d dice) {
 	if a.dep == nil || d.of("told").chance(0.3) {
 		return

@@ -101,8 +101,7 @@ func (m *machine) moved(f Fault) {
 	}
 }
 
-// rebalance makes an Auto Scaling group launch another machine, after which EKS drains this one and the group
-// terminates it. It gives up if the other one is not Ready after a while.
+// rebalance makes an Auto Scaling group launch another machine and then drain this one, or give up.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-capacity-rebalancing.html
 func (m *machine) rebalance(f Fault, d dice) {
 	a, g, since := m.c.a, m.g, m.c.a.Now()

@@ -15,8 +15,7 @@ type faultType struct {
 	values []string                             // the forms of the fault
 	fits   func(g GroupSpec, value string) bool // reports whether a form can arise in a group; nil means in every group
 	shape  []GroupSpec                          // the cluster of a run made for this fault
-	// need is the minimum time between its start and the end of the storm. least and most bound
-	// its duration; 0 lasts until everything is healed.
+	// need is the time between its start and the end of the storm at least. least and most bound it; 0 lasts.
 	need, least, most time.Duration
 	count             int // the maximum number of machines
 
@@ -24,15 +23,13 @@ type faultType struct {
 	prepare, strike, relent func(*account, Fault, dice)
 	ails                    ailment // the ailment of the affected machines
 
-	// spell marks a fault of calls, messages or invocations, which the account's weather applies.
-	// calls selects the affected calls, and answer returns what such a call meets.
+	// spell marks a fault of the weather. calls selects the affected calls, and answer returns what one meets.
 	spell  bool
 	calls  func(name string) bool
 	answer func(kind access, d dice) string
 }
 
-// isSituation reports whether the kind is a situation. Each such fault creates one case in which a
-// plausible verdict does harm or leaves a fault unrepaired.
+// isSituation reports whether the kind creates a case in which a plausible verdict does harm.
 func (t *faultType) isSituation() bool { return t.shape != nil }
 
 // faultTypes holds all kinds of faults, in drawing order.
@@ -335,8 +332,7 @@ func anyError(_ access, d dice) string {
 	return oneOf(d, faultThrottle, faultServer, faultServer, faultHang)
 }
 
-// scaledSlowly is the form of FaultScale in which the network plugin of new nodes needs minutes to start.
-// Random scenarios do not have it.
+// scaledSlowly is the form of FaultScale in which new nodes need minutes to start. It is not drawn.
 const scaledSlowly = "slow"
 
 // The usual groups of clusters, of that size.
@@ -366,8 +362,7 @@ var (
 	groupsScaled   = []GroupSpec{managedNodes(4), scaledNodes(5)} // without Karpenter
 )
 
-// actedOnSoon reports whether the group's owner leaves nodes that are not ready to Rollcall at
-// once.
+// actedOnSoon reports whether the owner leaves nodes that are not ready to Rollcall at once.
 func actedOnSoon(g GroupSpec) bool {
 	return g.Owner == autoScaling || g.Owner == nodeGroup && !g.Repair
 }

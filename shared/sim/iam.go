@@ -11,8 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
-// iamAPI is IAM: each group's instance profile with its role, and the roles that clusters map in
-// their place.
+// iamAPI is IAM: each group's instance profile and role, and the roles mapped in their place.
 type iamAPI struct{ v *env }
 
 func roleARN(name string) string    { return "arn:aws:iam::" + accountID + ":role/" + name }

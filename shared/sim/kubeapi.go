@@ -45,8 +45,7 @@ func (k kubeDialer) Dial(to roll.Cluster) (*kube.Client, error) {
 type kubeAPI struct {
 	v    *env
 	name string // of the cluster
-	// nodes and items are the latest listings, of nodes as objects and of other kinds as JSON. A
-	// client never has two in progress.
+	// nodes and items are the latest listings. A client never has two in progress.
 	nodes   listing[*corev1.Node]
 	reduced []*kube.NodeObject // the nodes that are left of their listing, as the product reads them
 	items   listing[*kube.Item]
@@ -95,8 +94,7 @@ type kubeQuery struct {
 	d dice
 }
 
-// send sends the request, which takes time and may fail like every call. serve is the API server's
-// part of it.
+// send sends the request, which takes time and may fail. serve is the API server's part of it.
 func (q *kubeQuery) send(ctx context.Context, serve func() error) error {
 	v, kind := q.api.v, writes
 	if q.verb == "get" || q.verb == "list" {
@@ -224,8 +222,7 @@ func respond(r *http.Request, code int, kind string, body []byte) *http.Response
 	}
 }
 
-// query parses a request for /api/v1/RESOURCE/NAME,
-// /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUB, and similar paths. Lists are read as items.
+// query parses a request for a path such as /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUB.
 func (k *kubeAPI) query(r *http.Request) (*kubeQuery, error) {
 	q := &kubeQuery{api: k}
 	if r.Body != nil {

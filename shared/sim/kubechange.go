@@ -25,8 +25,7 @@ var kubeChanges = map[string]func(*kubeQuery) (any, error){
 	"create v1/pods/eviction":           (*kubeQuery).evict,
 }
 
-// nodePatch is a JSON merge patch of a node, limited to the permitted fields: a nil annotation is
-// removed, and so is spec.unschedulable.
+// nodePatch is a JSON merge patch of a node: what is nil is removed.
 // https://www.rfc-editor.org/rfc/rfc7386
 type nodePatch struct {
 	Metadata struct {
@@ -105,8 +104,7 @@ func (q *kubeQuery) tainted(n *node, taints []corev1.Taint) {
 	}
 }
 
-// did reports an act to the auditor right before it changes anything. The auditor thus sees the
-// state that the act met.
+// did reports an act to the auditor right before it changes anything.
 func (q *kubeQuery) did(what act, m *machine, n *node) { q.api.v.inv.did(what, q.c, m, n) }
 
 // meant reads the options of a deletion, and refuses one for an object with another UID.
@@ -140,8 +138,7 @@ func (q *kubeQuery) deleteNode() (any, error) {
 	return done(), nil
 }
 
-// removeNode removes a Node object and its pods. Its machine, if there is one, keeps running: a
-// kubelet registers only when it starts.
+// removeNode removes a Node object and its pods. A kubelet registers only when it starts.
 func (c *cluster) removeNode(n *node) {
 	if c.byNode[n.name] == n {
 		delete(c.byNode, n.name)
@@ -153,8 +150,7 @@ func (c *cluster) removeNode(n *node) {
 	c.changed()
 }
 
-// deleteClaim marks a NodeClaim for deletion. Its finalizer keeps it until Karpenter has
-// terminated its instance.
+// deleteClaim marks a NodeClaim for deletion. Its finalizer keeps it until its instance is terminated.
 func (q *kubeQuery) deleteClaim() (any, error) {
 	cl := find(q.c.claims, func(cl *claim) bool { return cl.name == q.name })
 	if cl == nil {

@@ -33,8 +33,7 @@ var kubeObjects = map[string]func(*kubeQuery) (any, error){
 	"karpenter.k8s.aws/v1/ec2nodeclasses": (*kubeQuery).getNodeClass,
 }
 
-// kubeLists holds the kinds that it serves as lists. The cluster has no admission webhooks for
-// kubelets' requests.
+// kubeLists holds the kinds that it serves as lists.
 var kubeLists = map[string]func(*kubeQuery, *kubeList){
 	"v1/pods":                        (*kubeQuery).listPods,
 	"v1/events":                      (*kubeQuery).listEvents,
@@ -94,8 +93,7 @@ func (m *made[S]) of(state S, object func() any) (*kube.Item, error) {
 	return m.item, nil
 }
 
-// item returns an object as JSON. An unchanged object gives the same item, with its cached decoded
-// form.
+// item returns an object as JSON: the same, with its decoded form, if it did not change.
 func (a *account) item(object any) (*kube.Item, error) {
 	data, err := json.Marshal(object)
 	if err != nil {
@@ -132,8 +130,7 @@ func stampedOr(t time.Time) *metav1.Time {
 	return &at
 }
 
-// listNodes returns the nodes of the cluster as its API server lists them. All callers share the
-// slice; it is never modified.
+// listNodes returns the nodes as the API server lists them, in a slice that all callers share.
 func (c *cluster) listNodes() []*corev1.Node {
 	if c.objects == nil {
 		c.objects, c.reduced = make([]*corev1.Node, 0, len(c.nodes)), make([]*kube.NodeObject, 0, len(c.nodes))
@@ -237,8 +234,7 @@ func (n *node) derived() (taints []corev1.Taint) {
 }
 
 const (
-	// statusEvery is how often a kubelet writes its conditions without a change:
-	// nodeStatusReportFrequency.
+	// statusEvery is how often a kubelet writes unchanged conditions: nodeStatusReportFrequency.
 	statusEvery = 5 * time.Minute
 	// renewEvery is how often it renews its lease. leaseSeconds is the lease's duration.
 	renewEvery   = 10 * time.Second
@@ -258,8 +254,7 @@ func (m *machine) heard(what string, every time.Duration) time.Time {
 	return now.Add(-phase).Truncate(every).Add(phase + m.c.skew + m.clock)
 }
 
-// read returns the Node as a single read does, with the time of the last condition update. Lists
-// omit that time: they would have to rebuild each node, and nobody reads it there.
+// read returns the Node as a single read does, with the time of the last update, which nobody reads in lists.
 func (n *node) read() corev1.Node {
 	o := n.object()
 	o.TypeMeta, o.Status.Conditions = metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}, n.byItsClock(o.Status.Conditions)
@@ -301,8 +296,7 @@ func (q *kubeQuery) getNode() (any, error) {
 	return n.read(), nil
 }
 
-// lease returns the Lease of a node, and whether there is one. It lives as long as the node. A
-// kubelet that never ran to renew it has none.
+// lease returns the Lease of a node, and whether there is one: it lives as long as the node.
 func (n *node) lease() (coordinationv1.Lease, bool) {
 	if n.machine == nil {
 		return coordinationv1.Lease{}, false
@@ -344,8 +338,7 @@ func (q *kubeQuery) labels(to *kubeList) labels.Selector {
 	return selector
 }
 
-// listPods lists the pods that the field selector selects by node, or the label selector by
-// labels.
+// listPods lists the pods that the field selector selects by node, or the label selector.
 func (q *kubeQuery) listPods(to *kubeList) {
 	like := q.labels(to)
 	node, one := fields.ParseSelectorOrDie(q.selectors.FieldSelector).RequiresExactMatch("spec.nodeName")
@@ -412,8 +405,7 @@ type podState struct {
 	leaving time.Time
 }
 
-// pod returns a Pod of the node with running containers. If the node's kubelet does not report,
-// the control plane sets its pods to not ready.
+// pod returns a Pod of the node. It is not ready if the node's kubelet does not report.
 func (n *node) pod(p *pod) corev1.Pod {
 	owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet"}
 	if p.daemon {
@@ -457,8 +449,7 @@ func (n *node) pod(p *pod) corev1.Pod {
 
 const eventsLive = time.Hour // how long EKS keeps events: the API server's default
 
-// listEvents lists the events about the object that the field selector names. There are none about
-// pods.
+// listEvents lists the events about an object, except pods, or with a reason.
 func (q *kubeQuery) listEvents(to *kubeList) {
 	selector := fields.ParseSelectorOrDie(q.selectors.FieldSelector)
 	if reason, ok := selector.RequiresExactMatch("reason"); ok {

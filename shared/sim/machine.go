@@ -11,8 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// graceful is how long the control plane waits for a report before it sets Ready to Unknown: the
-// node monitor's grace period.
+// graceful is the node monitor's grace period, after which Ready is Unknown.
 const graceful = 40 * time.Second
 
 // The range of a wrong clock with which a kubelet still gets in. It signs its requests with it, and the authenticator of
@@ -87,8 +86,7 @@ func (m *machine) becomes(next machineState, after time.Duration, then func()) {
 	})
 }
 
-// tags returns the tags that the owner writes when it launches a machine. All machines of one
-// version share them.
+// tags returns the tags that the owner writes at launch. All machines of one version share them.
 func (g *group) tags(t template) []tag {
 	if g.tagged.tags == nil || g.tagged.version != t.version {
 		tags := g.launchTags(t)
@@ -147,8 +145,7 @@ func (m *machine) booted(takes time.Duration, then func()) {
 	})
 }
 
-// join starts the kubelet: it registers a Node, or reuses its existing one. Without a network, it
-// does so once the network is back.
+// join starts the kubelet, once there is a network: it registers a Node, or reuses its own.
 func (m *machine) join() {
 	if m.state != running || m.booting || m.muted || m.kubeletDown() {
 		return
@@ -258,8 +255,7 @@ func (m *machine) starts(n *node) {
 	a.in(ready+after, func() { m.settle(n) })
 }
 
-// settle applies what agents and the owner do to a node that is up: they remove its startup
-// taints, and Karpenter marks it initialized.
+// settle applies what agents and the owner do to a node that is up: it loses its startup taints.
 func (m *machine) settle(n *node) {
 	if m.node != n || m.ail == neverReady {
 		return
@@ -351,8 +347,7 @@ func (m *machine) hush() {
 	})
 }
 
-// fall gives the machine an ailment. stays: a replacement would have it too. reboots: a reboot
-// cures it.
+// fall gives the machine an ailment. stays: a replacement would have it too. reboots: a reboot cures it.
 func (m *machine) fall(ail ailment, stays, reboots bool) {
 	if m.state != running || m.ail != well {
 		return
@@ -416,12 +411,10 @@ func (m *machine) flicker(d dice) {
 	})
 }
 
-// answersBetween is the form of FaultSilence in which the kubelet answers now and then that its node
-// is not ready, and stops again. Random scenarios do not have it.
+// answersBetween is the form of FaultSilence in which the kubelet sometimes answers that it is not ready. It is not drawn.
 const answersBetween = "answers"
 
-// answers makes the kubelet of a silent machine answer that its node is not ready, and stop again, every
-// few minutes.
+// answers makes a silent kubelet answer that its node is not ready, and stop again, every few minutes.
 func (m *machine) answers(d dice) {
 	m.c.a.in(d.of("turn").nth(m.silence).between(6*time.Minute, 9*time.Minute), func() {
 		switch {
@@ -556,8 +549,7 @@ func (m *machine) end(by string) {
 	})
 }
 
-// forgetNode removes the Node of a terminated machine, as the cloud node controller does. It does
-// nothing while that controller is out of order.
+// forgetNode removes the Node of a terminated machine, unless the cloud node controller is out of order.
 func (m *machine) forgetNode() {
 	if n := m.node; n != nil && !m.c.ghosts && !m.keepsNode {
 		m.c.removeNode(n)

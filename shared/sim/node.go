@@ -169,8 +169,7 @@ func parseTaint(s string) corev1.Taint {
 
 const eventsKept = 12 // the maximum number of events per object that a cluster keeps
 
-// happened records an Event about the node. A repeated Event increases its count, as in
-// Kubernetes.
+// happened records an Event about the node.
 func (n *node) happened(kind, reason, message string) {
 	o := occurrence{at: n.c.stamp(), kind: kind, reason: reason, message: message, count: 1}
 	if n.machine != nil && o.reporter("Node") == "kubelet" {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// randomPolicy returns a random account policy. If mayOwn, half of them have their own ladders,
-// tolerances, limits, presets and overrides; situations are made for the defaults.
+// randomPolicy returns a random policy. If mayOwn, half have own ladders, times, limits, presets and overrides.
 func randomPolicy(d dice, clusters []ClusterSpec, mayOwn bool) string {
 	mode := "remediate"
 	switch {

@@ -29,8 +29,7 @@ type Result struct {
 // Watch holds the callbacks that follow a run.
 type Watch struct {
 	Tell func(Event) // if not nil, called with each event as it happens
-	// Step, if not nil, is called after every simulated minute with the current state of the
-	// clusters.
+	// Step, if not nil, is called after every simulated minute with the state of the clusters.
 	Step func(at time.Time, clusters []Standing)
 	// Bus, if not nil, is called with each event put on the event bus and its resource ARNs.
 	Bus      func(at time.Time, detailType, detail string, resources []string)
@@ -43,8 +42,7 @@ type Watch struct {
 	Stop     func() bool                 // if not nil, ends the run early when it returns true
 }
 
-// GCPercent is the value for debug.SetGCPercent during runs: a run allocates much memory for a
-// short time and keeps little.
+// GCPercent is for debug.SetGCPercent during runs, which allocate much memory for a short time.
 const GCPercent = 800
 
 const (
@@ -167,8 +165,7 @@ func (a *account) nodeHours(d time.Duration) float64 {
 
 // Cost is what the account's machines cost, and how much of that was wasted.
 type Cost struct {
-	// Machines and Wasted are in US dollars: for all machines, and for those that were unhealthy
-	// or left over.
+	// Machines and Wasted are in US dollars: for all machines, and for unhealthy or left ones.
 	Machines, Wasted float64
 	SickHours        float64 // how many hours machines ran unhealthy
 }

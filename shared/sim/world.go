@@ -91,8 +91,7 @@ const (
 	nobody      ownerKind = "none"
 )
 
-// group launches machines from one template: a NodePool, a managed node group, an Auto Scaling
-// group, or standalone machines without an owner.
+// group launches machines from one template: a NodePool, a managed node group, an Auto Scaling group, or nobody's.
 type group struct {
 	c          *cluster
 	d          dice
@@ -124,8 +123,7 @@ type group struct {
 
 	groupPlight // the group's state from situations
 
-	// Shared between machines in EC2's answers: the launch tags of a template version, and the
-	// remaining fields by zone.
+	// What machines share in EC2's answers: a version's launch tags, and other fields by zone.
 	tagged   launchTags
 	patterns map[string]types.Instance
 }
@@ -145,8 +143,7 @@ type machineKind struct {
 	Boots time.Duration // the additional boot time
 }
 
-// template is a version of a launch template or of an EC2NodeClass, with its effect on launched
-// machines.
+// template is a version of a launch template or EC2NodeClass, with its effect on machines.
 type template struct {
 	id       string // lt-...
 	version  int
@@ -194,8 +191,7 @@ type tag struct{ key, value string }
 
 // machine is an EC2 instance with what runs on it.
 type machine struct {
-	// What is read of all machines every minute comes first, so that it is near each other in
-	// memory.
+	// What is read of all machines every minute comes first, near each other in memory.
 	c         *cluster
 	g         *group
 	node      *node  // its Node, nil if there is none
@@ -204,8 +200,7 @@ type machine struct {
 	ail       ailment
 	muted     bool // its zone has no network, so it reaches nobody
 	protected bool // termination protection
-	// EC2's answers lag behind the machine's state. shown is what EC2 returns, nil before it knows
-	// the instance.
+	// shown is what EC2 returns, which lags behind the machine's state; nil before it knows it.
 	shown         *types.Instance
 	machinePlight // the machine's state from situations
 

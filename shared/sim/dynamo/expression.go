@@ -112,8 +112,7 @@ func (r *reader) condition(text *string) (all []term) {
 	return all
 }
 
-// done returns the first error in the expressions. DynamoDB requires that all names and values are
-// used.
+// done returns the first error. DynamoDB requires that all names and values are used.
 func (r *reader) done() error {
 	for _, name := range slices.Sorted(maps.Keys(r.names)) {
 		if !r.used[name] {
@@ -128,8 +127,7 @@ func (r *reader) done() error {
 	return r.err
 }
 
-// keyCondition parses the key condition of a Query: the required partition key, and the term about
-// the sort key, if any.
+// keyCondition parses the key condition of a Query: the partition key, and a term about the sort key.
 func (r *reader) keyCondition(text *string) (pk string, sort *term) {
 	for _, t := range r.condition(text) {
 		switch {
