@@ -82,7 +82,6 @@ const (
 	faultUnconnected = "not connected" // nobody answers the attempt to connect
 )
 
-// over returns the fault that a function's call meets at a time.
 func (w *weather) over(now time.Time, fn functionName, name string, kind access, about string, d dice) string {
 	for i := range w.spells {
 		s := &w.spells[i]
@@ -137,14 +136,12 @@ func errOf(fault, name string) error {
 	return kubeFault(fault)
 }
 
-// errTimeout returns the error of a call without an answer.
 func errTimeout(name string) error {
 	return fmt.Errorf("%s: no answer: %w", name, context.DeadlineExceeded)
 }
 
 const principal = "arn:aws:sts::" + accountID + ":assumed-role/rollcall/function" // the ARN of the functions' assumed role
 
-// refusal is a service's error code and its HTTP status.
 type refusal struct {
 	code   string
 	status int
@@ -195,18 +192,15 @@ func awsFault(what string, name string) error {
 
 func (r refusal) made(message string) error { return awserr.Made(r.code, message, r.status) }
 
-// notAllowed returns the error of a call that the functions' roles do not permit.
 func notAllowed(name string) error {
 	service, _, _ := strings.Cut(name, ":")
 	return manners[service].denied.made(fmt.Sprintf("User: %s is not authorized to perform: %s because no identity-based policy allows the %s action", principal, name, name))
 }
 
-// badRequest returns the error of a request that a service rejects because of its content.
 func badRequest(code, format string, args ...any) error {
 	return awserr.Made(code, fmt.Sprintf(format, args...), http.StatusBadRequest)
 }
 
-// noSuch returns the error of a service that answers 404 for what does not exist.
 func noSuch(code, format string, args ...any) error {
 	return awserr.Made(code, fmt.Sprintf(format, args...), http.StatusNotFound)
 }
@@ -247,19 +241,16 @@ func (q *kubeQuery) told(err error) error {
 	return apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
 }
 
-// target returns the resource of the request, as errors name it.
 func (q *kubeQuery) target() schema.GroupResource {
 	return schema.GroupResource{Group: q.group, Resource: q.resource}
 }
 
 func (q *kubeQuery) notFound() error { return apierrors.NewNotFound(q.target(), q.name) }
 
-// verbatim returns an error in the API server's own words.
 func verbatim(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
 var errUnserved = errors.New("404 page not found") // the answer for a path that the API server does not serve: it has no Status
 
-// unresolved returns the error of a request to the endpoint of a deleted or unknown cluster.
 func unresolved(c *cluster, name string) error {
 	host := name + ".gr7." + region + ".eks.amazonaws.com"
 	if c != nil {

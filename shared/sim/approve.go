@@ -48,14 +48,12 @@ func (a *account) answer(message string) {
 	}
 }
 
-// press presses the chat's button, which invokes the function approve.
 func (a *account) press(order string, d dice) {
 	a.audit.approved(order)
 	body := fmt.Sprintf(`{"order": %q}`, order)
 	a.dep.functions[approver].invoke([]message{{id: uid(d.of("press")), body: body}}, d.of("press"), func(bool, []string) {})
 }
 
-// approveByTag writes the tag rollcall:approve on a machine.
 func (a *account) approveByTag(instance, order string) {
 	m := a.machines[instance]
 	if m == nil || m.state != running || a.healedNow() {

@@ -118,7 +118,6 @@ type auditor struct {
 	misstated []misstatement          // in the order of time
 }
 
-// effect is an act that took effect.
 type effect struct {
 	at       time.Time
 	instance string
@@ -135,17 +134,14 @@ type looked struct {
 // saidKey identifies what a notice is about.
 type saidKey struct{ cluster, group, kind, instance string }
 
-// saying is what a notice said, and the invocation that sent it.
 type saying struct {
 	what string
 	inv  *invocation
 	read int64 // the version of the notices that the invocation had read
 }
 
-// said returns a saying of the invocation.
 func (inv *invocation) said(what string) saying { return saying{what, inv, inv.seen.notices} }
 
-// owed is an outcome that must be reported.
 type owed struct {
 	at   time.Time
 	what string
@@ -174,14 +170,12 @@ func (u *auditor) broken(rule Rule, format string, args ...any) {
 	u.a.note(Event{Kind: EventViolated, Detail: string(v.Rule) + ": " + v.Detail})
 }
 
-// forbids records a violation of a rule if there is one.
 func (u *auditor) forbids(rule Rule, is bool, format string, args ...any) {
 	if is {
 		u.broken(rule, format, args...)
 	}
 }
 
-// destructive reports whether the act interrupts or removes something.
 func (what act) destructive() bool {
 	switch what {
 	case actTag, actUntag, actUncordon, actOutOfService:
@@ -190,7 +184,6 @@ func (what act) destructive() bool {
 	return true
 }
 
-// did audits an act at the moment at which it takes effect.
 func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node) {
 	group, id, of := "none", "", m
 	if m == nil && n != nil {
@@ -290,7 +283,6 @@ func (u *auditor) intent(inv *invocation, what act, c *cluster, id string) ledge
 	return intent
 }
 
-// once checks that a termination or a reboot is not repeated.
 func (u *auditor) once(inv *invocation, what act, id, order string) {
 	key := order + " " + string(what)
 	u.done[key]++
@@ -393,7 +385,6 @@ func (u *auditor) stored(inv *invocation, key archive.Key, files map[string][]by
 	u.kept[[3]string{key.Cluster.Name, string(key.Instance), key.Stage}] = true
 }
 
-// planned records the result of a check.
 func (u *auditor) planned(inv *invocation, c checkup) {
 	u.withheld(c)
 	u.truthful(inv, c)
@@ -785,7 +776,6 @@ func (a ailment) replaceable() bool {
 	return false
 }
 
-// told checks that outcomes are reported.
 func (u *auditor) told() {
 	for order, o := range u.acted {
 		if u.a.Now().Sub(o.at) > 20*time.Minute {

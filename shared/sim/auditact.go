@@ -57,7 +57,6 @@ func (u *auditor) seenAnew(inv *invocation, o order) {
 
 const slackOfClocks = 5 * time.Second // more than the difference between the clocks of a cluster and of a function
 
-// down is the last complete check of a cluster that read a zone as down.
 type down struct {
 	inv  *invocation
 	zone string
@@ -65,7 +64,6 @@ type down struct {
 	cooldown time.Duration
 }
 
-// zonesDown records whether a complete check read a zone as down.
 func (u *auditor) zonesDown(inv *invocation, cluster string) {
 	c := u.a.byName[cluster]
 	if c == nil {

@@ -82,7 +82,6 @@ var causesHold = map[string]func(e excuse) bool{
 	"OwnerGone":               func(e excuse) bool { return !e.c.exists() || e.g.owner == karpenter && e.m.claim == nil },
 }
 
-// brokenBy reports whether the machine was launched from a template that is broken so.
 func (m *machine) brokenBy(code string) bool {
 	return strings.Contains(m.template.userData, brokenBy[code])
 }

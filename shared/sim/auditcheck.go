@@ -31,7 +31,6 @@ type sightless struct {
 	told         *invocation // the check that notified people, nil if none did or the end was reported
 }
 
-// lookedAt records a check, and audits the one before it.
 func (u *auditor) lookedAt(inv *invocation, c checkup) {
 	s := u.sightless[c.cluster]
 	if s == nil {
@@ -99,7 +98,6 @@ func (u *auditor) judgeable(inv *invocation, cluster string) bool {
 	})
 }
 
-// toldOfCluster audits a notice about a cluster as a whole.
 func (u *auditor) toldOfCluster(inv *invocation, d noticed) {
 	s := u.sightless[d.Cluster]
 	if d.Kind != "Cluster" || s == nil {
@@ -176,7 +174,6 @@ func (u *auditor) forsaken(c *cluster) {
 // changes, look up instances.
 func (inv *invocation) helpless() bool { return inv.failed || inv.missed && inv.v.fn == stateChange }
 
-// excuses records that a receive of messages met such a fault.
 func (u *auditor) excuses(batch []message) {
 	u.times.cut = u.a.Now()
 	for _, m := range batch {
@@ -184,7 +181,6 @@ func (u *auditor) excuses(batch []message) {
 	}
 }
 
-// buried audits a message that becomes a dead letter.
 func (u *auditor) buried(q *queue, l *letter) {
 	n := u.excused[l.id]
 	u.forbids(RuleLetters, n < l.receives, "a message of %s is a dead letter: it was received %d times, and a fault was met %d times: %s", q.name, l.receives, n, l.body)

@@ -38,7 +38,6 @@ func (u *auditor) misstates(is bool, format string, args ...any) {
 	}
 }
 
-// misstatement is a wrong figure in a notice.
 type misstatement struct {
 	at   time.Time
 	what string

@@ -19,7 +19,6 @@ type Harm struct {
 	Minutes time.Duration // for which they did not run, in total
 }
 
-// harms is what the auditor knows of interruptions.
 type harms struct {
 	open  []interruption
 	total Harm
@@ -41,7 +40,6 @@ type harmed struct {
 	time time.Duration
 }
 
-// interrupts records the pods that an act interrupts.
 func (u *auditor) interrupts(inv *invocation, what act, m *machine) {
 	if m == nil || !u.a.serving(m) {
 		return

@@ -186,7 +186,6 @@ type approvals struct {
 	given, accepted map[string]time.Time
 }
 
-// request is what a notice asks people to approve.
 type request struct {
 	instance, kind string
 	acts           []string
@@ -202,14 +201,12 @@ func (u *auditor) asks(d noticed) {
 	}
 }
 
-// approved records that a person approves an order now.
 func (u *auditor) approved(order string) {
 	if _, again := u.approvals.given[order]; !again {
 		u.approvals.given[order] = u.a.Now()
 	}
 }
 
-// accepted records that the chat says that an approval was accepted.
 func (u *auditor) accepted(order string) {
 	u.approvals.accepted[order] = u.a.Now()
 }
@@ -258,7 +255,6 @@ func (u *auditor) promised() {
 	}
 }
 
-// permitted checks an act behind a rung that asks.
 func (u *auditor) permitted(inv *invocation, what act, m *machine, intent ledger.Action) {
 	if m == nil || intent.ID == "" {
 		return
@@ -316,7 +312,6 @@ func (t *terms) asksFor(kind, step string) (asks, goes bool) {
 	return asks, goes
 }
 
-// asksSomewhere reports whether a ladder of a kind asks for an approval.
 func (t *terms) asksSomewhere(kind string) bool {
 	for ladder := range t.laddersOf(kind) {
 		if slices.ContainsFunc(ladder, func(r rung) bool { return r.Approve != nil }) {

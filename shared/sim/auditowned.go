@@ -120,7 +120,6 @@ func (u *auditor) repairing(inv *invocation, what act, m *machine, n *corev1.Nod
 	return true
 }
 
-// failedAccelerator reports whether the agent reported a failed accelerator of the node.
 func failedAccelerator(n *corev1.Node) bool {
 	return conditionOf(n.Status.Conditions, accelerated).Status == corev1.ConditionFalse
 }

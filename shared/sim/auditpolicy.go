@@ -16,7 +16,6 @@ import (
 
 // This file reads a policy by its page, shared/policy/README.md, so that no fault of the product's reader is shared.
 
-// mode is how far Rollcall may go.
 type mode int
 
 const (
@@ -111,7 +110,6 @@ var words = map[string][]string{
 	"owners.autoscaling-group": {"notify", "terminate"}, "owners.cluster-api": {"notify"}, "owners.none": {"notify", "terminate"},
 }
 
-// rung is a step of a ladder.
 type rung struct {
 	Do    string `yaml:"do"`
 	After string `yaml:"after"`
@@ -143,7 +141,6 @@ func (s settings) over(below settings) settings {
 	return out
 }
 
-// written is a valid policy document.
 type written struct {
 	settings
 	presets   map[string]settings
@@ -343,7 +340,6 @@ type selection struct {
 	deadlineTag         string // of the instance
 }
 
-// terms are the settings and the mode that apply to a selection.
 type terms struct {
 	settings
 	mode mode
@@ -519,7 +515,6 @@ func (t *terms) repairs(reason string) bool {
 	return t.is("repair.accelerators")
 }
 
-// owner returns what may happen to the machines of an owner.
 func (t *terms) owner(of ownerKind) string { return t.values["owners."+string(of)] }
 
 // keptBy has, by why a pod must not be terminated, the setting that then holds acts on its silent node.

@@ -11,7 +11,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// records is what the auditor remembers of notices and of the record of acts.
 type records struct {
 	announced  map[string]bool  // orders that a notice reported
 	reasons    map[saidKey]bool // reasons for holds that a notice reported, in the place of the instance

@@ -15,7 +15,6 @@ import (
 // The rules of sense forbid acts that no person would do, although every numeric limit allows them. The auditor
 // knows better than Rollcall why a machine is ill. They are broken only where there can be no doubt.
 
-// sense is what the auditor remembers for the rules of sense.
 type sense struct {
 	replaced map[*group][]effect // the machines of each group that Rollcall had replaced
 	worked   map[string]bool     // machines whose nodes were Ready once, by id
@@ -30,7 +29,6 @@ type sense struct {
 	eased     map[about]saying     // what a check held because it may recover, by the first one since
 }
 
-// sensible audits an act on a machine at the moment at which it takes effect.
 func (u *auditor) sensible(inv *invocation, what act, m *machine) {
 	if m == nil || !what.destructive() || what == actDeleteNode {
 		return
@@ -206,7 +204,6 @@ func (u *auditor) zoned(inv *invocation, c *cluster, o order) {
 	u.forbids(RuleZone, down, "%s: ordered to %s %s while %d of %d nodes in %s are not ready", inv.name, o.Action, o.Instance, silent, nodes, zone)
 }
 
-// zone returns the zone in which an instance was last seen.
 func (s *sight) zone(id string) string {
 	for _, i := range s.instances.all {
 		if *i.InstanceId == id && i.Placement != nil && i.Placement.AvailabilityZone != nil {
@@ -231,7 +228,6 @@ func (c *cluster) restsIn(zone string) int {
 	})
 }
 
-// nodesIn returns the listed nodes of a zone.
 func (s *sight) nodesIn(zone string) []*corev1.Node {
 	return slices.DeleteFunc(slices.Clone(s.nodes.all), func(n *corev1.Node) bool { return n.Labels[corev1.LabelTopologyZone] != zone })
 }
@@ -251,7 +247,6 @@ func (s *sight) looksDown(zone string) bool {
 	return nodes-ready >= 2 && (ready == 0 || nodes-ready >= 3 && 2*(nodes-ready) >= nodes)
 }
 
-// tells records what a notice names.
 func (u *auditor) tells(d noticed) {
 	for _, i := range d.Instances {
 		u.sense.told[saidKey{d.Cluster, d.Group, d.Kind, i.Instance + i.Subject}] = true

@@ -66,7 +66,6 @@ func (l *seenList[T]) page(at time.Time, page []*T, first, last, ok bool) {
 	l.all, l.at = append(l.all, page...), at
 }
 
-// whole reports whether the last listing was read to its end.
 func (l *seenList[T]) whole() bool { return l.begun && l.last && !l.failed }
 
 // lookup is EC2's answer about one instance, nil if EC2 does not know it.
@@ -80,7 +79,6 @@ func runs(i *types.Instance) bool {
 	return i.State != nil && i.State.Name == types.InstanceStateNameRunning
 }
 
-// nodesOf returns the nodes that were last seen of an instance.
 func (s *sight) nodesOf(id string) (out []*corev1.Node) {
 	for _, n := range s.nodes.all {
 		if strings.HasSuffix(n.Spec.ProviderID, "/"+id) {
@@ -90,7 +88,6 @@ func (s *sight) nodesOf(id string) (out []*corev1.Node) {
 	return out
 }
 
-// instanceOf returns the id of the instance that a node names.
 func instanceOf(n *corev1.Node) string {
 	return n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]
 }
@@ -236,7 +233,6 @@ func (inv *invocation) sawNodes(page []*corev1.Node, first, last, ok bool) {
 	inv.seen.nodes.page(inv.v.a.Now(), page, first, last, ok)
 }
 
-// policySight is what an execution environment knows of the policy.
 type policySight struct {
 	text  string // as it was read last
 	read  bool   // that read succeeded

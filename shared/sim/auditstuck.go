@@ -12,7 +12,6 @@ import (
 // keptWithin is how long after its time a stuck object must be reported at the latest.
 const keptWithin = 35 * time.Minute
 
-// stuck audits what a notice reports as stuck.
 func (u *auditor) stuck(inv *invocation, d noticed) {
 	c := u.a.byName[d.Cluster]
 	if d.Kind != string(roll.Stuck) || d.Action == "resolved" || c == nil {
@@ -107,7 +106,6 @@ func (a *account) leftover(subject string) *leftover {
 	return find(a.left, func(l *leftover) bool { return l.id == name })
 }
 
-// left audits what a notice reports as left.
 func (u *auditor) left(inv *invocation, d noticed) {
 	if d.Action == "resolved" {
 		return
@@ -192,7 +190,6 @@ func (u *auditor) lacks(g *group) {
 	}
 }
 
-// unlaunched audits a notice about launches that fail.
 func (u *auditor) unlaunched(inv *invocation, d noticed) {
 	if d.Kind != string(roll.Unlaunched) || d.Action == "resolved" {
 		return

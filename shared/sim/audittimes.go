@@ -96,7 +96,6 @@ func (u *auditor) policyFor(inv *invocation, c *cluster, group string, m *machin
 	return u.policy(inv, c, group)
 }
 
-// suggested returns the preset that the machines of a group suggest.
 func (g *group) suggested() string {
 	platform := ""
 	if g.beside == besideWindows {
@@ -114,7 +113,6 @@ type times struct {
 	waiting   map[*cluster]span                  // when pods last waited for a node
 }
 
-// absence is when a node was not Ready.
 type absence struct {
 	left      time.Time              // since when it is not Ready; zero if it is
 	was, back time.Time              // since when it was not, and since when it is Ready again
@@ -251,7 +249,6 @@ func (u *auditor) asked(m *machine, d duty) (found, asked bool) {
 	return found, asked
 }
 
-// announcement is the next act on an instance that a check announced.
 type announcement struct {
 	do string
 	at time.Time

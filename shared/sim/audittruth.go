@@ -43,7 +43,6 @@ func (u *auditor) ownersTurn(g *group, kind roll.Kind) time.Duration {
 	return 50 * time.Minute
 }
 
-// truths is what the auditor remembers for RuleTruth.
 type truths struct {
 	last    map[[2]string]time.Time            // when something was last true, by condition and subject
 	trouble map[string]time.Time               // when the cluster as a whole was last in trouble
@@ -312,7 +311,6 @@ func (s shares) add(group string, sick bool) {
 	}
 }
 
-// shares counts what an invocation saw.
 func (u *auditor) shares(inv *invocation) shares {
 	out, seen := newShares(), map[string]bool{}
 	instances, shown := map[string]*types.Instance{}, inv.seen.shown()
@@ -679,7 +677,6 @@ func unless(is bool, why string) string {
 	return why
 }
 
-// terms returns what applies to the machine.
 func (e excuse) terms() *terms { return e.u.policyOf(e.inv, e.m) }
 
 func (e excuse) mode() mode {
@@ -813,7 +810,6 @@ func (e excuse) actions(which func(ledger.Action) bool) []ledger.Action {
 	return slices.DeleteFunc(slices.Clone(e.u.a.dep.state(e.c.name).Actions), func(a ledger.Action) bool { return !which(a) })
 }
 
-// acted reports whether the instance was acted on within a time.
 func (e excuse) acted(within time.Duration) bool {
 	now := e.u.a.Now()
 	return len(e.actions(func(a ledger.Action) bool {
@@ -876,7 +872,6 @@ func (e excuse) during(what, whom string) bool {
 	return ok && !at.Before(e.inv.begun.Add(-time.Minute))
 }
 
-// tagged reports whether the instance has the tag, as the check read it or now.
 func (e excuse) tagged(key string) bool {
 	return e.m.hasTag(key) || e.listed(func(i *types.Instance) bool {
 		return slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return *t.Key == key })
@@ -901,7 +896,6 @@ func failedCondition(n *corev1.Node) bool {
 	})
 }
 
-// readyOf returns the node's condition Ready, the zero value if it has none.
 func readyOf(n *corev1.Node) corev1.NodeCondition {
 	return conditionOf(n.Status.Conditions, corev1.NodeReady)
 }
@@ -913,7 +907,6 @@ func conditionOf(conditions []corev1.NodeCondition, what corev1.NodeConditionTyp
 	return corev1.NodeCondition{}
 }
 
-// running returns whether the listed instances run.
 func (s *sight) running() map[string]bool {
 	ids := map[string]bool{}
 	for _, i := range s.instances.all {

@@ -44,7 +44,6 @@ type meanwhile struct {
 	trouble time.Time // when it began
 }
 
-// span is a period in which something was true.
 type span struct{ from, to time.Time }
 
 // foundLowered reports whether the mode allowed no acts in a group when a trouble began, or while it was found.
@@ -78,7 +77,6 @@ func (u *auditor) firstOf(all []time.Time, after time.Time) time.Time {
 	return u.a.Now()
 }
 
-// recordedIn reports whether such a check began between two times.
 func (u *auditor) recordedIn(cluster string, from, to time.Time) bool {
 	return u.recorded(cluster, from).Before(to)
 }
@@ -101,7 +99,6 @@ func (u *auditor) replaced(g *group, l *loss) bool {
 	return l.good || u.brought(g, l.at.Add(-slack)) && !slices.ContainsFunc(g.c.machines, tried)
 }
 
-// waits records that pods of the cluster wait for a node.
 func (u *auditor) waits(c *cluster) {
 	if now := u.a.Now(); c.waiting() > 0 {
 		last := u.times.waiting[c]
@@ -144,7 +141,6 @@ func (u *auditor) unseen(g *group, l *loss) bool {
 	return g.owner == karpenter && since(false) && !since(true)
 }
 
-// launchedFrom is a version of a group's launch template.
 type launchedFrom struct {
 	group   *group
 	version int
@@ -177,7 +173,6 @@ func (u *auditor) forget() {
 	}
 }
 
-// checkedWhole records a complete check of a cluster.
 func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 	if _, ok := u.verdicts.first[cluster]; !ok && !inv.begun.Before(u.verdicts.forgotten) {
 		u.verdicts.first[cluster] = inv.begun
@@ -200,7 +195,6 @@ func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 	u.verdicts.latest[cluster] = inv
 }
 
-// judged audits an act at the moment at which it takes effect.
 func (u *auditor) judged(inv *invocation, what act, c *cluster, m *machine, n *node) {
 	if !what.destructive() {
 		return
@@ -236,7 +230,6 @@ func (u *auditor) judged(inv *invocation, what act, c *cluster, m *machine, n *n
 	u.forbids(RuleZone, out, "%s: %s of %s, and %s", inv.name, what, m.id, why)
 }
 
-// justly audits an order.
 func (u *auditor) justly(inv *invocation, c *cluster, o order) {
 	m := u.a.machines[o.Instance]
 	u.forbids(RuleStopped, inv.v.policy.stops, "%s: ordered to %s %s, and the policy that it read says that nothing is to be done, or is gone", inv.name, o.Action, o.Instance)
@@ -381,7 +374,6 @@ type opening struct {
 // policyFor is for how long a function may use a policy that it read. Without one it only reports.
 const policyFor = time.Minute + skewed
 
-// moded reports whether an invocation knew the mode.
 func (inv *invocation) moded() bool {
 	return inv.v.policy.read && !inv.v.policy.at.Before(inv.begun.Add(-policyFor))
 }
@@ -495,7 +487,6 @@ func (u *auditor) nodeless(inv *invocation, id string) bool {
 	return u.lately("vanished", id) || m != nil && (m.state != running || m.resting(u.a.Now()) || !m.unnamed.IsZero() || m.elsewhere != "" || !m.vanished.IsZero() || m.g.owner == karpenter && m.claim == nil || m.ail == neverJoins && m.since.After(m.launched))
 }
 
-// minute audits the account every minute.
 func (u *auditor) minute() {
 	u.interrupted()
 	u.misreports(time.Hour)
@@ -553,7 +544,6 @@ func (u *auditor) minute() {
 	}
 }
 
-// madeGood records which losses of the group have been made good.
 func (u *auditor) madeGood(g *group) {
 	for _, l := range u.verdicts.losses[g] {
 		less := g.desired < l.desired && g.owner != karpenter // how many a pool needs, nothing shows

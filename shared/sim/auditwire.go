@@ -9,7 +9,6 @@ import (
 
 // This file reads what Rollcall sends as a recipient would, without the product's types.
 
-// order is an order as sent to its queue.
 type order struct {
 	ID        string    `json:"id"`
 	Cluster   string    `json:"cluster"`
@@ -40,12 +39,10 @@ func (o order) gives() bool {
 	return o.Action == string(actUncordon) || o.Action == string(actOutOfService)
 }
 
-// acts are the names of the acts in orders and in the ledger.
 var acts = map[act]string{
 	actTerminate: "terminate", actReboot: "reboot", actCordon: "cordon", actEvict: "drain", actDeleteNode: "delete-node", actDeleteClaim: "delete-nodeclaim",
 }
 
-// noticed is a notice as a subscribed program reads it.
 type noticed struct {
 	Cluster   string            `json:"cluster"`
 	Group     string            `json:"group"`
@@ -113,14 +110,12 @@ type checkup struct {
 	trouble string // of the cluster as a whole, as the check records it
 }
 
-// withheld is a held act.
 type withheld struct {
 	about
 	node, group, action, reason, detail string
 	question                            string // the order that awaits an approval
 }
 
-// following is the next step for an instance.
 type following struct {
 	instance, do string
 	at           time.Time
@@ -154,7 +149,6 @@ func keepsAsIs(value string, now time.Time) bool {
 	return !declines(value)
 }
 
-// declines reports whether a tag's value means no.
 func declines(value string) bool {
 	value = strings.TrimSpace(value)
 	return strings.EqualFold(value, "false") || strings.EqualFold(value, "no")

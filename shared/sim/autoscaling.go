@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-// autoScalingAPI is EC2 Auto Scaling.
 type autoScalingAPI struct{ v *env }
 
 // The maximum number of names in one call of Auto Scaling.

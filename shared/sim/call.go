@@ -16,7 +16,6 @@ import (
 	"rollcall/shared/observe/apistats"
 )
 
-// access says whether a call reads or writes.
 type access bool
 
 const (
@@ -44,7 +43,6 @@ type env struct {
 
 func (v *env) now() time.Time { return v.a.Now().Add(v.skew) }
 
-// invocation is one run of a function.
 type invocation struct {
 	*process
 	v     *env
@@ -179,7 +177,6 @@ func (inv *invocation) hang(ctx context.Context, long time.Duration) {
 	inv.wait(max(0, min(long, ends(ctx)-inv.e.now)))
 }
 
-// note records an event that happens now.
 func (a *account) note(e Event) {
 	e.At = a.Now()
 	a.audit.happened(e, a.machines[e.Instance])

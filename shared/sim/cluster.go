@@ -52,7 +52,6 @@ func (c *cluster) mapRoles() {
 
 func (c *cluster) controllerRole() string { return "KarpenterControllerRole-" + c.name }
 
-// maps reports whether aws-auth maps the role to nodes.
 func (c *cluster) maps(role string) bool {
 	return slices.Contains(c.mapped, role)
 }
@@ -70,7 +69,6 @@ func (c *cluster) group(name string) *group {
 	return find(c.groups, func(g *group) bool { return g.name == name })
 }
 
-// delete removes the cluster from EKS. Its machines remain.
 func (c *cluster) delete() {
 	if !c.exists() {
 		return

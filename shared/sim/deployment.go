@@ -193,7 +193,6 @@ func (d *deployment) ledger(v *env) ledger.Ledger {
 	return guarded(d.guards.Ledger, ledger.Ledger(d.newLedger(v)))
 }
 
-// planner returns a function that makes plans and reports them to the auditor.
 func (d *deployment) planner(v *env) func(plan.Input) plan.Plan {
 	planned := guarded(d.guards.Plan, plan.Make)
 	return func(in plan.Input) plan.Plan {

@@ -78,12 +78,10 @@ func (d *deployment) newLedger(v *env) *ledger.Dynamo {
 	return l
 }
 
-// dynamoAPI is DynamoDB, as an environment calls it.
 type dynamoAPI struct{ v *env }
 
 func (d dynamoAPI) table() *table { return d.v.a.dep.table }
 
-// dice returns the dice of the current call.
 func (d dynamoAPI) dice(name string) dice { return d.v.inv.d.of(name).nth(d.v.inv.calls) }
 
 // answered ends the run if the table does not simulate a request.

@@ -18,7 +18,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// ec2API is EC2.
 type ec2API struct{ v *env }
 
 // DescribeInstances lists a cluster's instances by the key of its tag, page by page, or those that have a
@@ -55,7 +54,6 @@ func (e ec2API) DescribeInstances(ctx context.Context, in *ec2.DescribeInstances
 
 const filterValues = 200 // the maximum number of values of one filter
 
-// list returns a page of the instances that carry a cluster's tag.
 func (e ec2API) list(ctx context.Context, call, cluster string, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
 	inv := e.v.inv
 	out := new(ec2.DescribeInstancesOutput)
@@ -137,7 +135,6 @@ func reserved(instances []types.Instance) []types.Reservation {
 	return []types.Reservation{{OwnerId: aws.String(accountID), Instances: instances}}
 }
 
-// lookUp returns instances by ID. If all is true, an unknown ID is an error.
 func (e ec2API) lookUp(ctx context.Context, call string, ids []string, all bool) (*ec2.DescribeInstancesOutput, error) {
 	inv := e.v.inv
 	var found []types.Instance
@@ -171,7 +168,6 @@ func (e ec2API) lookUp(ctx context.Context, call string, ids []string, all bool)
 	return &ec2.DescribeInstancesOutput{Reservations: reserved(found)}, nil
 }
 
-// known returns the machine with an ID, and whether EC2 knows it.
 func (a *account) known(id string) (*machine, bool) {
 	m := a.machines[id]
 	return m, m != nil && m.shown != nil
@@ -188,7 +184,6 @@ func notInstances(ids []string) error {
 	return awserr.UnknownInstances(ids)
 }
 
-// allKnown returns the machines with these IDs, or EC2's error for unknown IDs.
 func (a *account) allKnown(ids []string) ([]*machine, error) {
 	return picked(ids, a.known, notInstances)
 }
@@ -269,7 +264,6 @@ func (m *machine) runs() bool {
 	return m.shown != nil && runs(m.shown)
 }
 
-// running returns the machines of the region that EC2 shows as running.
 func (a *account) running() (all []*machine) {
 	for _, c := range a.clusters {
 		all = append(all, slices.DeleteFunc(slices.Clone(c.machines), func(m *machine) bool { return !m.runs() })...)
@@ -283,7 +277,6 @@ func (a *account) said(filter func(*machine) bool) []*machine {
 	return slices.DeleteFunc(slices.Clone(a.reported), func(m *machine) bool { return !m.runs() || !filter(m) })
 }
 
-// report records that EC2 has something to report about the machine.
 func (a *account) report(m *machine) {
 	if !slices.Contains(a.reported, m) {
 		a.reported = append(a.reported, m)
@@ -489,7 +482,6 @@ func (m *machine) tagsTold() []tag {
 	return m.shownTags
 }
 
-// shownTag is a tag of a machine in an answer of DescribeTags.
 type shownTag struct {
 	m *machine
 	t *tag
@@ -499,7 +491,6 @@ func (s shownTag) description() types.TagDescription {
 	return types.TagDescription{Key: &s.t.key, Value: &s.t.value, ResourceId: &s.m.id, ResourceType: types.ResourceTypeInstance}
 }
 
-// tagged lists the tags of instances whose key has a prefix.
 func (a *account) tagged(prefix string) (all []shownTag) {
 	for _, c := range a.clusters {
 		for _, m := range c.machines {

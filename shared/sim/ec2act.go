@@ -111,7 +111,6 @@ func (e ec2API) DeleteTags(ctx context.Context, in *ec2.DeleteTagsInput, _ ...fu
 	return answered(new(ec2.DeleteTagsOutput), err)
 }
 
-// tags changes the tags of all the instances, or of none.
 func (v *env) tags(ctx context.Context, call string, what act, ids []string, tags []types.Tag, change func(*machine)) error {
 	if len(ids) == 0 || len(tags) == 0 {
 		v.unsimulated(&ec2.DeleteTagsInput{Resources: ids, Tags: tags}) // without keys, DeleteTags removes all tags

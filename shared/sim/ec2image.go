@@ -103,7 +103,6 @@ func (e ec2API) DescribeLaunchTemplateVersions(in *ec2.DescribeLaunchTemplateVer
 	return nil
 }
 
-// versions returns the versions of a launch template, by number.
 func (a *account) versions(id string) map[string]types.LaunchTemplateVersion {
 	out := map[string]types.LaunchTemplateVersion{}
 	for g, t := range a.templates() {

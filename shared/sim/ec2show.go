@@ -117,7 +117,6 @@ func (m *machine) showRest(state machineState, started time.Time, why *types.Sta
 	m.shown, m.c.listed = &next, nil
 }
 
-// forget makes EC2 forget the machine.
 func (m *machine) forget() {
 	c := m.c
 	if c.a.machines[m.id] != m {
@@ -158,7 +157,6 @@ func reasonOf(code, text string) *types.StateReason {
 	return &types.StateReason{Code: &code, Message: aws.String(code + ": " + text)}
 }
 
-// described returns the machine as EC2 describes it at launch.
 func (m *machine) described(kind machineKind) types.Instance {
 	out := m.g.pattern(m.zone)
 	out.InstanceId, out.ImageId, out.InstanceType, out.Architecture = &m.id, &m.template.ami, types.InstanceType(kind.Type), architecture(kind.Arch)
@@ -190,7 +188,6 @@ func (g *group) shownAs(tags []tag) []types.Tag {
 	return tagsOf(tags)
 }
 
-// architecture returns EC2's name of a Kubernetes architecture.
 func architecture(arch string) types.ArchitectureValues {
 	if arch == "amd64" {
 		return types.ArchitectureValuesX8664

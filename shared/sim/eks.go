@@ -15,7 +15,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// eksAPI is EKS.
 type eksAPI struct{ v *env }
 
 const kubernetesVersion = "1.33" // the version of every cluster
@@ -196,7 +195,6 @@ func (e eksAPI) ListAssociatedAccessPolicies(in *eks.ListAssociatedAccessPolicie
 	return nil
 }
 
-// zonalShiftAPI is ARC's zonal shift.
 type zonalShiftAPI struct{ v *env }
 
 // GetManagedResource returns a cluster and its active zonal shifts.

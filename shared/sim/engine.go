@@ -22,7 +22,6 @@ type engine struct {
 	ended chan struct{}     // receives when one of them has stopped
 }
 
-// event happens at a time: a function runs, or a process continues.
 type event struct {
 	at   time.Duration
 	seq  uint64 // order of scheduling, for events at the same time
@@ -30,7 +29,6 @@ type event struct {
 	proc *process
 }
 
-// process is an invocation that takes simulated time.
 type process struct {
 	e      *engine
 	body   func(*process)
@@ -69,7 +67,6 @@ func (e *engine) spawn(d time.Duration, body func(*process)) {
 	e.push(event{at: e.now + max(d, 0), proc: p})
 }
 
-// until runs all events up to a time.
 func (e *engine) until(t time.Time) {
 	e.push(event{at: max(t.Sub(e.start), e.now), proc: &e.root})
 	e.drive(&e.root)
@@ -224,7 +221,6 @@ func (c *virtual) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// virtualClock makes virtual contexts.
 type virtualClock struct{ e *engine }
 
 // WithTimeout implements deadline.Clock.
@@ -234,7 +230,6 @@ func (k virtualClock) WithTimeout(ctx context.Context, d time.Duration) (context
 	return &virtual{ctx, k.e, at}, cancel
 }
 
-// ends returns when a context expires by the account's clock.
 func ends(ctx context.Context) time.Duration {
 	c, ok := ctx.Value(virtualKey{}).(*virtual)
 	if !ok || ctx.Done() == nil && c.Done() != nil { // detached from it

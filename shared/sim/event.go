@@ -84,7 +84,6 @@ func (a *account) latestFault(cluster, group string) (kind FaultKind) {
 	return kind
 }
 
-// decided counts an event that is a decision about a finding.
 func (a *account) decided(e Event) {
 	s := Situation{Finding: e.Finding}
 	switch e.Kind {

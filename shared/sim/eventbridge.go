@@ -43,7 +43,6 @@ func ec2Event(id, detailType, where, instance, said string, at time.Time) string
 
 const spotWarning = 2 * time.Minute // how long before reclaiming a Spot Instance EC2 warns
 
-// eventsAPI is EventBridge, as an environment calls it.
 type eventsAPI struct{ v *env }
 
 // PutEvents puts at most ten events on the bus.
@@ -59,7 +58,6 @@ func (e eventsAPI) PutEvents(ctx context.Context, in *eventbridge.PutEventsInput
 	return answered(out, err)
 }
 
-// schedule is an existing one-time schedule.
 type schedule struct {
 	name    string
 	cluster string // of the check that it requests, "" if it requests none
@@ -76,7 +74,6 @@ const (
 
 var scheduleName = regexp.MustCompile(`^[0-9a-zA-Z._-]{1,64}$`)
 
-// schedules returns the existing schedules, ordered by time.
 func (a *account) schedules() []*schedule {
 	return slices.SortedFunc(maps.Values(a.dep.schedules), func(a, b *schedule) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.name, b.name)) })
 }
@@ -133,7 +130,6 @@ func (d *deployment) readSchedule(in *scheduler.CreateScheduleInput) (*schedule,
 	return s, ""
 }
 
-// schedulerAPI is EventBridge Scheduler, as an environment calls it.
 type schedulerAPI struct{ v *env }
 
 // CreateSchedule creates a one-time schedule.

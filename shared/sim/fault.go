@@ -107,7 +107,6 @@ func (a *account) of(f Fault) []*cluster {
 	return slices.DeleteFunc(slices.Clone(a.clusters), func(c *cluster) bool { return f.Cluster != "" && c.name != f.Cluster || !c.exists() })
 }
 
-// how returns the dice for the details of a fault.
 func (a *account) how(f Fault) dice { return a.d.of("fault").nth(f.ID).of("how") }
 
 // relent ends a fault. If its type has no relent, the machines that it affected recover.
@@ -144,7 +143,6 @@ func (g *group) undeclared(f Fault) {
 	g.c.a.in(40*time.Minute, func() { g.grow(-1) })
 }
 
-// zoneNetwork cuts or restores the network of a zone.
 func (a *account) zoneNetwork(zone string, off bool) {
 	if off {
 		a.silenced[zone] = true
@@ -160,7 +158,6 @@ func (a *account) zoneNetwork(zone string, off bool) {
 	}
 }
 
-// cutOff cuts machines off the network for a while.
 func (a *account) cutOff(machines []*machine, long time.Duration) {
 	for _, m := range machines {
 		m.mute(true)
@@ -271,7 +268,6 @@ func (g *group) mend() {
 	}
 }
 
-// tag changes the cluster's tag rollcall:mode.
 func (c *cluster) tag(mode string) { c.mode, c.retagged = mode, c.a.Now() }
 
 // unmap maps the controller's role in place of the group's. Its machines lose access, unless the fault is bare.
@@ -290,7 +286,6 @@ func (g *group) unmap(bare bool) {
 	}
 }
 
-// remap maps the group's role again; its machines recover on their own.
 func (g *group) remap() {
 	if !g.unmapped {
 		return
@@ -325,7 +320,6 @@ const (
 
 var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, peopleStop, peopleIgnore, peopleFill}
 
-// lift has a person lift a cordon.
 func (n *node) lift() {
 	n.cordoned, n.lifted, n.sealed = false, n.c.a.Now(), time.Time{}
 	n.version = n.c.changed()
@@ -337,7 +331,6 @@ func (n *node) ordered() bool {
 	return ok
 }
 
-// spare has a person keep the node from repairs, or not any more.
 func (n *node) spare(on bool) {
 	value := ""
 	n.spared = time.Time{}
@@ -348,7 +341,6 @@ func (n *node) spare(on bool) {
 	n.version = n.c.changed()
 }
 
-// meddle applies an action of a person to the machine or to Rollcall's tags.
 func (m *machine) meddle(f Fault, p dice) {
 	a := m.c.a
 	does := f.Value
@@ -421,7 +413,6 @@ func (m *machine) meddle(f Fault, p dice) {
 	m.touch()
 }
 
-// tagHold tags the machine with rollcall:hold, and reports whether it was not held.
 func (m *machine) tagHold(value string) bool { return m.tagOnce(roll.TagHold, value) }
 
 // tagOnce tags the machine, and reports whether it did: an instance has one tag of a key.
@@ -451,7 +442,6 @@ func (m *machine) own() {
 	}
 }
 
-// heal repairs everything in the account at once.
 func (a *account) heal() {
 	a.note(Event{Kind: EventFault, Stage: "healed", Detail: "everything is healed"})
 	a.silenced = map[string]bool{}
@@ -524,7 +514,6 @@ const (
 
 var checkForms = []string{checksInstance, checksSystem, checksBoth}
 
-// impair makes status checks of the machine fail.
 func (m *machine) impair(f Fault, d dice) {
 	m.checkFails = f.Value
 	m.fall(impaired, false, false)

@@ -15,7 +15,6 @@ const (
 	gpuWorks    = "application" // an application crashed on it; the machine works
 )
 
-// gpuSays holds the reason and the message that the agent writes.
 var gpuSays = map[string][2]string{
 	gpuReboots:  {"NvidiaXID48Error", "detected XID-48 on the instance, review kernel logs for additional information."},
 	gpuAgain:    {"NvidiaXID95Error", "detected XID-95 on the instance, review kernel logs for additional information."},

@@ -132,7 +132,6 @@ func (g *group) warm(f Fault, form string, d dice) {
 	})
 }
 
-// drainPool terminates the remaining instances of the group's warm pool.
 func (g *group) drainPool() {
 	for _, m := range slices.Clone(g.pool) {
 		m.end(string(g.owner) + ": the warm pool is deleted")
@@ -174,7 +173,6 @@ func (g *group) refresh(f Fault, d dice) {
 // inPool reports whether the machine is in a warm pool, and so no instance of the group.
 func (m *machine) inPool() bool { return strings.HasPrefix(m.aside, warmed) }
 
-// setAtEase puts the machine back into service.
 func (m *machine) setAtEase() {
 	if m.aside != "" {
 		m.setAside("")

@@ -117,7 +117,6 @@ func (d *deployment) lose() {
 	}
 }
 
-// unmark removes what Rollcall wrote on the machine and its node.
 func (m *machine) unmark() {
 	kept := slices.DeleteFunc(slices.Clone(m.tags), func(t tag) bool {
 		return slices.Contains(roll.MarkKeys(), t.key) && t.key != roll.TagHold && t.key != roll.TagIgnore

@@ -179,7 +179,6 @@ func (g *group) launchFailure() (message string, failed bool) {
 	return aws.ToString(g.activities[0].StatusMessage), true
 }
 
-// nodeGroupHealth returns the health of a managed node group as EKS shows it.
 func (g *group) nodeGroupHealth() *ekstypes.NodegroupHealth {
 	out := &ekstypes.NodegroupHealth{}
 	for _, code := range g.issues {

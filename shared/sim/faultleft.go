@@ -60,7 +60,6 @@ type leftover struct {
 	told    bool
 }
 
-// leftState is the state of a leftover.
 type leftState int
 
 const (
@@ -91,7 +90,6 @@ func (m *machine) keep(f Fault, d dice) {
 	m.leaves, a.left = l, append(a.left, l)
 }
 
-// outlive decides what happens to the leftover when its machine is terminated.
 func (l *leftover) outlive(by string) {
 	a, m := l.a, l.machine
 	l.ended, l.since = a.Now(), a.Now()

@@ -102,7 +102,6 @@ func (g *group) scaledTags(tags []tag) []tag {
 	return tags
 }
 
-// joinStrays launches the machines of a group that are not nodes of the cluster.
 func (a *account) joinStrays(c *cluster, g *group, f Fault) {
 	c.groups = append(c.groups, g)
 	for len(g.members) < g.desired {
@@ -115,7 +114,6 @@ func (a *account) joinStrays(c *cluster, g *group, f Fault) {
 	})
 }
 
-// leaveStrays terminates them on behalf of whoever launched them.
 func leaveStrays(a *account, f Fault, _ dice) {
 	for _, c := range a.of(f) {
 		for _, g := range slices.Clone(c.groups) {
@@ -160,7 +158,6 @@ var besideNodes = faultType{
 	}),
 }
 
-// joinBeside creates a group of machines with another owner, or of Windows machines.
 func (c *cluster) joinBeside(f Fault, d dice) {
 	a := c.a
 	owner := nobody
@@ -198,7 +195,6 @@ func (c *cluster) joinBeside(f Fault, d dice) {
 	}
 }
 
-// leaves terminates the group on behalf of its owner.
 func (g *group) leaves() {
 	g.desired = 0
 	for _, m := range slices.Clone(g.members) {
@@ -237,7 +233,6 @@ func (c *cluster) guest(f Fault, d dice) {
 	})
 }
 
-// guestsLeave removes the nodes without machines of the account.
 func (c *cluster) guestsLeave() {
 	for _, n := range slices.Clone(c.nodes) {
 		if n.guest != "" {

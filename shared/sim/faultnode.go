@@ -42,7 +42,6 @@ var taintReturns = faultType{
 	}),
 }
 
-// loseMark removes Karpenter's label from the node of a Karpenter machine.
 func (m *machine) loseMark(f Fault) {
 	if m.claim == nil || m.claim.initialized.IsZero() {
 		return

@@ -85,7 +85,6 @@ func (p *pod) grace() time.Duration {
 	return graceSeconds * time.Second
 }
 
-// stopsIn returns how long a pod that is deleted takes to stop.
 func (n *node) stopsIn(p *pod) time.Duration {
 	if p.slow {
 		return stopsSlowly - time.Second
@@ -160,7 +159,6 @@ func (n *node) annotate(key, value string) {
 	}
 }
 
-// unkept allows the machine's workload to be terminated again.
 func (m *machine) unkept() {
 	m.serving = false
 	n := m.node
@@ -173,7 +171,6 @@ func (m *machine) unkept() {
 	n.version = n.c.changed()
 }
 
-// kept shows in a Pod why it must not be terminated.
 func (p *pod) kept(o *corev1.Pod) {
 	switch p.keep {
 	case keptAnnotated:

@@ -80,7 +80,6 @@ var loneCause = faultType{
 	}),
 }
 
-// readUserData returns the machine's user data as EC2 returns it now.
 func (m *machine) readUserData(call string) (*types.AttributeValue, error) {
 	text := m.template.userData
 	switch m.unread {

@@ -29,7 +29,6 @@ var eventCodes = map[string]types.EventCode{
 	eventStops: types.EventCodeInstanceStop, eventReboots: types.EventCodeSystemReboot, eventRestarts: types.EventCodeInstanceReboot, eventMaintains: types.EventCodeSystemMaintenance,
 }
 
-// scheduledEvent is an event that EC2 has scheduled for a machine.
 type scheduledEvent struct {
 	code      types.EventCode
 	announced time.Time
@@ -127,7 +126,6 @@ func (m *machine) retire() {
 	a.in(d.of("noticed").between(time.Minute, 4*time.Minute), replaces)
 }
 
-// told returns the event as DescribeInstanceStatus lists it.
 func (e *scheduledEvent) told() types.InstanceStatusEvent {
 	description := "scheduled"
 	if !e.over.IsZero() {

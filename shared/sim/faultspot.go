@@ -66,7 +66,6 @@ func (a *account) takesBack(m *machine, f Fault) {
 	})
 }
 
-// announce sends EC2's event about a Spot Instance.
 func (m *machine) announce(detailType, said string) {
 	a, d := m.c.a, m.d.of("announced").of(detailType)
 	a.arrives(ec2Event(uid(d.of("event")), detailType, m.zone, m.id, said, a.Now()), d.between(0, ruled), d)
@@ -126,7 +125,6 @@ func (m *machine) rebalance(f Fault, d dice) {
 	})
 }
 
-// drains has EKS cordon and drain the node of a Spot Instance.
 func (m *machine) drains(f Fault) {
 	n := m.node
 	if n == nil {

@@ -197,7 +197,6 @@ func Kinds() (all []FaultKind) {
 	return all
 }
 
-// drawing holds what the details of a fault are drawn from.
 type drawing struct {
 	d     dice
 	s     *Scenario
@@ -277,7 +276,6 @@ func eachVictim(do func(*machine, Fault, dice)) func(*account, Fault, dice) {
 	}
 }
 
-// eachGroup returns a strike that calls do for each affected group.
 func eachGroup(do func(*group, Fault, dice)) func(*account, Fault, dice) {
 	return func(a *account, f Fault, d dice) {
 		for _, g := range a.targets(f) {
@@ -295,7 +293,6 @@ func eachMember(do func(*machine, Fault)) func(*account, Fault, dice) {
 	})
 }
 
-// eachCluster returns a strike that calls do for each affected cluster.
 func eachCluster(do func(*cluster, Fault, dice)) func(*account, Fault, dice) {
 	return func(a *account, f Fault, d dice) {
 		for _, c := range a.of(f) {

@@ -73,7 +73,6 @@ func Random(o Options) Scenario {
 	return s
 }
 
-// randomCluster returns a cluster with about that many nodes.
 func randomCluster(d dice, i, nodes int) ClusterSpec {
 	c := ClusterSpec{Name: []string{"orders", "search", "media", "batch", "edge", "staging"}[i%6]}
 	if i >= 6 {
@@ -105,7 +104,6 @@ func (c ClusterSpec) nameGroups(i int) {
 	}
 }
 
-// randomFault returns the n-th fault of the scenario.
 func (s *Scenario) randomFault(d dice, id int) Fault {
 	var (
 		kinds       []faultType

@@ -23,14 +23,12 @@ func uniqueID(prefix, name string) string {
 	return prefix + strings.ToUpper(shortID(newDice(0).of(prefix).of(name), 17))
 }
 
-// role is a role with its trust policy.
 type role struct {
 	name     string
 	trust    string
 	policies []string
 }
 
-// role returns a role of the account.
 func (a *account) role(name string) (role, bool) {
 	other := false
 	for _, c := range a.clusters {
@@ -52,7 +50,6 @@ func trusting(principal string, actions ...string) string {
 	return fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{%s},"Action":["%s"]}]}`, principal, strings.Join(actions, `","`))
 }
 
-// existing returns a role, or the error that there is none.
 func (a *account) existing(name *string) (role, error) {
 	if r, ok := a.role(aws.ToString(name)); ok {
 		return r, nil

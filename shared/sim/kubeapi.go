@@ -58,7 +58,6 @@ type listing[T any] struct {
 	rest []T
 }
 
-// page returns the next page of at most limit objects and its continue token.
 func (l *listing[T]) page(limit int) ([]T, string) {
 	if limit <= 0 || limit >= len(l.rest) {
 		all := l.rest
@@ -80,7 +79,6 @@ func (l *listing[T]) resume(q *kubeQuery, token string) error {
 	return nil
 }
 
-// kubeQuery is one request.
 type kubeQuery struct {
 	api                      *kubeAPI
 	verb                     string // as in RBAC
@@ -127,7 +125,6 @@ func (q *kubeQuery) dice() dice {
 	return inv.d.of("kubernetes").nth(inv.calls)
 }
 
-// nodePage returns a page of nodes; it is a kube.NodePages.
 func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (nodes []*kube.NodeObject, next string, err error) {
 	q := &kubeQuery{api: k, verb: "list", version: "v1", resource: "nodes"}
 	var page []*corev1.Node
@@ -269,7 +266,6 @@ func (q *kubeQuery) locate(path string) {
 
 var karpenterGroups = []string{"karpenter.k8s.aws", "karpenter.sh"} // Karpenter's API groups
 
-// hasKarpenter reports whether Karpenter is installed in the cluster.
 func (c *cluster) hasKarpenter() bool {
 	return slices.ContainsFunc(c.groups, func(g *group) bool { return g.owner == karpenter })
 }
@@ -286,7 +282,6 @@ func (q *kubeQuery) served() bool {
 	return !slices.Contains(karpenterGroups, q.group) || q.c.hasKarpenter()
 }
 
-// serve is the API server's part of the request.
 func (q *kubeQuery) serve() (any, error) {
 	if !q.served() {
 		return nil, errUnserved

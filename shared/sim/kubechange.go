@@ -17,7 +17,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// kubeChanges holds the changes that the API server supports, by verb and resource.
 var kubeChanges = map[string]func(*kubeQuery) (any, error){
 	"patch v1/nodes":                    (*kubeQuery).patchNode,
 	"delete v1/nodes":                   (*kubeQuery).deleteNode,

@@ -89,7 +89,6 @@ func condition(what string, since time.Time, reason, message string, unknown tim
 	return metav1.Condition{Type: what, Status: metav1.ConditionTrue, LastTransitionTime: stamped(since), Reason: what}
 }
 
-// claimState holds everything that can change in a NodeClaim.
 type claimState struct {
 	version  int
 	kind     machineKind // the one that its NodePool requests

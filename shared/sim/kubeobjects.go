@@ -55,7 +55,6 @@ func (q *kubeQuery) listDaemonSets(l *kubeList) {
 
 func none(*kubeQuery, *kubeList) {}
 
-// kubeList holds the objects of a list, or the error.
 type kubeList struct {
 	a     *account
 	items []*kube.Item
@@ -104,7 +103,6 @@ func (a *account) item(object any) (*kube.Item, error) {
 
 var kindNode = schema.GroupKind{Kind: "Node"} // the kind of nodes, as errors name it
 
-// apiGroups returns the API groups that the cluster serves.
 func (c *cluster) apiGroups() metav1.APIGroupList {
 	names := []string{"admissionregistration.k8s.io", "apps", "coordination.k8s.io", "discovery.k8s.io", "policy"}
 	if c.hasKarpenter() {
@@ -118,7 +116,6 @@ func (c *cluster) apiGroups() metav1.APIGroupList {
 	return out
 }
 
-// stamped returns a time as objects show it, in whole seconds.
 func stamped(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }
 
 // stampedOr returns nil for the zero time, otherwise stamped.
@@ -328,7 +325,6 @@ func (q *kubeQuery) getLease() (any, error) {
 	return nil, q.notFound()
 }
 
-// labels returns the query's label selector.
 func (q *kubeQuery) labels(to *kubeList) labels.Selector {
 	selector, err := labels.Parse(q.selectors.LabelSelector)
 	if err != nil {
@@ -372,7 +368,6 @@ func (g *group) waiting() int {
 	return max(0, g.desired-g.serving()) + count(g.members, func(m *machine) bool { return m.settledAt.IsZero() })
 }
 
-// waiting returns how many pods of the cluster wait for a node.
 func (c *cluster) waiting() int {
 	n := c.unplaced
 	for _, g := range c.groups {
@@ -381,7 +376,6 @@ func (c *cluster) waiting() int {
 	return n
 }
 
-// controller returns the name of the pod's controller.
 func (p *pod) controller() string {
 	if i := strings.LastIndexByte(p.name, '-'); i > 0 {
 		return p.name[:i]
@@ -389,7 +383,6 @@ func (p *pod) controller() string {
 	return p.name
 }
 
-// labels returns the labels of all pods of the controller.
 func (p *pod) labels() map[string]string {
 	if p.daemon {
 		return map[string]string{"k8s-app": p.controller()}
@@ -399,7 +392,6 @@ func (p *pod) labels() map[string]string {
 
 const graceSeconds = 30 // a pod's termination grace period
 
-// podState holds everything that can change in a Pod.
 type podState struct {
 	ready   corev1.ConditionStatus // of its node
 	leaving time.Time
@@ -531,7 +523,6 @@ func mapRoles(roles []string) string {
 
 const labelPool = "karpenter.sh/nodepool" // the label with which Karpenter names a node pool
 
-// listClaims lists the NodeClaims that the label selector selects by node pool.
 func (q *kubeQuery) listClaims(to *kubeList) {
 	selector := q.labels(to)
 	wanted := map[*group]bool{}

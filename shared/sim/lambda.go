@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// functionName is the name of one of Rollcall's functions.
 type functionName string
 
 const (
@@ -16,13 +15,11 @@ const (
 	approver    functionName = "approve"
 )
 
-// message is a queue's message for a function.
 type message struct {
 	id, body, group string
 	receives        int
 }
 
-// function is a Lambda function with its execution environments.
 type function struct {
 	a       *account
 	name    functionName

@@ -23,7 +23,6 @@ const (
 	clockFastest = 4 * time.Minute
 )
 
-// launch starts a machine of the group in a zone.
 func (g *group) launch(zone string) *machine {
 	c, a := g.c, g.c.a
 	d := g.d.of("machine").nth(g.launches)
@@ -119,7 +118,6 @@ func (g *group) launchTags(t template) []tag {
 
 func (c *cluster) index() int { return slices.Index(c.a.clusters, c) }
 
-// boot starts what runs on the machine.
 func (m *machine) boot() {
 	m.boots++
 	takes := m.g.kind.Boots / 3
@@ -170,7 +168,6 @@ func (m *machine) kind() machineKind {
 	return kindOf(string(m.shown.InstanceType))
 }
 
-// register creates the machine's Node.
 func (m *machine) register() {
 	if m.restore() || m.takesOver() {
 		return
@@ -357,7 +354,6 @@ func (m *machine) fall(ail ailment, stays, reboots bool) {
 	m.ails()
 }
 
-// ails applies the effects of the ailment.
 func (m *machine) ails() {
 	switch m.ail {
 	case silent, impaired:
@@ -448,7 +444,6 @@ func (m *machine) starve(after time.Duration, reboots bool) {
 	})
 }
 
-// press makes the kubelet report memory pressure.
 func (m *machine) press() {
 	if m.node == nil {
 		return
@@ -458,7 +453,6 @@ func (m *machine) press() {
 	m.report()
 }
 
-// cure ends the machine's ailment.
 func (m *machine) cure() {
 	was, within := m.ail, m.d.of("cure").nth(m.silence).between(2*time.Second, 30*time.Second)
 	if late := m.d.of("late").nth(m.silence); m.stays && late.chance(0.3) {
@@ -484,7 +478,6 @@ func (m *machine) cure() {
 	})
 }
 
-// mute cuts the machine off the network, or reconnects it.
 func (m *machine) mute(off bool) {
 	if m.muted == off {
 		return

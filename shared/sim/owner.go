@@ -101,7 +101,6 @@ func (g *group) refuse() {
 	g.c.a.in(g.d.of("again").nth(g.launches).between(time.Minute, 2*time.Minute), g.reconcile)
 }
 
-// active records a scaling activity.
 func (g *group) active(ok bool, message string) {
 	if g.asgName() == "" {
 		return
@@ -274,7 +273,6 @@ func (g *group) lost(m *machine) {
 	g.reconcile()
 }
 
-// claimFor creates the NodeClaim of a machine that Karpenter launches.
 func (g *group) claimFor(m *machine) {
 	a := g.c.a
 	cl := &claim{g: g, name: g.name + "-" + shortID(m.d.of("claim"), 5), uid: uid(m.d.of("claim")), created: g.c.stamp(), launched: g.c.stamp(), machine: m}

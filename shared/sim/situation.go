@@ -47,10 +47,8 @@ func (a *account) arose(f Fault, c *cluster, m *machine, detail string) {
 	a.note(e)
 }
 
-// arose records that a situation has begun and that the machine is part of it.
 func (m *machine) arose(f Fault, detail string) { m.c.a.arose(f, m.c, m, detail) }
 
-// groupPlight is the part of a group's state that situations change.
 type groupPlight struct {
 	halted []string // suspended processes of its Auto Scaling group
 	// missed are the members that somebody else terminated and that its Auto Scaling group still counts.
@@ -111,7 +109,6 @@ func (g *group) atEase() {
 	}
 }
 
-// machinePlight is the part of a machine's state that situations change.
 type machinePlight struct {
 	elsewhere string // says what the machine is if it is not a node of its cluster, "" if it is one
 	// lost is its Node if that was deleted while it ran, vanished when, or since when lists omit it.

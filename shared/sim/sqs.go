@@ -35,7 +35,6 @@ type queue struct {
 	heldUntil time.Time // when messages that are sent now are delivered
 }
 
-// letter is a message in the queue.
 type letter struct {
 	message
 	d       dice
@@ -272,7 +271,6 @@ func (a *account) share(what FaultKind) float64 {
 	return most
 }
 
-// sqsAPI is SQS, as an environment calls it.
 type sqsAPI struct{ v *env }
 
 // SendMessage puts a message into the queue with that URL.

@@ -19,7 +19,6 @@ func notice(message string) string {
 	return parts["default"]
 }
 
-// snsAPI is SNS, as an environment calls it.
 type snsAPI struct{ v *env }
 
 const maxMessage = 256 << 10 // the maximum size of a message to a topic, in bytes

@@ -135,7 +135,6 @@ type launchTags struct {
 	shown   []types.Tag
 }
 
-// machineKind describes an instance type.
 type machineKind struct {
 	Type  string        // of the instance
 	Arch  string        // amd64 or arm64
@@ -158,7 +157,6 @@ type template struct {
 	console  string   // the console output of a failing boot
 }
 
-// ailment is the fault of a machine.
 type ailment string
 
 const (
@@ -189,7 +187,6 @@ const (
 // tag is a tag of an instance. Tags keep the order in which they were written.
 type tag struct{ key, value string }
 
-// machine is an EC2 instance with what runs on it.
 type machine struct {
 	// What is read of all machines every minute comes first, near each other in memory.
 	c         *cluster
@@ -243,7 +240,6 @@ type machine struct {
 	unstoppable bool // protected by stop protection
 }
 
-// node is a Node object.
 type node struct {
 	// What is read of all nodes every minute comes first, as in machine.
 	c        *cluster
@@ -282,7 +278,6 @@ type node struct {
 	made     made[nodeState]
 }
 
-// pod is a Pod bound to a node.
 type pod struct {
 	keep                 string // why it must not be terminated; "" if it may be
 	guarded              bool   // its disruption budget allows no eviction
@@ -294,7 +289,6 @@ type pod struct {
 	budget               made[time.Time] // its disruption budget, keyed by its node's creation time
 }
 
-// claim is a Karpenter NodeClaim.
 type claim struct {
 	g        *group
 	name     string
@@ -311,7 +305,6 @@ type claim struct {
 	made                    made[claimState]
 }
 
-// occurrence is an Event about an object.
 type occurrence struct {
 	at              time.Time
 	kind            string // Normal or Warning

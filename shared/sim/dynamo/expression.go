@@ -21,7 +21,6 @@ type term struct {
 	value types.AttributeValue
 }
 
-// holds reports whether a condition holds for an item; a nil item does not exist.
 func holds(condition []term, it Item) bool {
 	return !slices.ContainsFunc(condition, func(t term) bool { return !t.holds(it) })
 }
@@ -71,7 +70,6 @@ func (r *reader) fail(err error) {
 	}
 }
 
-// name returns the attribute name that a word stands for.
 func (r *reader) name(word string) string {
 	if word[0] != '#' {
 		return word
@@ -93,7 +91,6 @@ func (r *reader) value(word string) types.AttributeValue {
 	return v
 }
 
-// condition parses a condition; nil has no terms.
 func (r *reader) condition(text *string) (all []term) {
 	if text == nil {
 		return nil

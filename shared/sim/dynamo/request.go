@@ -51,7 +51,6 @@ func (t *Table) Query(in *dynamodb.QueryInput, age time.Duration, limit func(all
 	return out, nil
 }
 
-// page adds the items of a partition that follow a sort key and meet a condition.
 func (t *Table) page(out *dynamodb.QueryOutput, pk string, sort *term, after string, age time.Duration, limit func(all, left int) int) {
 	p := t.partitions[pk]
 	if p == nil {
@@ -98,7 +97,6 @@ func (t *Table) Transact(in *dynamodb.TransactWriteItemsInput, token string, whe
 	return t.all(changes, token, when)
 }
 
-// readChanges reads the writes of a transaction.
 func readChanges(items []types.TransactWriteItem) (all []*change, err error) {
 	if n := len(items); n < 1 || n > transactionItems {
 		return nil, invalid("1 validation error detected: Value at 'transactItems' failed to satisfy constraint: Member must have length less than or equal to %d", transactionItems)

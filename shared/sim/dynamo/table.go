@@ -59,7 +59,6 @@ type Table struct {
 	changes    int
 }
 
-// partition holds the items of one partition key.
 type partition struct {
 	records []*record // ordered by sort key
 	version int       // of the last change
@@ -185,7 +184,6 @@ func (t *Table) as(r *record, age time.Duration) (Item, int) {
 	return r.at(now-age, now)
 }
 
-// write puts an item in a record; nil deletes the item.
 func (t *Table) write(r *record, it Item) {
 	p := t.partitions[r.pk]
 	if p == nil { // the table was deleted in the meantime
@@ -229,7 +227,6 @@ func (p *partition) bury(now time.Duration) {
 	}
 }
 
-// change is one write of a request.
 type change struct {
 	pk, sk    string
 	condition []term
