@@ -48,8 +48,18 @@ func (w *weather) stormySince(since, now time.Time) bool {
 	return slices.ContainsFunc(w.spells, func(s spell) bool { return s.from.Before(now) && s.to.After(since) })
 }
 
+// active returns the spells of a kind that last.
+func (w *weather) active(what FaultKind, now time.Time) (all []*spell) {
+	for i := range w.spells {
+		if s := &w.spells[i]; s.what == what && s.lasts(now) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 func (w *weather) has(what FaultKind, form string, now time.Time) bool {
-	return slices.ContainsFunc(w.spells, func(s spell) bool { return s.what == what && s.form == form && s.lasts(now) })
+	return slices.ContainsFunc(w.active(what, now), func(s *spell) bool { return s.form == form })
 }
 
 // meets reports whether the spell affects that cluster.
@@ -66,9 +76,7 @@ func (s *spell) hits(fn functionName, name string) bool {
 
 // kills reports whether the function that makes a call is killed before it, by a form of FaultKills.
 func (w *weather) kills(now time.Time, name string) bool {
-	return slices.ContainsFunc(w.spells, func(s spell) bool {
-		return s.what == FaultKills && s.lasts(now) && alsoDenied[s.form] != nil && alsoDenied[s.form](name)
-	})
+	return slices.ContainsFunc(w.active(FaultKills, now), func(s *spell) bool { return alsoDenied[s.form] != nil && alsoDenied[s.form](name) })
 }
 
 // The faults that a call may meet.
@@ -85,10 +93,7 @@ const (
 func (w *weather) over(now time.Time, fn functionName, name string, kind access, about string, d dice) string {
 	for i := range w.spells {
 		s := &w.spells[i]
-		if !s.lasts(now) || !s.meets(about) || !s.hits(fn, name) {
-			continue
-		}
-		if !d.nth(s.fault).chance(s.share) {
+		if !s.lasts(now) || !s.meets(about) || !s.hits(fn, name) || !d.nth(s.fault).chance(s.share) {
 			continue
 		}
 		if what := s.what.faultType().answer(kind, d.nth(s.fault).of("what")); what != faultNone {
@@ -264,13 +269,7 @@ const compacts = 0.1
 
 // compacted reports whether the API server forgot the state of its objects when a listing began.
 func (w *weather) compacted(now time.Time, cluster string, d dice) bool {
-	for i := range w.spells {
-		s := &w.spells[i]
-		if s.lasts(now) && s.meets(cluster) && s.what == FaultAPIErrors && d.of("compacted").nth(s.fault).chance(compacts) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.active(FaultAPIErrors, now), func(s *spell) bool { return s.meets(cluster) && d.of("compacted").nth(s.fault).chance(compacts) })
 }
 
 // statusOf returns the API server's Status for an error, nil if the API server did not answer.

@@ -75,7 +75,7 @@ func (d *deployment) newApprove(v *env) func(*invocation, []message) []string {
 		ctx := lambdacontext.NewContext(v.context(), &lambdacontext.LambdaContext{InvokedFunctionArn: "arn:aws:lambda:" + region + ":" + accountID + ":function:" + stack + "-approve"})
 		answer, err := h.Handle(ctx, r) // the chat shows it
 		if err == nil && strings.HasPrefix(answer, "Approved: ") {
-			d.a.audit.accepted(r.Order)
+			d.a.audit.approvals.accepted[r.Order] = d.a.Now()
 		}
 		return nil
 	}

@@ -184,8 +184,9 @@ func (what act) destructive() bool {
 	return true
 }
 
-func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node) {
-	group, id, of := "none", "", m
+// did audits an act right before it takes effect. m is nil for a Node without a machine.
+func (inv *invocation) did(what act, c *cluster, m *machine, n *node) {
+	u, group, id, of := inv.v.a.audit, "none", "", m
 	if m == nil && n != nil {
 		of = n.machine
 	}
@@ -327,10 +328,11 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	u.a.note(Event{Kind: EventOrder, Cluster: c.name, Instance: o.Instance, Node: o.Node, Group: o.Group, Finding: o.Kind, Action: o.Action, Detail: o.Why})
 	mode := u.policyFor(inv, c, o.Group, u.a.machines[o.Instance]).mode
 	u.forbids(RuleMode, mode < mayRemediate, "%s: ordered to %s %s in mode %s", inv.name, o.Action, o.Instance, mode)
-	if o.Action == string(actUncordon) {
+	switch act(o.Action) {
+	case actUncordon:
 		u.givenBack(inv, o.Instance)
-	}
-	if o.gives() {
+		return
+	case actOutOfService:
 		return
 	}
 	u.times.expires[o.ID] = o.Expires

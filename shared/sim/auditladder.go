@@ -207,10 +207,6 @@ func (u *auditor) approved(order string) {
 	}
 }
 
-func (u *auditor) accepted(order string) {
-	u.approvals.accepted[order] = u.a.Now()
-}
-
 // answered returns when Rollcall certainly knew that a question was answered: it said so, or checks that could
 // record it had the tag before them. It returns the current time if it may not know.
 func (u *auditor) answered(m *machine, order string) time.Time {

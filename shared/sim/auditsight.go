@@ -272,8 +272,3 @@ const (
 	actTag          act = "tag"
 	actUntag        act = "untag"
 )
-
-// did records that a call takes effect, before anything else happens. m is nil for a Node without a machine.
-func (inv *invocation) did(what act, c *cluster, m *machine, n *node) {
-	inv.v.a.audit.did(inv, what, c, m, n)
-}

@@ -34,11 +34,6 @@ func readOrder(body string) (order, error) {
 	return o, nil
 }
 
-// gives reports whether an order undoes an act or follows one: it terminates nothing.
-func (o order) gives() bool {
-	return o.Action == string(actUncordon) || o.Action == string(actOutOfService)
-}
-
 var acts = map[act]string{
 	actTerminate: "terminate", actReboot: "reboot", actCordon: "cordon", actEvict: "drain", actDeleteNode: "delete-node", actDeleteClaim: "delete-nodeclaim",
 }

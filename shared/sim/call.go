@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"rollcall/shared/aws/awserr"
@@ -218,6 +216,3 @@ func (v *env) reading(services ...any) apistats.Interceptor {
 		return out.Interface(), nil
 	}
 }
-
-func (v *env) ec2() *ec2.Client { return ec2.NewFromConfig(v.aws()) }
-func (v *env) eks() *eks.Client { return eks.NewFromConfig(v.aws()) }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	"rollcall/shared/aws/tags"
 	"rollcall/shared/lambdas"
@@ -103,9 +105,7 @@ const sweepsReserved = 1 // the maximum number of concurrent sweeps
 
 const sweepJitter = 20 * time.Second // the maximum delay of the sweep's schedule
 
-// start begins the sweeps, which continue for the whole run.
-func (d *deployment) start() { d.sweepAfter(d.a.Now()) }
-
+// sweepAfter begins the sweeps, which continue for the whole run.
 func (d *deployment) sweepAfter(t time.Time) {
 	next := t.Truncate(d.a.sc.Sweep).Add(d.a.sc.Sweep)
 	dice := d.a.d.of("sweep").of(next.String())
@@ -230,7 +230,7 @@ func (d *deployment) newStateChange(v *env) *statechange.Handler {
 
 func (d *deployment) newSweep(v *env) *sweeping.Handler {
 	return &sweeping.Handler{
-		Ambient: v.ambient(), EKS: v.eks(), EC2: v.ec2(), Checks: dispatch.NewChecks(sqsAPI{v}, d.checks.url()),
+		Ambient: v.ambient(), EKS: eks.NewFromConfig(v.aws()), EC2: ec2.NewFromConfig(v.aws()), Checks: dispatch.NewChecks(sqsAPI{v}, d.checks.url()),
 		Fleet: d.newLedger(v), Region: region, Interval: d.a.sc.Sweep,
 	}
 }

@@ -22,13 +22,10 @@ const (
 
 // lag returns the delay until a change of a cluster's instance is shown, by the fault's own dice.
 func (w *weather) lag(now time.Time, cluster string, d dice) time.Duration {
-	for i := range w.spells {
-		s := &w.spells[i]
-		if s.what == FaultStale && s.lasts(now) && s.meets(cluster) && d.nth(s.fault).chance(s.share) {
-			return d.of("stale").between(staleLeast, staleMost)
-		}
-	}
-	if d.of("slow").chance(0.1) {
+	switch {
+	case slices.ContainsFunc(w.active(FaultStale, now), func(s *spell) bool { return s.meets(cluster) && d.nth(s.fault).chance(s.share) }):
+		return d.of("stale").between(staleLeast, staleMost)
+	case d.of("slow").chance(0.1):
 		return d.between(mostly, atTimes)
 	}
 	return d.between(0, mostly)

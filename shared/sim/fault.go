@@ -349,7 +349,7 @@ func (m *machine) meddle(f Fault, p dice) {
 	}
 	switch does {
 	case peopleHold:
-		if !m.tagHold("true") {
+		if !m.tagOnce(roll.TagHold, "true") {
 			return
 		}
 		a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag(roll.TagHold) })
@@ -377,7 +377,7 @@ func (m *machine) meddle(f Fault, p dice) {
 	case peopleKeep:
 		// The first order cordons its node. Whoever holds it repairs it, and keeps it for a while.
 		a.traps = append(a.traps, &trap{f: f, m: m, springs: func() {
-			a.in(p.of("holds").between(20*time.Second, 50*time.Second), func() { m.tagHold("true") })
+			a.in(p.of("holds").between(20*time.Second, 50*time.Second), func() { m.tagOnce(roll.TagHold, "true") })
 			a.in(p.of("repairs").between(5*time.Minute, 15*time.Minute), m.cure)
 			a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag(roll.TagHold) })
 		}})
@@ -385,7 +385,7 @@ func (m *machine) meddle(f Fault, p dice) {
 		// The first order waits for longer than the hold, in which a check may order another act.
 		a.traps = append(a.traps, &trap{f: f, m: m, waits: p.of("waits").between(6*time.Minute, 8*time.Minute), springs: func() {
 			a.disarm(f)
-			if m.tagHold("true") {
+			if m.tagOnce(roll.TagHold, "true") {
 				a.in(p.of("until").between(5*time.Minute, 330*time.Second), func() { m.untag(roll.TagHold) })
 			}
 		}})
@@ -412,8 +412,6 @@ func (m *machine) meddle(f Fault, p dice) {
 	}
 	m.touch()
 }
-
-func (m *machine) tagHold(value string) bool { return m.tagOnce(roll.TagHold, value) }
 
 // tagOnce tags the machine, and reports whether it did: an instance has one tag of a key.
 func (m *machine) tagOnce(key, value string) bool {

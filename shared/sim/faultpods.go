@@ -103,7 +103,8 @@ var silentServing = faultType{
 		if !m.vanished.IsZero() {
 			return // no list shows its Node, by which its pods are asked for
 		}
-		p := m.serves(f.Value)
+		m.serving = true
+		p := m.keeps(f.Value)
 		m.fall(silent, false, d.of("reboots").chance(0.5))
 		n := m.node
 		if d.of("deleted").chance(0.5) {
@@ -125,12 +126,6 @@ var silentServing = faultType{
 			m.unkept()
 		}
 	}),
-}
-
-// serves makes the machine serve from a pod that must not be terminated, for that reason.
-func (m *machine) serves(why string) *pod {
-	m.serving = true
-	return m.keeps(why)
 }
 
 // keeps puts a pod on the machine that must not be terminated, for that reason.

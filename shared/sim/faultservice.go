@@ -17,8 +17,8 @@ func (a *account) befalls(what FaultKind, form string, d dice, detail ...string)
 	if !d.chance(a.share(what)) {
 		return false
 	}
-	for i := range a.weather.spells {
-		if s := &a.weather.spells[i]; s.what == what && s.lasts(a.Now()) && !slices.Contains(s.met, form) {
+	for _, s := range a.weather.active(what, a.Now()) {
+		if !slices.Contains(s.met, form) {
 			s.met = append(s.met, form)
 			a.note(Event{Kind: EventArose, Stage: string(what), Reason: form, Detail: strings.Join(detail, " ")})
 		}

@@ -95,7 +95,7 @@ var datedHold = faultType{
 			text = until.AddDate(0, 0, -1).Format(time.DateOnly)
 		}
 		a.in(d.of("tagged").between(0, 20*time.Minute), func() {
-			if m.state == running && !a.healedNow() && m.tagHold(text) {
+			if m.state == running && !a.healedNow() && m.tagOnce(roll.TagHold, text) {
 				m.holds = &hold{from: a.Now(), until: until}
 				m.arose(f, roll.TagHold+"="+text)
 			}

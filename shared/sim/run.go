@@ -69,7 +69,7 @@ func Run(sc Scenario, w Watch) (Result, error) {
 	}
 	a.found(sc.Clusters...)
 	a.arrange()
-	a.dep.start()
+	a.dep.sweepAfter(a.Now())
 	calm := sc.Start.Add(sc.Storm)
 	healed := calm.Add(sc.Calm)
 	end := healed.Add(sc.Healed)

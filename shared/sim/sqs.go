@@ -262,11 +262,9 @@ func (a *account) share(what FaultKind) float64 {
 	if a.sc.Quiet {
 		return 0
 	}
-	now, most := a.Now(), 0.0
-	for i := range a.weather.spells {
-		if s := &a.weather.spells[i]; s.what == what && s.lasts(now) {
-			most = max(most, s.share)
-		}
+	most := 0.0
+	for _, s := range a.weather.active(what, a.Now()) {
+		most = max(most, s.share)
 	}
 	return most
 }
