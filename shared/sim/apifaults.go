@@ -264,8 +264,7 @@ func unresolved(c *cluster, name string) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}}
 }
 
-// compacts is how often a failing API server forgets a listing before its next page.
-const compacts = 0.1
+const compacts = 0.1 // how often a failing API server forgets a listing before its next page
 
 // compacted reports whether the API server forgot the state of its objects when a listing began.
 func (w *weather) compacted(now time.Time, cluster string, d dice) bool {

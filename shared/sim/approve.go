@@ -65,9 +65,9 @@ func (a *account) approveByTag(instance, order string) {
 	m.touch()
 }
 
-func (d *deployment) newApprove(v *env) func(*invocation, []message) []string {
+func (d *deployment) newApprove(v *env) func([]message) []string {
 	h := &approve.Approver{Ambient: v.ambient(), Ledger: d.newLedger(v)}
-	return func(_ *invocation, batch []message) []string {
+	return func(batch []message) []string {
 		var r approve.Request
 		if err := json.Unmarshal([]byte(batch[0].body), &r); err != nil {
 			panic(err) // this file wrote it

@@ -218,8 +218,7 @@ func drainsFirst(pol *terms, kind string) bool {
 	return drains
 }
 
-// turnLeast is for how long a machine that was cordoned or rebooted, and is still ill, keeps its group waiting at least.
-const turnLeast = 10 * time.Minute
+const turnLeast = 10 * time.Minute // for how long a machine that was cordoned or rebooted, and is still ill, keeps its group waiting at least
 
 // inTurn checks that no other machine of the group is being acted on.
 func (u *auditor) inTurn(inv *invocation, what act, m *machine) {

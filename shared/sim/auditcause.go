@@ -149,8 +149,7 @@ func (u *auditor) caused(inv *invocation, k checkup, outage func() bool) {
 	u.truths.untrue[c.name] = now
 }
 
-// readNodes is how many nodes a check reads in full.
-const readNodes = 8
+const readNodes = 8 // how many nodes a check reads in full
 
 // shows returns the cause of the machine's trouble that shows plainly, "" if none does.
 func (m *machine) shows(k roll.Kind) string {

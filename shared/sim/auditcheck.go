@@ -16,9 +16,8 @@ const (
 	seesAfter  = 10 * time.Minute
 	// looksAgain is how long after the start of an incomplete check the next one starts at the latest:
 	// two minutes, one minute for the schedule's precision, and the time that it takes.
-	looksAgain = 4*time.Minute + 30*time.Second
-	// outageLasts is how long after the last complete check that was recorded an outage counts as lasting.
-	outageLasts = 20 * time.Minute
+	looksAgain  = 4*time.Minute + 30*time.Second
+	outageLasts = 20 * time.Minute // how long after the last complete check that was recorded an outage counts as lasting
 )
 
 // sightless is what the auditor remembers of a cluster's checks.

@@ -8,9 +8,8 @@ import (
 )
 
 const (
-	harmful = 20 * time.Minute // for how long the pods of a cluster may be interrupted within a day
-	// restarts is the minimum time until a pod runs elsewhere.
-	restarts = 2 * time.Minute
+	harmful  = 20 * time.Minute // for how long the pods of a cluster may be interrupted within a day
+	restarts = 2 * time.Minute  // the minimum time until a pod runs elsewhere
 )
 
 // Harm is what Rollcall's acts did to the workload, beyond what the faults did.
@@ -27,12 +26,11 @@ type harms struct {
 
 // interruption is an act that interrupted the pods of a machine that worked.
 type interruption struct {
-	at   time.Time
-	m    *machine
-	what act
-	pods int
-	// accepted: the policy says that it may be interrupted, though it may still work.
-	accepted bool
+	at       time.Time
+	m        *machine
+	what     act
+	pods     int
+	accepted bool // the policy says that it may be interrupted, though it may still work
 }
 
 type harmed struct {

@@ -13,8 +13,7 @@ import (
 const (
 	removedWithin    = time.Hour        // how long Karpenter has to remove a NodeClaim
 	scaledDownWithin = 30 * time.Minute // how long Cluster Autoscaler has to remove a node
-	// frozenMost is how long an upgrade in place may keep a kubelet silent, unless the policy tolerates less.
-	frozenMost = 15 * time.Minute
+	frozenMost       = 15 * time.Minute // how long an upgrade in place may keep a kubelet silent, unless the policy tolerates less
 )
 
 // others audits an act, or an order, about a machine that somebody else handles.

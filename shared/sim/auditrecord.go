@@ -376,8 +376,7 @@ func (u *auditor) escalated(c *cluster) {
 	}
 }
 
-// overAfter is how long an incident must be free of trouble before its end is reported: shared/plan/README.md.
-const overAfter = 10 * time.Minute
+const overAfter = 10 * time.Minute // how long an incident must be free of trouble before its end is reported: shared/plan/README.md
 
 // over checks that an incident's end is reported only after none of its nodes was silent or not ready for that long,
 // and once the group's latest machine has become a node or had its time to.

@@ -16,10 +16,9 @@ import (
 // knows better than Rollcall why a machine is ill. They are broken only where there can be no doubt.
 
 type sense struct {
-	replaced map[*group][]effect // the machines of each group that Rollcall had replaced
-	worked   map[string]bool     // machines whose nodes were Ready once, by id
-	// brought is when the youngest machine of each group that worked was launched, or drawn from its warm pool.
-	brought   map[*group]time.Time
+	replaced  map[*group][]effect  // the machines of each group that Rollcall had replaced
+	worked    map[string]bool      // machines whose nodes were Ready once, by id
+	brought   map[*group]time.Time // when the youngest machine of each group that worked was launched, or drawn from its warm pool
 	proven    map[*group]time.Time // when what stayed Ready for as long as the policy asks was launched
 	shown     map[string]bool      // machines that a complete check saw Ready, and could record
 	told      map[saidKey]bool     // what a notice reported; without an instance if the notice was truncated

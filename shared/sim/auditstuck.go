@@ -9,8 +9,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// keptWithin is how long after its time a stuck object must be reported at the latest.
-const keptWithin = 35 * time.Minute
+const keptWithin = 35 * time.Minute // how long after its time a stuck object must be reported at the latest
 
 func (u *auditor) stuck(inv *invocation, d noticed) {
 	c := u.a.byName[d.Cluster]

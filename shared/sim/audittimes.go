@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	// ahead is how far a check may judge ahead: by the minute for which it was requested, and other clocks.
-	ahead = time.Minute + 2*skewed
+	ahead = time.Minute + 2*skewed // how far a check may judge ahead: by the minute for which it was requested, and other clocks
 	// freshFor is the maximum age of what an act depends on, while the protection is read, evidence stored and the intent
 	// recorded; oldest, if one of these calls failed, hung or was retried.
 	freshFor = 10 * time.Second
@@ -277,8 +276,7 @@ func (u *auditor) announces(c *cluster, last looked) map[string]announcement {
 	return next
 }
 
-// doing has the steps of a ladder that are acts.
-var doing = []string{"cordon", "drain", "reboot", "terminate"}
+var doing = []string{"cordon", "drain", "reboot", "terminate"} // the steps of a ladder that are acts
 
 // turned reports whether what the machine's node shows has changed since a time: then it may be in another trouble.
 func (m *machine) turned(since time.Time) bool {

@@ -19,10 +19,8 @@ import (
 )
 
 const (
-	// lag is how long a check may still see what is over: EC2 shows it late, and a function takes minutes.
-	lag = 10 * time.Minute
-	// turn is how long an instance may keep others of its group waiting.
-	turn       = 3 * time.Hour
+	lag        = 10 * time.Minute // how long a check may still see what is over: EC2 shows it late, and a function takes minutes
+	turn       = 3 * time.Hour    // how long an instance may keep others of its group waiting
 	unwatched  = 6 * time.Minute  // how long a node must have no record before it counts as newly found
 	nodeRepair = 75 * time.Minute // how long after the trouble began EKS node auto repair may still be about to act
 	stuckFirst = 14 * time.Minute // how long after it was done an act without an effect is stuck, at the earliest

@@ -474,8 +474,7 @@ func (c *cluster) unjudged() bool {
 	return c.status != "ACTIVE" || c.barred || c.shifted != "" || len(c.a.silenced) > 0
 }
 
-// toldWithin is the longest warning time that leaves a notice enough time before Karpenter terminates.
-const toldWithin = 10 * time.Minute
+const toldWithin = 10 * time.Minute // the longest warning time that leaves a notice enough time before Karpenter terminates
 
 // nodeless reports whether a check may read no node of an instance although it joined: it lost its node, cannot have
 // one, is being terminated, or registered while the check ran.

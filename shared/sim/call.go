@@ -27,9 +27,9 @@ type env struct {
 	a    *account
 	fn   functionName
 	d    dice
-	skew time.Duration                                     // how far its clock is ahead
-	inv  *invocation                                       // nil between invocations
-	run  func(inv *invocation, message []message) []string // calls the function's handler, which the deployment builds when the environment starts
+	skew time.Duration                  // how far its clock is ahead
+	inv  *invocation                    // nil between invocations
+	run  func(batch []message) []string // calls the function's handler, which the deployment builds when the environment starts
 	// kube are its clients of clusters, by name. It has one request of one of them at a time.
 	kube   map[string]*kube.Client
 	policy policySight // what it has read of the policy, for the auditor

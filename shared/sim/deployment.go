@@ -119,13 +119,13 @@ func (d *deployment) sweepAfter(t time.Time) {
 }
 
 // build returns a function's handler for a new environment, wired as in its main.
-func (d *deployment) build(v *env) func(*invocation, []message) []string {
+func (d *deployment) build(v *env) func([]message) []string {
 	switch v.fn {
 	case stateChange:
 		return batches(v, d.newStateChange(v).Handle, d.events)
 	case sweep:
 		h := d.newSweep(v)
-		return func(_ *invocation, batch []message) (failed []string) {
+		return func(batch []message) (failed []string) {
 			for _, m := range batch {
 				if err := h.Handle(v.context(), []byte(m.body)); err != nil {
 					failed = append(failed, m.id)
@@ -144,8 +144,8 @@ func (d *deployment) build(v *env) func(*invocation, []message) []string {
 }
 
 // batches invokes a function with messages of a queue as Lambda does.
-func batches(v *env, handle func(context.Context, events.SQSEvent) (events.SQSEventResponse, error), q *queue) func(*invocation, []message) []string {
-	return func(_ *invocation, batch []message) (failed []string) {
+func batches(v *env, handle func(context.Context, events.SQSEvent) (events.SQSEventResponse, error), q *queue) func([]message) []string {
+	return func(batch []message) (failed []string) {
 		var event events.SQSEvent
 		for _, m := range batch {
 			record := events.SQSMessage{

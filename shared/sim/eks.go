@@ -149,8 +149,7 @@ func (g *group) describe() *types.Nodegroup {
 	return out
 }
 
-// admin is the role that created the clusters, and has their only access entry.
-const admin = "Admin"
+const admin = "Admin" // the role that created the clusters, and has their only access entry
 
 // ListAccessEntries lists the principals of a cluster's access entries.
 func (e eksAPI) ListAccessEntries(in *eks.ListAccessEntriesInput, out *eks.ListAccessEntriesOutput) error {

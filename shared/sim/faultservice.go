@@ -116,8 +116,7 @@ func (u *auditor) givenUp(inv *invocation) {
 	}
 }
 
-// memoryWithin is the number of calls within which a function runs out of memory.
-const memoryWithin = 12
+const memoryWithin = 12 // the number of calls within which a function runs out of memory
 
 // regional: the region is degraded. Calls fail, answers are stale, events and sweeps are lost, launches fail, a zone has
 // no network, and some machines fall silent for good.

@@ -8,15 +8,13 @@ import (
 // Options define a random scenario.
 type Options struct {
 	Seed     uint64
-	Hours    int // of the whole run; at least 6
-	Clusters int // at least 1
-	Nodes    int // of each cluster, at least 4
-	// Faults is the number of random faults; 0 is about one per hour and cluster, or two with Certain.
-	Faults int
-	// Policy is the account's policy, "" to draw one: YAML with each section on its own line.
-	Policy  string
-	Certain []FaultKind // additional faults, each in a cluster that suits it
-	Values  []string    // the forms of these faults, in the same order; "" or a missing one is drawn
+	Hours    int         // of the whole run; at least 6
+	Clusters int         // at least 1
+	Nodes    int         // of each cluster, at least 4
+	Faults   int         // the number of random faults; 0 is about one per hour and cluster, or two with Certain
+	Policy   string      // the account's policy, "" to draw one: YAML with each section on its own line
+	Certain  []FaultKind // additional faults, each in a cluster that suits it
+	Values   []string    // the forms of these faults, in the same order; "" or a missing one is drawn
 }
 
 // LeastHours is the minimum length of a run: it must suffice to cure faults and forget them.

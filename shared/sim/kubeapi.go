@@ -303,14 +303,10 @@ func (q *kubeQuery) serve() (any, error) {
 }
 
 func (q *kubeQuery) get() (*kube.Item, error) {
-	one, ok := kubeObjects[q.path()]
-	if !ok || !q.served() {
-		return nil, errUnserved
-	}
 	if n := q.c.byNode[q.name]; n != nil && q.path() == "v1/nodes" {
 		return n.item()
 	}
-	object, err := one(q)
+	object, err := q.serve()
 	if err != nil {
 		return nil, err
 	}

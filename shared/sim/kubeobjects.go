@@ -231,8 +231,7 @@ func (n *node) derived() (taints []corev1.Taint) {
 }
 
 const (
-	// statusEvery is how often a kubelet writes unchanged conditions: nodeStatusReportFrequency.
-	statusEvery = 5 * time.Minute
+	statusEvery = 5 * time.Minute // how often a kubelet writes unchanged conditions: nodeStatusReportFrequency
 	// renewEvery is how often it renews its lease. leaseSeconds is the lease's duration.
 	renewEvery   = 10 * time.Second
 	leaseSeconds = 40

@@ -25,7 +25,7 @@ type function struct {
 	name    functionName
 	timeout time.Duration
 	// build returns the handler of a new environment, which returns the IDs of failed messages.
-	build func(v *env) func(inv *invocation, batch []message) (failed []string)
+	build func(v *env) func(batch []message) (failed []string)
 
 	started int
 	warm    []*env // idle ones; the last used is last
@@ -81,7 +81,7 @@ func (f *function) invoke(batch []message, d dice, done func(ok bool, failed []s
 		if v.run == nil {
 			v.run = f.build(v)
 		}
-		failed := v.run(inv, batch)
+		failed := v.run(batch)
 		f.a.audit.givenUp(inv)
 		f.a.audit.sweptAll(inv)
 		v.inv, v.since = nil, f.a.Now()

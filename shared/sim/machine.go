@@ -11,8 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// graceful is the node monitor's grace period, after which Ready is Unknown.
-const graceful = 40 * time.Second
+const graceful = 40 * time.Second // the node monitor's grace period, after which Ready is Unknown
 
 // The range of a wrong clock with which a kubelet still gets in. It signs its requests with it, and the authenticator of
 // EKS accepts them for 15 minutes, STS from 5 minutes before their time.

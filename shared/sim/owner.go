@@ -13,11 +13,9 @@ import (
 
 // Durations of the owners' own actions, from their sources.
 const (
-	// registrationTTL is when Karpenter gives up on a NodeClaim that has not registered.
-	registrationTTL = 15 * time.Minute
-	// repairAfter is when Karpenter's and EKS's node repair replace a node that is not ready.
-	repairAfter     = 30 * time.Minute
-	replaceImpaired = 4 * time.Minute // about how long an Auto Scaling group tolerates a failing status check
+	registrationTTL = 15 * time.Minute // when Karpenter gives up on a NodeClaim that has not registered
+	repairAfter     = 30 * time.Minute // when Karpenter's and EKS's node repair replace a node that is not ready
+	replaceImpaired = 4 * time.Minute  // about how long an Auto Scaling group tolerates a failing status check
 )
 
 // reconcile makes the owner soon launch missing machines and terminate surplus ones.
@@ -204,8 +202,7 @@ func (g *group) endCause(by string) string {
 	return "a user request"
 }
 
-// endedForChecks is why an Auto Scaling group replaces a member that fails its status checks.
-const endedForChecks = "an EC2 instance status checks failure"
+const endedForChecks = "an EC2 instance status checks failure" // why an Auto Scaling group replaces a member that fails its status checks
 
 // failures returns how many of the machines that the group ended lately failed their status checks when they were young.
 func (g *group) failures() (n int) {
@@ -220,8 +217,7 @@ func (g *group) failures() (n int) {
 // endedOutside is why an Auto Scaling group replaces a member that it did not terminate.
 const endedOutside = "an EC2 health check indicating it has been terminated or stopped"
 
-// leaving is the lifecycle state of a machine whose termination a lifecycle hook delays.
-const leaving = "Terminating:Wait"
+const leaving = "Terminating:Wait" // the lifecycle state of a machine whose termination a lifecycle hook delays
 
 // departs has EKS drain the node of a machine that its node group terminates. Until then the lifecycle hook of its Auto
 // Scaling group, which launches another one, keeps it running. The pods of a silent node do not end.

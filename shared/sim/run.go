@@ -28,9 +28,8 @@ type Result struct {
 
 // Watch holds the callbacks that follow a run.
 type Watch struct {
-	Tell func(Event) // if not nil, called with each event as it happens
-	// Step, if not nil, is called after every simulated minute with the state of the clusters.
-	Step func(at time.Time, clusters []Standing)
+	Tell func(Event)                             // if not nil, called with each event as it happens
+	Step func(at time.Time, clusters []Standing) // if not nil, is called after every simulated minute with the state of the clusters
 	// Bus, if not nil, is called with each event put on the event bus and its resource ARNs.
 	Bus      func(at time.Time, detailType, detail string, resources []string)
 	Record   func(replay.Recorded) error // if not nil, called with the inputs of each check that found something

@@ -50,9 +50,8 @@ func (a *account) arose(f Fault, c *cluster, m *machine, detail string) {
 func (m *machine) arose(f Fault, detail string) { m.c.a.arose(f, m.c, m, detail) }
 
 type groupPlight struct {
-	halted []string // suspended processes of its Auto Scaling group
-	// missed are the members that somebody else terminated and that its Auto Scaling group still counts.
-	missed []*machine
+	halted []string   // suspended processes of its Auto Scaling group
+	missed []*machine // the members that somebody else terminated and that its Auto Scaling group still counts
 	// failing is the error of each of its launches, "" if they succeed; failedBy is the fault.
 	failing  string
 	failedBy int
@@ -75,10 +74,9 @@ type groupPlight struct {
 	// stray: its machines carry the cluster's tag but are no nodes. launchedWith are their tags.
 	stray        bool
 	launchedWith []tag
-	// known is the name of another Auto Scaling group with these machines, if any.
-	known string
-	pool  []*machine // the instances of its warm pool, which are not members of the group
-	heirs []*machine // the machines whose addresses the next machines get
+	known        string     // the name of another Auto Scaling group with these machines, if any
+	pool         []*machine // the instances of its warm pool, which are not members of the group
+	heirs        []*machine // the machines whose addresses the next machines get
 	// nameless is how many of the next Nodes have no usable provider ID. namelessBy is the fault.
 	nameless   int
 	namelessBy *Fault

@@ -56,9 +56,8 @@ const (
 	// lateLeast and lateMost bound the delay of messages with the form messagesLate.
 	lateLeast    = 16 * time.Minute
 	lateMost     = 25 * time.Minute
-	besideWithin = time.Second // the maximum delay between two concurrent deliveries
-	// overtakenBy is how far messages of a standard queue may then overtake each other.
-	overtakenBy = 30 * time.Second
+	besideWithin = time.Second      // the maximum delay between two concurrent deliveries
+	overtakenBy  = 30 * time.Second // how far messages of a standard queue may then overtake each other
 )
 
 // messagesLate is the form of FaultMessages that delays messages beyond a later check. It is not drawn.

@@ -189,17 +189,16 @@ type tag struct{ key, value string }
 
 type machine struct {
 	// What is read of all machines every minute comes first, near each other in memory.
-	c         *cluster
-	g         *group
-	node      *node  // its Node, nil if there is none
-	claim     *claim // its NodeClaim, nil if there is none
-	state     machineState
-	ail       ailment
-	muted     bool // its zone has no network, so it reaches nobody
-	protected bool // termination protection
-	// shown is what EC2 returns, which lags behind the machine's state; nil before it knows it.
-	shown         *types.Instance
-	machinePlight // the machine's state from situations
+	c             *cluster
+	g             *group
+	node          *node  // its Node, nil if there is none
+	claim         *claim // its NodeClaim, nil if there is none
+	state         machineState
+	ail           ailment
+	muted         bool            // its zone has no network, so it reaches nobody
+	protected     bool            // termination protection
+	shown         *types.Instance // what EC2 returns, which lags behind the machine's state; nil before it knows it
+	machinePlight                 // the machine's state from situations
 
 	d         dice
 	id        string
