@@ -115,7 +115,7 @@ type auditor struct {
 	excused   map[string]int          // how many receives of a message met a fault
 	taken     map[[2]string]time.Time // when an act was last done, by machine and act
 	sightless map[string]*sightless   // by cluster name
-	misstated []misstatement          // in the order of time
+	misstated []Violation             // in the order of time
 }
 
 type effect struct {

@@ -10,8 +10,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// slightly is by how much the clock of a cluster and those of functions may differ.
-const slightly = 2*skewed + time.Second
+const slightly = 2*skewed + time.Second // by how much the clock of a cluster and those of functions may differ
 
 // figures checks a notice's figures: how many nodes of the cluster are Ready, and since when each machine is in trouble.
 func (u *auditor) figures(inv *invocation, d noticed) {
@@ -34,19 +33,14 @@ func (u *auditor) figures(inv *invocation, d noticed) {
 // misstates records a wrong figure. It is a violation an hour later: what it does to machines comes first.
 func (u *auditor) misstates(is bool, format string, args ...any) {
 	if is {
-		u.misstated = append(u.misstated, misstatement{u.a.Now(), fmt.Sprintf(format, args...)})
+		u.misstated = append(u.misstated, Violation{u.a.Now(), RuleReport, fmt.Sprintf(format, args...)})
 	}
-}
-
-type misstatement struct {
-	at   time.Time
-	what string
 }
 
 // misreports breaks the rule for the wrong figures of some time ago.
 func (u *auditor) misreports(ago time.Duration) {
-	for len(u.misstated) > 0 && u.a.Now().Sub(u.misstated[0].at) >= ago {
-		u.broken(RuleReport, "at %s, %s", u.misstated[0].at.Format(time.TimeOnly), u.misstated[0].what)
+	for len(u.misstated) > 0 && u.a.Now().Sub(u.misstated[0].At) >= ago {
+		u.broken(RuleReport, "at %s, %s", u.misstated[0].At.Format(time.TimeOnly), u.misstated[0].Detail)
 		u.misstated = u.misstated[1:]
 	}
 }

@@ -111,14 +111,9 @@ var words = map[string][]string{
 }
 
 type rung struct {
-	Do    string `yaml:"do"`
-	After string `yaml:"after"`
-	Once  bool   `yaml:"once"`
-	// Approve asks for an approval of the steps that act after it.
-	Approve *struct {
-		For  string `yaml:"for"`
-		Then string `yaml:"then"`
-	} `yaml:"approve"`
+	Do, After string
+	Once      bool
+	Approve   *struct{ For, Then string } // asks for an approval of the steps that act after it
 }
 
 // settings holds one part of a policy.
@@ -258,11 +253,7 @@ func (s settings) read(section string, n *yaml.Node, base *written) bool {
 		return s.set(section, n.Value, base)
 	case section == "conditions":
 		for _, item := range n.Content {
-			var c struct {
-				Type     string `yaml:"type"`
-				Status   string `yaml:"status"`
-				Tolerate string `yaml:"tolerate"`
-			}
+			var c struct{ Type, Status, Tolerate string }
 			if item.Decode(&c) != nil || !isDuration(c.Tolerate) {
 				return false
 			}

@@ -10,17 +10,8 @@ import (
 // This file reads what Rollcall sends as a recipient would, without the product's types.
 
 type order struct {
-	ID        string    `json:"id"`
-	Cluster   string    `json:"cluster"`
-	Instance  string    `json:"instance"`
-	Node      string    `json:"node"`
-	Group     string    `json:"group"`
-	Kind      string    `json:"kind"`
-	Action    string    `json:"action"`
-	FirstSeen time.Time `json:"firstSeen"`
-	At        time.Time `json:"at"`
-	Expires   time.Time `json:"expires"`
-	Why       string    `json:"why"`
+	ID, Cluster, Instance, Node, Group, Kind, Action, Why string
+	FirstSeen, At, Expires                                time.Time
 }
 
 func readOrder(body string) (order, error) {
@@ -39,52 +30,29 @@ var acts = map[act]string{
 }
 
 type noticed struct {
-	Cluster   string            `json:"cluster"`
-	Group     string            `json:"group"`
-	Kind      string            `json:"kind"`
-	Action    string            `json:"action"`
-	News      []string          `json:"news"`
-	Incident  *noticedIncident  `json:"incident"`
-	Nodes     *noticedNodes     `json:"nodes"`
-	Ordered   string            `json:"ordered"`
-	Cause     string            `json:"cause"`
-	Instances []noticedInstance `json:"instances"`
-	Ended     []noticedEnded    `json:"ended"`
-	Truncated int               `json:"truncated"`
+	Cluster, Group, Kind, Action, Ordered, Cause string
+	News                                         []string
+	Incident                                     *noticedIncident
+	Nodes                                        *struct{ All, Ready int }
+	Instances                                    []noticedInstance
+	Ended                                        []noticedEnded
+	Truncated                                    int
 }
 
-type noticedNodes struct {
-	All   int `json:"all"`
-	Ready int `json:"ready"`
-}
-
-type noticedIncident struct {
-	ID string `json:"id"`
-}
+type noticedIncident struct{ ID string }
 
 type noticedInstance struct {
-	Instance string    `json:"instance"`
-	Subject  string    `json:"subject"`
-	Node     string    `json:"node"`
-	Stage    string    `json:"stage"`
-	New      bool      `json:"new"`
-	Order    string    `json:"order"`
-	Held     string    `json:"held"`
-	Detail   string    `json:"detail"`
-	Since    time.Time `json:"since"`
-	Approve  *struct {
-		Order string    `json:"order"`
-		Acts  []string  `json:"acts"`
-		Until time.Time `json:"until"`
-	} `json:"approve"`
+	Instance, Subject, Node, Stage, Order, Held, Detail string
+	New                                                 bool
+	Since                                               time.Time
+	Approve                                             *struct {
+		Order string
+		Acts  []string
+		Until time.Time
+	}
 }
 
-type noticedEnded struct {
-	Instance string `json:"instance"`
-	How      string `json:"how"`
-	After    string `json:"after"`
-	Spot     string `json:"spot"`
-}
+type noticedEnded struct{ Instance, How, After, Spot string }
 
 // about identifies a finding: an instance or another subject, and the kind.
 type about struct{ instance, kind string }

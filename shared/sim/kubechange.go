@@ -28,11 +28,10 @@ var kubeChanges = map[string]func(*kubeQuery) (any, error){
 // https://www.rfc-editor.org/rfc/rfc7386
 type nodePatch struct {
 	Metadata struct {
-		UID             string             `json:"uid"`
-		ResourceVersion string             `json:"resourceVersion"`
-		Annotations     map[string]*string `json:"annotations"`
-	} `json:"metadata"`
-	Spec map[string]json.RawMessage `json:"spec"`
+		UID, ResourceVersion string
+		Annotations          map[string]*string
+	}
+	Spec map[string]json.RawMessage
 }
 
 // patchNode changes a node if it is still the one that the patch was made for. The version is
