@@ -81,8 +81,7 @@ type Violation struct {
 	Detail string
 }
 
-// auditor watches a run. It applies the rules as they are documented, not as the product implements
-// them: it computes from the API answers and from the true state of the account.
+// auditor applies the rules as documented, not as the product implements them, to the answers and the true state.
 type auditor struct {
 	a          *account
 	violations []Violation
@@ -639,9 +638,8 @@ func (u *auditor) unignored(id string, before saying) bool {
 // clean reports whether the invocation completed, and no failed call can have kept it from recording what it sent.
 func (inv *invocation) clean() bool { return !inv.killed && !inv.failed }
 
-// known reports whether a later invocation could know what this one sent: this one completed, recorded
-// it, and ended before the other began. Two invocations at the same time, as after a duplicate delivery,
-// both report.
+// known reports whether a later invocation could know what this one sent: it completed, recorded it, and ended before.
+// Two at the same time, as after a duplicate delivery, both report.
 func (inv *invocation) known(later *invocation) bool {
 	if inv == later {
 		return !inv.failed
@@ -702,9 +700,8 @@ func (u *auditor) calm() {
 	u.told()
 }
 
-// patience is how long a fault that a replacement cures may last before the act that cures it, by the
-// default policy and without waits for budgets. It covers the longest tolerance, the owner's time, the
-// steps of the longest ladder, and two sweeps.
+// patience is how long a fault may last before the act that cures it, by the default policy without budgets: the longest
+// tolerance, the owner's time, the longest ladder, and two sweeps.
 const patience = 100 * time.Minute
 
 // cured checks one machine; ill is how many of the cluster were ill at once.

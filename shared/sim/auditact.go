@@ -17,8 +17,7 @@ const (
 	writtenLate = 2 * time.Minute  // how old the time of a trouble of the cluster may be in the ledger
 )
 
-// affordable checks that the acts of the last hour, as far as the check could know of them, leave room
-// for an order: it would be refused, and ordered again and again.
+// affordable checks that the acts of the last hour leave room for an order: it would be refused, again and again.
 func (u *auditor) affordable(inv *invocation, c *cluster, o order) {
 	used := map[string]bool{o.Instance: true}
 	for _, e := range u.effects[c.name] {
@@ -124,8 +123,7 @@ func (u *auditor) letRecover(inv *invocation, c *cluster, o order) {
 	u.forbids(RuleTolerance, since < u.policy(inv, c, "").duration("limits.stormCooldown")-slack, "%s: ordered to %s %s %s after %s held that for %s", inv.name, o.Action, o.Instance, since.Round(time.Second), last.inv.name, last.what)
 }
 
-// frozenTogether checks that nothing is ordered for the silence of a machine that works, and whose
-// heartbeats stopped together with those of a large part of the cluster.
+// frozenTogether checks that nothing is ordered for the silence of a working machine that is part of a large one.
 func (u *auditor) frozenTogether(inv *invocation, c *cluster, o order) {
 	m := u.a.machines[o.Instance]
 	if roll.Kind(o.Kind) != roll.Unknown || m == nil || m.ail != well || m.frozen.IsZero() {
@@ -149,9 +147,8 @@ func (u *auditor) frozenTogether(inv *invocation, c *cluster, o order) {
 
 // The rules of a single act: its machine is not protected, earlier steps are done, and the group is not busy.
 
-// protects checks that what a person protected from termination is not touched: a drain would evict its
-// pods although the machine stays. Nor is the machine of a node that a person keeps from repairs, or of a
-// silent one that a person cordoned. Nothing protects from what EC2 has scheduled.
+// protects checks that what a person protected from termination is not touched: nor what a person keeps from repairs, nor
+// a silent node that a person cordoned. Nothing protects from what EC2 has scheduled.
 func (u *auditor) protects(inv *invocation, what act, m *machine) {
 	if n := m.node; n != nil && what != actDeleteNode && what != actUncordon && !n.spared.IsZero() && n.spared.Before(inv.begun.Add(-time.Second)) {
 		u.broken(RuleKept, "%s: %s of %s, whose node %s a person keeps from repairs since %s", inv.name, what, m.id, n.name, n.spared.Format(time.TimeOnly))
@@ -163,8 +160,7 @@ func (u *auditor) protects(inv *invocation, what act, m *machine) {
 	u.forbids(RuleKept, what != actDeleteNode && (m.event == nil || what != actCordon && what != actEvict) && m.protected && m.protectedAt.Before(inv.begun.Add(-time.Second)), "%s: %s of %s, whose termination protection is on since %s", inv.name, what, m.id, m.protectedAt.Format(time.TimeOnly))
 }
 
-// afterOwner checks an act on what an Auto Scaling group replaces by itself, or on what its owner should
-// have repaired. A person who learns that the owner did nothing may want to act first.
+// afterOwner checks an act on what its owner replaces, or should have: a person who learns that may want to act first.
 func (u *auditor) afterOwner(inv *invocation, what act, m *machine, intent ledger.Action) {
 	g := m.g
 	if intent.Kind == roll.Impaired && (g.owner == autoScaling || g.owner == nodeGroup) && u.a.Now().Sub(m.since) < impairedFor {
@@ -182,8 +178,7 @@ func (u *auditor) afterOwner(inv *invocation, what act, m *machine, intent ledge
 
 const impairedFor = 30 * time.Minute // how long an Auto Scaling group has to replace an impaired instance
 
-// drained checks that a machine whose kubelet answers is not terminated while it has pods that its
-// ladder drains first, unless the policy forces that.
+// drained checks that no answering machine is terminated with pods that its ladder drains, unless that is forced.
 func (u *auditor) drained(inv *invocation, what act, m *machine, intent ledger.Action) {
 	if what != actTerminate && what != actDeleteClaim || m.node == nil || !m.reporting {
 		return

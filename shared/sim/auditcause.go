@@ -21,8 +21,7 @@ var brokenBy = map[string]string{
 	"ArchitectureMismatch":   "linux_amd64/fetch-ca",
 }
 
-// causesHold says of each decisive cause when it is true, by what was done to the machine, its group or its
-// cluster, and not by what Rollcall reads. No fault has any other cause.
+// causesHold says when each decisive cause is true, by what was done, not by what Rollcall reads. No fault has others.
 var causesHold = map[string]func(e excuse) bool{
 	// the machine's template and role
 	"UserDataUnparseable": func(e excuse) bool {

@@ -14,8 +14,7 @@ const (
 	// blindAfter is how long a cluster must be unreadable until people are notified, and seesAfter readable again.
 	blindAfter = 15 * time.Minute
 	seesAfter  = 10 * time.Minute
-	// looksAgain is how long after the start of an incomplete check the next one starts at the latest:
-	// two minutes, one minute for the schedule's precision, and the time that it takes.
+	// looksAgain is the time from an incomplete check to the next: two minutes, the schedule's precision, and its duration.
 	looksAgain  = 4*time.Minute + 30*time.Second
 	outageLasts = 20 * time.Minute // how long after the last complete check that was recorded an outage counts as lasting
 )
@@ -169,8 +168,7 @@ func (u *auditor) forsaken(c *cluster) {
 	}
 }
 
-// helpless reports whether an invocation may leave its messages to the next try: it could not write, or, for state
-// changes, look up instances.
+// helpless reports whether an invocation may leave its messages: it could not write, or look up state changes.
 func (inv *invocation) helpless() bool { return inv.failed || inv.missed && inv.v.fn == stateChange }
 
 func (u *auditor) excuses(batch []message) {

@@ -164,8 +164,7 @@ func (u *auditor) onRecord(c *cluster) {
 	}
 }
 
-// unended checks, after everything has been healthy for long, that the end of each incident was
-// reported. It skips incidents whose members a person ignores, or that are now in another incident.
+// unended checks, when all is healthy for long, that each incident's end was reported, unless ignored or moved.
 func (u *auditor) unended() {
 	for _, id := range slices.Sorted(maps.Keys(u.records.open)) {
 		o := u.records.open[id]
@@ -378,8 +377,7 @@ func (u *auditor) escalated(c *cluster) {
 
 const overAfter = 10 * time.Minute // how long an incident must be free of trouble before its end is reported: shared/plan/README.md
 
-// over checks that an incident's end is reported only after none of its nodes was silent or not ready for that long,
-// and once the group's latest machine has become a node or had its time to.
+// over checks that an incident's end is reported only after its nodes are well for that long, and its latest machine too.
 func (u *auditor) over(inv *invocation, d noticed) {
 	c := u.a.byName[d.Cluster]
 	if c == nil || !c.exists() {

@@ -328,10 +328,9 @@ func (u *auditor) leftovers(c *cluster) {
 	}
 }
 
-// out reports whether the network of a zone of the cluster, or of most of the cluster, has been down
-// since before a time. It counts all nodes there, or most of them, by the true state of each machine.
-// The string says which part is down. A node that was not ready before the outage does not count: if two
-// fail one after the other, the zone is not certainly the cause. Nothing says in which zone a node without a provider ID is.
+// out reports whether the network of a zone of the cluster, or of most of the cluster, has been down since before a time,
+// and which. A node that was not ready before does not count: if two fail one after the other, the zone is not
+// certainly the cause. Nor does one without a provider ID, of which nothing says the zone.
 func (c *cluster) out(zone string, before time.Time) (string, bool) {
 	if !slices.ContainsFunc(c.nodes, func(n *node) bool { return n.machine != nil && n.machine.muted }) {
 		return "", false // the usual case, at little cost

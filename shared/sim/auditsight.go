@@ -149,8 +149,7 @@ func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *t
 	return out
 }
 
-// overdueNode reports whether a node is certainly past its tolerance: it has been not ready for that
-// long since its last transition, and since its instance was last started.
+// overdueNode reports whether a node has certainly been not ready for longer than tolerated, since it was last started.
 func overdueNode(n *corev1.Node, i *types.Instance, at time.Time, pol *terms) bool {
 	c := readyOf(n)
 	tolerance, ok := pol.tolerance("Ready", string(c.Status))

@@ -63,8 +63,7 @@ type excuse struct {
 	shares func() shares
 }
 
-// truthful checks the reasons of a check. A reason is false if it was in the check before, too: what
-// one check reads may change before the auditor looks.
+// truthful checks the reasons of a check: two in a row, since what one reads may change before the auditor looks.
 func (u *auditor) truthful(inv *invocation, k checkup) {
 	c := u.a.byName[k.cluster]
 	if c == nil {
@@ -714,8 +713,7 @@ func (e excuse) turned() (at time.Time) {
 	return at
 }
 
-// found returns since when the subject of the finding exists. A node that turns from Unknown to False is
-// in the same trouble. One whose instance is gone is in another.
+// found returns since when the subject of the finding exists, the same for Unknown and False, another once it is gone.
 func (e excuse) found() time.Time {
 	since, n, nodes := e.troubled(), e.m.node, e.inv.seen.nodesOf(e.m.id)
 	away := n != nil && n.ready().Status != corev1.ConditionTrue

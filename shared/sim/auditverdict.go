@@ -81,8 +81,7 @@ func (u *auditor) recordedIn(cluster string, from, to time.Time) bool {
 	return u.recorded(cluster, from).Before(to)
 }
 
-// loss is a machine of a group that Rollcall had replaced. It is made good by a machine that was
-// launched after it and became Ready, or when the group wants fewer.
+// loss is a machine that Rollcall had replaced, made good by a later one that became Ready, or by fewer wanted.
 type loss struct {
 	at, took time.Time // from when a launch makes good for it, and when it was taken
 	instance string
@@ -109,9 +108,8 @@ func (u *auditor) waits(c *cluster) {
 	}
 }
 
-// roomy reports whether the pods of what a pool lost may have room elsewhere: by the time at which a replacement must be
-// a node, nothing that Karpenter launched since is still to become one, and no pod of the cluster waits for one. That
-// one began to just now, no check may have seen.
+// roomy reports whether the pods of what a pool lost may have room elsewhere: when a replacement must be a node, nothing
+// that Karpenter launched is still to become one, and no pod waits for one, or only just now.
 func (u *auditor) roomy(g *group, l *loss) bool {
 	now, waited := u.a.Now(), u.times.waiting[g.c]
 	since := func(m *machine) bool { return m.g == g && m.launched.After(l.at) && m.alive() && m.settledAt.IsZero() }

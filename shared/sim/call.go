@@ -21,8 +21,7 @@ const (
 	writes access = true
 )
 
-// env is an execution environment of a function. Its clients, and what they cache, live from one
-// invocation to the next. It runs one invocation at a time.
+// env is an execution environment of a function, which runs one invocation at a time. Its clients live on.
 type env struct {
 	a    *account
 	fn   functionName

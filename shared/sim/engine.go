@@ -8,9 +8,8 @@ import (
 	"rollcall/shared/observe/deadline"
 )
 
-// engine is the clock and the event queue. Only the holder of the baton runs: the root, or one
-// process. A waiting process drives the queue itself. Goroutines therefore switch only if another
-// process has an event in the meantime.
+// engine is the clock and the event queue. Only the holder of the baton runs: the root, or one process. One that waits
+// drives the queue itself, so goroutines switch only if another has an event meanwhile.
 type engine struct {
 	start time.Time
 	now   time.Duration // since start

@@ -103,8 +103,7 @@ const (
 	refusedEmpty = "nothing"
 )
 
-// refused: machines of a new version never join, or not as Karpenter registers them. It terminates each after 15 minutes,
-// so a later check finds nothing.
+// refused: Karpenter registers no machine of a new version, terminates each after 15 minutes, and launches another.
 var refused = faultType{
 	kind: FaultRefused, weight: 2, need: 100 * time.Minute, least: time.Hour, most: 4 * time.Hour,
 	values: []string{refusedNode, refusedEmpty},

@@ -46,8 +46,7 @@ const (
 	retryAfter = "retry-after" // an API server's
 )
 
-// retryOf returns how a call is retried: by the SDK's standard retryer, or, to API servers, after the Retry-After of
-// priority and fairness. Calls that terminate or reboot instances are sent once.
+// retryOf returns how a call is retried: by the SDK's standard retryer, or after an API server's Retry-After, if at all.
 // https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
 func retryOf(name string) retry {
 	switch {

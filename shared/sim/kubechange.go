@@ -34,8 +34,7 @@ type nodePatch struct {
 	Spec map[string]json.RawMessage
 }
 
-// patchNode changes a node if it is still the one that the patch was made for. The version is
-// compared first, as the API server does: for a Node recreated under the same name, both differ.
+// patchNode changes a node if it still is what the patch was made for, by its version and then its UID, like the API.
 func (q *kubeQuery) patchNode() (any, error) {
 	var patch nodePatch
 	if err := q.decode(&patch); err != nil {
