@@ -396,8 +396,6 @@ func (s settings) count(key string) int {
 	return n
 }
 
-func (s settings) is(key string) bool { return s.values[key] == "true" }
-
 // tolerance returns how long a condition may have a status, and whether the policy watches it.
 func (t *terms) tolerance(condition, status string) (time.Duration, bool) {
 	_, ok := t.values["conditions."+condition+"="+status]
@@ -503,7 +501,7 @@ func (t *terms) repairs(reason string) bool {
 	case "hold":
 		return false
 	}
-	return t.is("repair.accelerators")
+	return t.values["repair.accelerators"] == "true"
 }
 
 func (t *terms) owner(of ownerKind) string { return t.values["owners."+string(of)] }

@@ -215,11 +215,6 @@ func (u *auditor) replaces(g *group, o *openIncident) bool {
 	return slices.ContainsFunc(all, lost) && slices.ContainsFunc(all, launched)
 }
 
-// left reports whether a machine ended so long ago that a check knew it.
-func (m *machine) left(now time.Time) bool {
-	return m != nil && !m.ended.IsZero() && now.Sub(m.ended) > lag
-}
-
 // finds reports whether an instance of the incident's group is found in the same trouble.
 func (u *auditor) finds(c *cluster, o *openIncident) bool {
 	for key, f := range u.a.dep.state(c.name).Findings {
@@ -400,7 +395,11 @@ func (u *auditor) over(inv *invocation, d noticed) {
 		}
 	case roll.Unregistered, roll.Uninitialized:
 		due := u.policy(inv, c, d.Group).duration("registration.deadline") - ahead
-		if !slices.ContainsFunc(d.Ended, func(e noticedEnded) bool { return u.a.machines[e.Instance].left(u.a.Now()) }) {
+		known := func(e noticedEnded) bool { // it ended so long ago that a check knew it
+			m := u.a.machines[e.Instance]
+			return m != nil && !m.ended.IsZero() && u.a.Now().Sub(m.ended) > lag
+		}
+		if !slices.ContainsFunc(d.Ended, known) {
 			return
 		}
 		for _, i := range inv.seen.instances.all {

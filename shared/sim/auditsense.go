@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/shared/ledger"
@@ -193,23 +195,15 @@ func (u *auditor) proves(g *group) {
 
 // zoned checks that an order is not about a node of a zone that is down.
 func (u *auditor) zoned(inv *invocation, c *cluster, o order) {
-	zone, pol := inv.seen.zone(o.Instance), u.policy(inv, c, "")
-	if zone == "" {
+	i := find(inv.seen.instances.all, func(i *types.Instance) bool { return *i.InstanceId == o.Instance && i.Placement != nil })
+	if i == nil || aws.ToString(i.Placement.AvailabilityZone) == "" {
 		return
 	}
+	zone, pol := *i.Placement.AvailabilityZone, u.policy(inv, c, "")
 	from, _ := c.shift()
 	u.forbids(RuleZone, c.shifted == zone && from.Before(inv.begun), "%s: ordered to %s %s, which is in %s, away from which %s is shifted since %s", inv.name, o.Action, o.Instance, zone, c.name, from.Format(time.TimeOnly))
 	nodes, silent, down := inv.seen.isDown(zone, o.At, pol, c.restsIn(zone))
 	u.forbids(RuleZone, down, "%s: ordered to %s %s while %d of %d nodes in %s are not ready", inv.name, o.Action, o.Instance, silent, nodes, zone)
-}
-
-func (s *sight) zone(id string) string {
-	for _, i := range s.instances.all {
-		if *i.InstanceId == id && i.Placement != nil && i.Placement.AvailabilityZone != nil {
-			return *i.Placement.AvailabilityZone
-		}
-	}
-	return ""
 }
 
 // isDown reports whether too many of a zone's listed nodes are certainly not ready, by a policy at a time, and how

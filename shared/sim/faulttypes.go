@@ -345,16 +345,10 @@ func pooledNodes(n int) GroupSpec {
 	return GroupSpec{Name: "default", Owner: "karpenter", Type: "m5.large", Desired: n}
 }
 
-// repaired returns the group with EKS node repair.
-func repaired(g GroupSpec) GroupSpec {
-	g.Repair = true
-	return g
-}
-
 // The groups of clusters made for faults.
 var (
 	groupsOfFour   = []GroupSpec{managedNodes(4), scaledNodes(4), pooledNodes(4)}
-	groupsOfRepair = []GroupSpec{repaired(managedNodes(4)), scaledNodes(4), pooledNodes(4)}
+	groupsOfRepair = []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4, Repair: true}, scaledNodes(4), pooledNodes(4)}
 	groupsOfSix    = []GroupSpec{managedNodes(6), scaledNodes(6)} // large enough that one of their machines is not a large share
 	groupsScaled   = []GroupSpec{managedNodes(4), scaledNodes(5)} // without Karpenter
 )
