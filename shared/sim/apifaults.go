@@ -21,8 +21,7 @@ import (
 	"rollcall/shared/aws/awserr"
 )
 
-// weather is the reliability of the account's APIs: slightly unreliable throughout, and much worse
-// during some faults.
+// weather is the reliability of the account's APIs: slightly unreliable throughout, and worse during some faults.
 type weather struct {
 	spells []spell
 }
@@ -49,8 +48,18 @@ func (w *weather) stormySince(since, now time.Time) bool {
 	return slices.ContainsFunc(w.spells, func(s spell) bool { return s.from.Before(now) && s.to.After(since) })
 }
 
+// active returns the spells of a kind that last.
+func (w *weather) active(what FaultKind, now time.Time) (all []*spell) {
+	for i := range w.spells {
+		if s := &w.spells[i]; s.what == what && s.lasts(now) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 func (w *weather) has(what FaultKind, form string, now time.Time) bool {
-	return slices.ContainsFunc(w.spells, func(s spell) bool { return s.what == what && s.form == form && s.lasts(now) })
+	return slices.ContainsFunc(w.active(what, now), func(s *spell) bool { return s.form == form })
 }
 
 // meets reports whether the spell affects that cluster.
@@ -67,9 +76,7 @@ func (s *spell) hits(fn functionName, name string) bool {
 
 // kills reports whether the function that makes a call is killed before it, by a form of FaultKills.
 func (w *weather) kills(now time.Time, name string) bool {
-	return slices.ContainsFunc(w.spells, func(s spell) bool {
-		return s.what == FaultKills && s.lasts(now) && alsoDenied[s.form] != nil && alsoDenied[s.form](name)
-	})
+	return slices.ContainsFunc(w.active(FaultKills, now), func(s *spell) bool { return alsoDenied[s.form] != nil && alsoDenied[s.form](name) })
 }
 
 // The faults that a call may meet.
@@ -83,14 +90,10 @@ const (
 	faultUnconnected = "not connected" // nobody answers the attempt to connect
 )
 
-// over returns the fault that a function's call meets at a time.
 func (w *weather) over(now time.Time, fn functionName, name string, kind access, about string, d dice) string {
 	for i := range w.spells {
 		s := &w.spells[i]
-		if !s.lasts(now) || !s.meets(about) || !s.hits(fn, name) {
-			continue
-		}
-		if !d.nth(s.fault).chance(s.share) {
+		if !s.lasts(now) || !s.meets(about) || !s.hits(fn, name) || !d.nth(s.fault).chance(s.share) {
 			continue
 		}
 		if what := s.what.faultType().answer(kind, d.nth(s.fault).of("what")); what != faultNone {
@@ -100,8 +103,7 @@ func (w *weather) over(now time.Time, fn functionName, name string, kind access,
 	return faultNone
 }
 
-// alsoDenied holds the forms of FaultDenied that deny further calls: the acts, the storing of evidence,
-// or what an act depends on. FaultKills kills functions before these calls.
+// alsoDenied holds the forms of FaultDenied that deny further calls, before which FaultKills kills functions.
 var alsoDenied = map[string]func(call string) bool{
 	"acts":       actsOnMachines,
 	"evidence":   callsOf("s3:PutObject"),
@@ -128,21 +130,23 @@ const (
 
 var actsOnMachines = callsOf("ec2:TerminateInstances", "ec2:RebootInstances")
 
+// errOf returns the error of a call that meets a fault and gets an answer, or no connection.
 func errOf(fault, name string) error {
-	if strings.HasPrefix(name, "kubernetes:") {
-		return kubernetesFault(fault)
+	switch {
+	case !strings.HasPrefix(name, "kubernetes:"):
+		return awsFault(fault, name)
+	case fault == faultUnconnected:
+		return &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
 	}
-	return awsFault(fault, name)
+	return kubeFault(fault)
 }
 
-// errTimeout returns the error of a call without an answer.
 func errTimeout(name string) error {
 	return fmt.Errorf("%s: no answer: %w", name, context.DeadlineExceeded)
 }
 
 const principal = "arn:aws:sts::" + accountID + ":assumed-role/rollcall/function" // the ARN of the functions' assumed role
 
-// refusal is a service's error code and its HTTP status.
 type refusal struct {
 	code   string
 	status int
@@ -193,24 +197,20 @@ func awsFault(what string, name string) error {
 
 func (r refusal) made(message string) error { return awserr.Made(r.code, message, r.status) }
 
-// notAllowed returns the error of a call that the functions' roles do not permit.
 func notAllowed(name string) error {
 	service, _, _ := strings.Cut(name, ":")
 	return manners[service].denied.made(fmt.Sprintf("User: %s is not authorized to perform: %s because no identity-based policy allows the %s action", principal, name, name))
 }
 
-// badRequest returns the error of a request that a service rejects because of its content.
 func badRequest(code, format string, args ...any) error {
 	return awserr.Made(code, fmt.Sprintf(format, args...), http.StatusBadRequest)
 }
 
-// noSuch returns the error of a service that answers 404 for what does not exist.
 func noSuch(code, format string, args ...any) error {
 	return awserr.Made(code, fmt.Sprintf(format, args...), http.StatusNotFound)
 }
 
-// unsimulated ends the run: a client received a request that is not simulated, and any answer
-// would hide that. The caller may recover from the panic, so it is also recorded.
+// unsimulated ends the run at a request that is not simulated. The caller may recover from the panic: it is recorded.
 func (v *env) unsimulated(in any) {
 	asked, err := json.Marshal(in)
 	if err != nil {
@@ -222,26 +222,13 @@ func (v *env) unsimulated(in any) {
 	panic(text)
 }
 
-// kubeFault is the fault that a Kubernetes API call meets in place of its answer. The API server's
-// error then depends on the request: see kubeQuery.told.
+// kubeFault is a fault that a Kubernetes API call meets. The API server's error depends on the request: see told.
 type kubeFault string
 
 func (f kubeFault) Error() string { return "kubernetes: " + string(f) }
 
-// kubernetesFault returns the error of a Kubernetes API call that meets the fault.
-func kubernetesFault(what string) error {
-	switch what {
-	case faultHang, faultLost:
-		return errTimeout("kubernetes")
-	case faultUnconnected:
-		return &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
-	}
-	return kubeFault(what)
-}
-
-// told converts an error to the client's error: an answer of the API server is a StatusError, any
-// other error is a request without an answer. None has a retry-after time: the client would wait
-// for it in real time.
+// told converts an error to the client's: a StatusError of the API server, or a request without an answer.
+// None has a retry-after time: the client would wait for it in real time.
 func (q *kubeQuery) told(err error) error {
 	fault, ok := errors.AsType[kubeFault](err)
 	if !ok {
@@ -259,19 +246,16 @@ func (q *kubeQuery) told(err error) error {
 	return apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
 }
 
-// target returns the resource of the request, as errors name it.
 func (q *kubeQuery) target() schema.GroupResource {
 	return schema.GroupResource{Group: q.group, Resource: q.resource}
 }
 
 func (q *kubeQuery) notFound() error { return apierrors.NewNotFound(q.target(), q.name) }
 
-// verbatim returns an error in the API server's own words.
 func verbatim(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
 var errUnserved = errors.New("404 page not found") // the answer for a path that the API server does not serve: it has no Status
 
-// unresolved returns the error of a request to the endpoint of a deleted or unknown cluster.
 func unresolved(c *cluster, name string) error {
 	host := name + ".gr7." + region + ".eks.amazonaws.com"
 	if c != nil {
@@ -280,20 +264,11 @@ func unresolved(c *cluster, name string) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}}
 }
 
-// compacts is how often an API server that fails occasionally forgets a listing before its next
-// page.
-const compacts = 0.1
+const compacts = 0.1 // how often a failing API server forgets a listing before its next page
 
-// compacted reports whether the cluster's API server forgot the state of its objects when a
-// listing began.
+// compacted reports whether the API server forgot the state of its objects when a listing began.
 func (w *weather) compacted(now time.Time, cluster string, d dice) bool {
-	for i := range w.spells {
-		s := &w.spells[i]
-		if s.lasts(now) && s.meets(cluster) && s.what == FaultAPIErrors && d.of("compacted").nth(s.fault).chance(compacts) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.active(FaultAPIErrors, now), func(s *spell) bool { return s.meets(cluster) && d.of("compacted").nth(s.fault).chance(compacts) })
 }
 
 // statusOf returns the API server's Status for an error, nil if the API server did not answer.

@@ -13,8 +13,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// answer has people answer what a notice asks them to approve: with the chat's button or with the tag,
-// in time, late, twice, for another order, or not at all.
+// answer has people answer what a notice asks: by button or tag, in time, late, twice, for another order, or not at all.
 func (a *account) answer(message string) {
 	document := notice(message)
 	var n noticed
@@ -49,14 +48,12 @@ func (a *account) answer(message string) {
 	}
 }
 
-// press presses the chat's button, which invokes the function approve.
 func (a *account) press(order string, d dice) {
 	a.audit.approved(order)
 	body := fmt.Sprintf(`{"order": %q}`, order)
 	a.dep.functions[approver].invoke([]message{{id: uid(d.of("press")), body: body}}, d.of("press"), func(bool, []string) {})
 }
 
-// approveByTag writes the tag rollcall:approve on a machine.
 func (a *account) approveByTag(instance, order string) {
 	m := a.machines[instance]
 	if m == nil || m.state != running || a.healedNow() {
@@ -68,9 +65,9 @@ func (a *account) approveByTag(instance, order string) {
 	m.touch()
 }
 
-func (d *deployment) newApprove(v *env) func(*invocation, []message) []string {
+func (d *deployment) newApprove(v *env) func([]message) []string {
 	h := &approve.Approver{Ambient: v.ambient(), Ledger: d.newLedger(v)}
-	return func(_ *invocation, batch []message) []string {
+	return func(batch []message) []string {
 		var r approve.Request
 		if err := json.Unmarshal([]byte(batch[0].body), &r); err != nil {
 			panic(err) // this file wrote it
@@ -78,7 +75,7 @@ func (d *deployment) newApprove(v *env) func(*invocation, []message) []string {
 		ctx := lambdacontext.NewContext(v.context(), &lambdacontext.LambdaContext{InvokedFunctionArn: "arn:aws:lambda:" + region + ":" + accountID + ":function:" + stack + "-approve"})
 		answer, err := h.Handle(ctx, r) // the chat shows it
 		if err == nil && strings.HasPrefix(answer, "Approved: ") {
-			d.a.audit.accepted(r.Order)
+			d.a.audit.approvals.accepted[r.Order] = d.a.Now()
 		}
 		return nil
 	}

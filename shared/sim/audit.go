@@ -81,8 +81,7 @@ type Violation struct {
 	Detail string
 }
 
-// auditor watches a run. It applies the rules as they are documented, not as the product implements
-// them: it computes from the API answers and from the true state of the account.
+// auditor applies the rules as documented, not as the product implements them, to the answers and the true state.
 type auditor struct {
 	a          *account
 	violations []Violation
@@ -101,8 +100,7 @@ type auditor struct {
 	outcomes  map[string]saying              // notices of outcomes, by order and outcome
 	acted     map[string]owed                // outcomes that must still be reported, by order
 	firstSeen map[string]map[about]foundThen // what the checks of a cluster found
-	// queue is how many machines were ill at once since the last time that none was. They are cured one
-	// after the other.
+	// queue is how many machines were ill at once since none was. They are cured one after the other.
 	queue     map[*cluster]int
 	policies  policies
 	sense     sense
@@ -116,10 +114,9 @@ type auditor struct {
 	excused   map[string]int          // how many receives of a message met a fault
 	taken     map[[2]string]time.Time // when an act was last done, by machine and act
 	sightless map[string]*sightless   // by cluster name
-	misstated []misstatement          // in the order of time
+	misstated []Violation             // in the order of time
 }
 
-// effect is an act that took effect.
 type effect struct {
 	at       time.Time
 	instance string
@@ -136,17 +133,14 @@ type looked struct {
 // saidKey identifies what a notice is about.
 type saidKey struct{ cluster, group, kind, instance string }
 
-// saying is what a notice said, and the invocation that sent it.
 type saying struct {
 	what string
 	inv  *invocation
 	read int64 // the version of the notices that the invocation had read
 }
 
-// said returns a saying of the invocation.
 func (inv *invocation) said(what string) saying { return saying{what, inv, inv.seen.notices} }
 
-// owed is an outcome that must be reported.
 type owed struct {
 	at   time.Time
 	what string
@@ -175,14 +169,12 @@ func (u *auditor) broken(rule Rule, format string, args ...any) {
 	u.a.note(Event{Kind: EventViolated, Detail: string(v.Rule) + ": " + v.Detail})
 }
 
-// forbids records a violation of a rule if there is one.
 func (u *auditor) forbids(rule Rule, is bool, format string, args ...any) {
 	if is {
 		u.broken(rule, format, args...)
 	}
 }
 
-// destructive reports whether the act interrupts or removes something.
 func (what act) destructive() bool {
 	switch what {
 	case actTag, actUntag, actUncordon, actOutOfService:
@@ -191,9 +183,9 @@ func (what act) destructive() bool {
 	return true
 }
 
-// did audits an act at the moment at which it takes effect.
-func (u *auditor) did(inv *invocation, what act, c *cluster, m *machine, n *node) {
-	group, id, of := "none", "", m
+// did audits an act right before it takes effect. m is nil for a Node without a machine.
+func (inv *invocation) did(what act, c *cluster, m *machine, n *node) {
+	u, group, id, of := inv.v.a.audit, "none", "", m
 	if m == nil && n != nil {
 		of = n.machine
 	}
@@ -272,8 +264,7 @@ func (u *auditor) healthy(inv *invocation, what act, id string) {
 	}
 }
 
-// intent checks that the intent was recorded and the evidence stored before the act. It returns the
-// record, or the zero Action if there is none.
+// intent checks that the intent was recorded and the evidence stored before the act. It returns the record, if any.
 func (u *auditor) intent(inv *invocation, what act, c *cluster, id string) ledger.Action {
 	state := u.a.dep.state(c.name)
 	i := slices.IndexFunc(state.Actions, func(a ledger.Action) bool {
@@ -292,7 +283,6 @@ func (u *auditor) intent(inv *invocation, what act, c *cluster, id string) ledge
 	return intent
 }
 
-// once checks that a termination or a reboot is not repeated.
 func (u *auditor) once(inv *invocation, what act, id, order string) {
 	key := order + " " + string(what)
 	u.done[key]++
@@ -337,10 +327,11 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	u.a.note(Event{Kind: EventOrder, Cluster: c.name, Instance: o.Instance, Node: o.Node, Group: o.Group, Finding: o.Kind, Action: o.Action, Detail: o.Why})
 	mode := u.policyFor(inv, c, o.Group, u.a.machines[o.Instance]).mode
 	u.forbids(RuleMode, mode < mayRemediate, "%s: ordered to %s %s in mode %s", inv.name, o.Action, o.Instance, mode)
-	if o.Action == string(actUncordon) {
+	switch act(o.Action) {
+	case actUncordon:
 		u.givenBack(inv, o.Instance)
-	}
-	if o.gives() {
+		return
+	case actOutOfService:
 		return
 	}
 	u.times.expires[o.ID] = o.Expires
@@ -366,8 +357,7 @@ func (u *auditor) ordered(inv *invocation, body string) {
 	u.justly(inv, c, o)
 }
 
-// share counts, from the invocation's answers, the nodes certainly past their tolerance, and checks them
-// against the limit.
+// share checks the nodes that the invocation saw certainly past their tolerance against the limit.
 func (u *auditor) share(inv *invocation, c *cluster, o order) {
 	of := func(group string, i *types.Instance) *terms {
 		s := u.selects(c, group)
@@ -400,7 +390,6 @@ func (u *auditor) stored(inv *invocation, key archive.Key, files map[string][]by
 	u.kept[[3]string{key.Cluster.Name, string(key.Instance), key.Stage}] = true
 }
 
-// planned records the result of a check.
 func (u *auditor) planned(inv *invocation, c checkup) {
 	u.withheld(c)
 	u.truthful(inv, c)
@@ -441,8 +430,7 @@ func (u *auditor) planned(inv *invocation, c checkup) {
 	u.checks[c.cluster] = l
 }
 
-// withheld reports held acts to the history, once for each reason. An incomplete check holds too. What
-// it did not observe stays held.
+// withheld reports held acts to the history, once for each reason. What an incomplete check did not observe stays held.
 func (u *auditor) withheld(c checkup) {
 	before, now := u.held[c.cluster], map[about]string{}
 	for _, h := range c.held {
@@ -458,8 +446,7 @@ func (u *auditor) withheld(c checkup) {
 	u.held[c.cluster] = now
 }
 
-// foundThen is since when something is found. A check keeps the earlier time if it began before another
-// check no longer found it.
+// foundThen is since when something is found, and gone, for checks that began before another one found it no more.
 type foundThen struct{ first, gone time.Time }
 
 // sightings records what a check found, if what it read shows that, and drops what it no longer finds. It was
@@ -611,8 +598,7 @@ func (u *auditor) outcome(inv *invocation, d noticed) {
 	}
 }
 
-// refusedTruly checks the reason for which remediate refused an order. It skips the reasons that concern the
-// cluster, or other findings of a check, of which a look at one instance shows too little.
+// refusedTruly checks why remediate refused an order, except reasons that a look at one instance shows too little of.
 func (u *auditor) refusedTruly(inv *invocation, d noticed, i noticedInstance) {
 	c, m, known := u.a.byName[d.Cluster], u.a.machines[i.Instance], ofMachine[i.Held] != nil
 	if c == nil || m == nil || !known || slices.Contains([]string{"OtherFinding", "NotReadYet", "OneAtATime"}, i.Held) {
@@ -647,20 +633,17 @@ func (u *auditor) repeated(inv *invocation, d noticed) {
 	}
 }
 
-// unignored reports whether a person took rollcall:ignore off the instance since a notice: its trouble is
-// news again.
+// unignored reports whether a person took rollcall:ignore off since a notice: the trouble is news again.
 func (u *auditor) unignored(id string, before saying) bool {
 	m := u.a.machines[id]
 	return m != nil && m.unignored.After(before.inv.begun)
 }
 
-// clean reports whether the invocation completed, and no call failed that could have kept it from
-// recording what it sent.
+// clean reports whether the invocation completed, and no failed call can have kept it from recording what it sent.
 func (inv *invocation) clean() bool { return !inv.killed && !inv.failed }
 
-// known reports whether a later invocation could know what this one sent: this one completed, recorded
-// it, and ended before the other began. Two invocations at the same time, as after a duplicate delivery,
-// both report.
+// known reports whether a later invocation could know what this one sent: it completed, recorded it, and ended before.
+// Two at the same time, as after a duplicate delivery, both report.
 func (inv *invocation) known(later *invocation) bool {
 	if inv == later {
 		return !inv.failed
@@ -668,16 +651,14 @@ func (inv *invocation) known(later *invocation) bool {
 	return inv.clean() && !inv.ended.IsZero() && inv.ended.Before(later.begun)
 }
 
-// bars reports whether a later invocation may not say it again. It could know that it was said, or it
-// had read the same version of the notices. Of all invocations that read one version, only one may
-// report.
+// bars reports whether a later invocation may not say it again: it could know that it was said, or had read the same
+// version of the notices, by which only one may report.
 func (u *auditor) bars(before saying, later *invocation) bool {
 	same := before.inv != later && before.read == later.seen.notices && later.seen.told
 	return before.inv.known(later) || same && before.inv.seen.told && !u.verdicts.forgotten.After(before.inv.begun)
 }
 
-// sweepsOf returns in how many sweeps a cluster of that size is checked once: 1 up to 2,000 nodes, one
-// more for every further 2,000, at most 12.
+// sweepsOf returns in how many sweeps a cluster is checked once: one for each 2,000 nodes, at most 12.
 func sweepsOf(nodes int) int { return min(max(1, (nodes+1999)/2000), 12) }
 
 // sweptEvery returns how often the sweep asks for a check of the cluster, by its size.
@@ -690,8 +671,7 @@ func (u *auditor) watched(c *cluster) bool {
 	return c.exists() && u.policyNow(c, nil).values["mode"] != "ignore"
 }
 
-// calm audits the account while no new fault strikes. Machines that are ill must be on their way to
-// remediation, or held with a reason.
+// calm audits the account while no new fault strikes: what is ill is on its way to remediation, or held with a reason.
 func (u *auditor) calm() {
 	now := u.a.Now()
 	began := u.a.sc.Start.Add(u.a.sc.Storm)
@@ -724,9 +704,8 @@ func (u *auditor) calm() {
 	u.told()
 }
 
-// patience is how long a fault that a replacement cures may last before the act that cures it, by the
-// default policy and without waits for budgets. It covers the longest tolerance, the owner's time, the
-// steps of the longest ladder, and two sweeps.
+// patience is how long a fault may last before the act that cures it, by the default policy without budgets: the longest
+// tolerance, the owner's time, the longest ladder, and two sweeps.
 const patience = 100 * time.Minute
 
 // cured checks one machine; ill is how many of the cluster were ill at once.
@@ -800,7 +779,6 @@ func (a ailment) replaceable() bool {
 	return false
 }
 
-// told checks that outcomes are reported.
 func (u *auditor) told() {
 	for order, o := range u.acted {
 		if u.a.Now().Sub(o.at) > 20*time.Minute {
@@ -810,8 +788,7 @@ func (u *auditor) told() {
 	}
 }
 
-// unlabelled reports whether a machine that works has a Node that Karpenter does not label again: its first one
-// was deleted while the machine was stopped.
+// unlabelled reports whether Karpenter does not label the Node of a working machine again: its first one was deleted.
 func (m *machine) unlabelled() bool {
 	return m.claim != nil && m.node != nil && m.node.ready().Status == corev1.ConditionTrue && !m.node.initialized
 }

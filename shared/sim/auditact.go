@@ -17,8 +17,7 @@ const (
 	writtenLate = 2 * time.Minute  // how old the time of a trouble of the cluster may be in the ledger
 )
 
-// affordable checks that the acts of the last hour, as far as the check could know of them, leave room
-// for an order: it would be refused, and ordered again and again.
+// affordable checks that the acts of the last hour leave room for an order: it would be refused, again and again.
 func (u *auditor) affordable(inv *invocation, c *cluster, o order) {
 	used := map[string]bool{o.Instance: true}
 	for _, e := range u.effects[c.name] {
@@ -30,8 +29,7 @@ func (u *auditor) affordable(inv *invocation, c *cluster, o order) {
 	u.forbids(RuleBudget, len(used) > limit, "%s: ordered to %s %s, the %d. instance of %s within an hour, limits.actionsPerHour is %d", inv.name, o.Action, o.Instance, len(used), c.name, limit)
 }
 
-// triedLong checks that an act that failed is not tried again at once. That the permission check does
-// not see a new tag yet passes sooner.
+// triedLong checks that an act that failed is not tried again at once. A tag that IAM does not see yet passes sooner.
 func (u *auditor) triedLong(inv *invocation, c *cluster, o order) {
 	for _, a := range slices.Backward(u.a.dep.state(c.name).Actions) {
 		if a.ID != o.ID {
@@ -44,8 +42,7 @@ func (u *auditor) triedLong(inv *invocation, c *cluster, o order) {
 	}
 }
 
-// seenAnew checks that an order about a node that left Ready was not first seen before it did: what an
-// earlier check saw was another trouble.
+// seenAnew checks that an order about a node that left Ready was not first seen before: that was another trouble.
 func (u *auditor) seenAnew(inv *invocation, o order) {
 	if k := roll.Kind(o.Kind); k != roll.Unknown && k != roll.NotReady {
 		return
@@ -59,7 +56,6 @@ func (u *auditor) seenAnew(inv *invocation, o order) {
 
 const slackOfClocks = 5 * time.Second // more than the difference between the clocks of a cluster and of a function
 
-// down is the last complete check of a cluster that read a zone as down.
 type down struct {
 	inv  *invocation
 	zone string
@@ -67,7 +63,6 @@ type down struct {
 	cooldown time.Duration
 }
 
-// zonesDown records whether a complete check read a zone as down.
 func (u *auditor) zonesDown(inv *invocation, cluster string) {
 	c := u.a.byName[cluster]
 	if c == nil {
@@ -95,14 +90,13 @@ func (u *auditor) zoneDown(inv *invocation, c *cluster, at time.Time) string {
 	return ""
 }
 
-// cooled checks that nothing is ordered until limits.stormCooldown after a check read a zone as down, if
-// it could record that.
+// cooled checks that nothing is ordered until limits.stormCooldown after a check recorded a zone as down.
 func (u *auditor) cooled(inv *invocation, c *cluster, o order) {
 	last, ok := u.sense.down[c.name]
 	if !ok || last.inv == inv || !last.inv.known(inv) || last.inv.overtaken || last.inv.begun.Before(u.verdicts.forgotten) || u.zoneDown(inv, c, o.At) != "" {
 		return
 	}
-	if _, silent := inv.seen.inZone(last.zone, inv.begun); silent >= 2 && !inv.seen.anyReadyIn(last.zone) {
+	if _, silent := inv.seen.inZone(last.zone, inv.begun); silent >= 2 && !slices.ContainsFunc(inv.seen.nodesIn(last.zone), readyNode) {
 		return // it is still down, with fewer nodes
 	}
 	since := inv.begun.Sub(last.inv.begun)
@@ -113,8 +107,8 @@ func (u *auditor) cooled(inv *invocation, c *cluster, o order) {
 // spares has the reasons that say that the fault lies elsewhere than in the machine.
 var spares = []string{"SharedCause", "CauseOutside", "CausePasses", "UnhealthyShare"}
 
-// letRecover checks that nothing is ordered about a node until limits.stormCooldown after a check held that
-// because the fault lay elsewhere, if it could record that: the node may recover now.
+// letRecover checks that nothing is ordered about a node until limits.stormCooldown after a check recorded that the
+// fault lay elsewhere: the node may recover now.
 func (u *auditor) letRecover(inv *invocation, c *cluster, o order) {
 	last, ok := u.sense.spared[about{o.Instance, o.Kind}]
 	m := u.a.machines[o.Instance]
@@ -129,23 +123,21 @@ func (u *auditor) letRecover(inv *invocation, c *cluster, o order) {
 	u.forbids(RuleTolerance, since < u.policy(inv, c, "").duration("limits.stormCooldown")-slack, "%s: ordered to %s %s %s after %s held that for %s", inv.name, o.Action, o.Instance, since.Round(time.Second), last.inv.name, last.what)
 }
 
-// frozenTogether checks that nothing is ordered for the silence of a machine that works, and whose
-// heartbeats stopped together with those of a large part of the cluster.
+// frozenTogether checks that nothing is ordered for the silence of a working machine that is part of a large one.
 func (u *auditor) frozenTogether(inv *invocation, c *cluster, o order) {
 	m := u.a.machines[o.Instance]
 	if roll.Kind(o.Kind) != roll.Unknown || m == nil || m.ail != well || m.frozen.IsZero() {
 		return
 	}
-	nodes, silent, joined := 0, 0, map[string]bool{}
-	for n := range inv.seen.eachNode() {
-		nodes++
+	nodes, silent, joined := len(inv.seen.nodes.all), 0, map[string]bool{}
+	for _, n := range inv.seen.nodes.all {
 		joined[instanceOf(n)] = true
 		other := u.a.machines[instanceOf(n)]
 		if other != nil && other.state == running && !other.resting(u.a.Now()) && other.frozen.Equal(m.frozen) && readyOf(n).Status == corev1.ConditionUnknown {
 			silent++
 		}
 	}
-	for i := range inv.seen.eachInstance() {
+	for _, i := range inv.seen.instances.all {
 		if !joined[*i.InstanceId] {
 			nodes++ // it may count as a node that never joined
 		}
@@ -153,12 +145,10 @@ func (u *auditor) frozenTogether(inv *invocation, c *cluster, o order) {
 	u.forbids(RuleFrozen, silent >= 3 && silent*100 >= u.policy(inv, c, "").count("limits.massSilence")*nodes, "%s: ordered to %s %s, which works, and is not heard since %s like %d of %d nodes", inv.name, o.Action, m.id, m.frozen.Format(time.TimeOnly), silent, nodes)
 }
 
-// The rules of a single act: its machine is not protected, the earlier steps of its ladder are done, and
-// its group is not busy with another machine.
+// The rules of a single act: its machine is not protected, earlier steps are done, and the group is not busy.
 
-// protects checks that what a person protected from termination is not touched: a drain would evict its
-// pods although the machine stays. Nor is the machine of a node that a person keeps from repairs, or of a
-// silent one that a person cordoned. Nothing protects from what EC2 has scheduled.
+// protects checks that what a person protected from termination is not touched: nor what a person keeps from repairs, nor
+// a silent node that a person cordoned. Nothing protects from what EC2 has scheduled.
 func (u *auditor) protects(inv *invocation, what act, m *machine) {
 	if n := m.node; n != nil && what != actDeleteNode && what != actUncordon && !n.spared.IsZero() && n.spared.Before(inv.begun.Add(-time.Second)) {
 		u.broken(RuleKept, "%s: %s of %s, whose node %s a person keeps from repairs since %s", inv.name, what, m.id, n.name, n.spared.Format(time.TimeOnly))
@@ -170,15 +160,13 @@ func (u *auditor) protects(inv *invocation, what act, m *machine) {
 	u.forbids(RuleKept, what != actDeleteNode && (m.event == nil || what != actCordon && what != actEvict) && m.protected && m.protectedAt.Before(inv.begun.Add(-time.Second)), "%s: %s of %s, whose termination protection is on since %s", inv.name, what, m.id, m.protectedAt.Format(time.TimeOnly))
 }
 
-// afterOwner checks an act on what an Auto Scaling group replaces by itself, or on what its owner should
-// have repaired. A person who learns that the owner did nothing may want to act first.
+// afterOwner checks an act on what its owner replaces, or should have: a person who learns that may want to act first.
 func (u *auditor) afterOwner(inv *invocation, what act, m *machine, intent ledger.Action) {
 	g := m.g
 	if intent.Kind == roll.Impaired && (g.owner == autoScaling || g.owner == nodeGroup) && u.a.Now().Sub(m.since) < impairedFor {
 		u.broken(RuleOwner, "%s: %s of %s, impaired since %s, which its Auto Scaling group may be about to replace", inv.name, what, m.id, m.since.Format(time.TimeOnly))
 	}
-	// A notice counts too if it reports that EKS cannot replace anything, or that a person suspended the
-	// processes of the Auto Scaling group.
+	// A notice also counts that EKS cannot replace anything, or that a person suspended the group's processes.
 	told := func(reason string) bool { return u.records.reasons[saidKey{m.c.name, g.groupName(), "", reason}] }
 	// A storm, a cluster that cannot be judged, or a mode that allows none, may have prevented the notice.
 	read := !u.truths.trouble[m.c.name].After(m.since) && !u.a.weather.stormySince(m.since, u.a.Now()) && u.verdicts.quiet[g].Before(m.since) && u.verdicts.blind[m.c].Before(m.since)
@@ -190,8 +178,7 @@ func (u *auditor) afterOwner(inv *invocation, what act, m *machine, intent ledge
 
 const impairedFor = 30 * time.Minute // how long an Auto Scaling group has to replace an impaired instance
 
-// drained checks that a machine whose kubelet answers is not terminated while it has pods that its
-// ladder drains first, unless the policy forces that.
+// drained checks that no answering machine is terminated with pods that its ladder drains, unless that is forced.
 func (u *auditor) drained(inv *invocation, what act, m *machine, intent ledger.Action) {
 	if what != actTerminate && what != actDeleteClaim || m.node == nil || !m.reporting {
 		return
@@ -226,9 +213,7 @@ func drainsFirst(pol *terms, kind string) bool {
 	return drains
 }
 
-// turnLeast is the minimum time for which a machine that was cordoned or rebooted keeps the others of
-// its group waiting, while it is still ill.
-const turnLeast = 10 * time.Minute
+const turnLeast = 10 * time.Minute // for how long a machine that was cordoned or rebooted, and is still ill, keeps its group waiting at least
 
 // inTurn checks that no other machine of the group is being acted on.
 func (u *auditor) inTurn(inv *invocation, what act, m *machine) {
@@ -254,8 +239,7 @@ func (u *auditor) inTurn(inv *invocation, what act, m *machine) {
 	}
 }
 
-// givenBack checks that a cordon is lifted only from a node that is ready again, and never from one that
-// a person holds.
+// givenBack checks that a cordon is lifted only from a node that is ready again, and that no person holds.
 func (u *auditor) givenBack(inv *invocation, id string) {
 	for _, n := range inv.seen.nodesOf(id) {
 		u.forbids(RuleTidy, n.Spec.Unschedulable && !readyNode(n), "%s: node %s of %s takes pods again, and was last seen not ready", inv.name, n.Name, id)
@@ -267,19 +251,14 @@ func (u *auditor) givenBack(inv *invocation, id string) {
 	}
 }
 
-// readWhole checks that a check that counts as complete read everything: what it does not know counts as
-// gone.
+// readWhole checks that a check that counts as complete read everything: what it does not know counts as gone.
 func (u *auditor) readWhole(inv *invocation, c checkup) {
-	s, listed := &inv.seen, 0
-	for range s.eachNode() {
-		listed++
-	}
-	switch {
+	switch s := &inv.seen; {
 	case !c.whole:
 	case !s.nodes.whole() || !s.instances.whole():
 		u.broken(RuleWhole, "%s: the look at %s counts as complete, and a page of its nodes or instances is missing", inv.name, c.cluster)
-	case c.nodes != listed:
-		u.broken(RuleWhole, "%s: the look at %s found %d nodes, and %d were listed", inv.name, c.cluster, c.nodes, listed)
+	case c.nodes != len(s.nodes.all):
+		u.broken(RuleWhole, "%s: the look at %s found %d nodes, and %d were listed", inv.name, c.cluster, c.nodes, len(s.nodes.all))
 	}
 }
 
@@ -303,8 +282,7 @@ func (u *auditor) cordons(c *cluster) {
 	}
 }
 
-// cordonedFor reports whether a node may rightly be cordoned: its machine is not in order or is being
-// removed, or Rollcall may not, or cannot, lift the cordon.
+// cordonedFor reports whether a node may be cordoned: its machine is not in order, or Rollcall cannot lift the cordon.
 func (u *auditor) cordonedFor(c *cluster, n *node) bool {
 	m, now := n.machine, u.a.Now()
 	if m == nil || m.ail != well || m.muted || m.state != running || m.booting || n.ready().Status != corev1.ConditionTrue || m.event != nil || m.claim != nil && !m.claim.deleting.IsZero() || !n.deleting.IsZero() {

@@ -21,8 +21,7 @@ var brokenBy = map[string]string{
 	"ArchitectureMismatch":   "linux_amd64/fetch-ca",
 }
 
-// causesHold says of each decisive cause when it is true, by what was done to the machine, its group or its
-// cluster, and not by what Rollcall reads. No fault has any other cause.
+// causesHold says when each decisive cause is true, by what was done, not by what Rollcall reads. No fault has others.
 var causesHold = map[string]func(e excuse) bool{
 	// the machine's template and role
 	"UserDataUnparseable": func(e excuse) bool {
@@ -82,13 +81,11 @@ var causesHold = map[string]func(e excuse) bool{
 	"OwnerGone":               func(e excuse) bool { return !e.c.exists() || e.g.owner == karpenter && e.m.claim == nil },
 }
 
-// brokenBy reports whether the machine was launched from a template that is broken so.
 func (m *machine) brokenBy(code string) bool {
 	return strings.Contains(m.template.userData, brokenBy[code])
 }
 
-// shutOut reports whether the machine's role is not mapped, or was not at some time since its launch: a check
-// may have proven it then.
+// shutOut reports whether the machine's role is not mapped, or was not since its launch: a check may have proven it.
 func (e excuse) shutOut() bool {
 	at, ok := e.u.truths.last[[2]string{"unmapped", e.g.groupName()}]
 	return !e.c.maps(e.g.role) || ok && at.After(e.m.launched)
@@ -151,8 +148,7 @@ func (u *auditor) caused(inv *invocation, k checkup, outage func() bool) {
 	u.truths.untrue[c.name] = now
 }
 
-// readNodes is how many nodes a check reads in full.
-const readNodes = 8
+const readNodes = 8 // how many nodes a check reads in full
 
 // shows returns the cause of the machine's trouble that shows plainly, "" if none does.
 func (m *machine) shows(k roll.Kind) string {

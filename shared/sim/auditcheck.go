@@ -8,19 +8,15 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The rules of clusters that cannot be judged: people are notified once that lasts, not before, and
-// again when it is over. Such a cluster is checked again soon.
+// The rules of clusters that cannot be judged: people are notified once that lasts, not before, and when it is over.
 
 const (
-	// blindAfter is how long a cluster must be unreadable before people are notified. seesAfter is how
-	// long it must be readable again.
+	// blindAfter is how long a cluster must be unreadable until people are notified, and seesAfter readable again.
 	blindAfter = 15 * time.Minute
 	seesAfter  = 10 * time.Minute
-	// looksAgain is how long after the start of an incomplete check the next one starts at the latest:
-	// two minutes, one minute for the schedule's precision, and the time that it takes.
-	looksAgain = 4*time.Minute + 30*time.Second
-	// outageLasts is how long after the last complete check that was recorded an outage counts as lasting.
-	outageLasts = 20 * time.Minute
+	// looksAgain is the time from an incomplete check to the next: two minutes, the schedule's precision, and its duration.
+	looksAgain  = 4*time.Minute + 30*time.Second
+	outageLasts = 20 * time.Minute // how long after the last complete check that was recorded an outage counts as lasting
 )
 
 // sightless is what the auditor remembers of a cluster's checks.
@@ -33,7 +29,6 @@ type sightless struct {
 	told         *invocation // the check that notified people, nil if none did or the end was reported
 }
 
-// lookedAt records a check, and audits the one before it.
 func (u *auditor) lookedAt(inv *invocation, c checkup) {
 	s := u.sightless[c.cluster]
 	if s == nil {
@@ -69,8 +64,7 @@ func (u *auditor) lookedAt(inv *invocation, c checkup) {
 	}
 }
 
-// cutShort handles a function that did not complete. Its message is delivered again minutes later, and
-// those behind it wait.
+// cutShort handles a function that did not complete: its message is delivered again minutes later.
 func (u *auditor) cutShort() {
 	for _, s := range u.sightless {
 		s.last = nil
@@ -91,8 +85,7 @@ func (u *auditor) remarked(s *sightless, cluster string) {
 	}
 }
 
-// judgeable reports whether a check completed, EKS knows its cluster, and nothing but the Kubernetes API
-// and the description of clusters failed since it began.
+// judgeable reports whether a check completed, and only the Kubernetes API and the description of clusters failed since.
 func (u *auditor) judgeable(inv *invocation, cluster string) bool {
 	c := u.a.byName[cluster]
 	if c == nil || !c.exists() || !inv.clean() || inv.ended.IsZero() || inv.begun.Before(u.verdicts.forgotten) {
@@ -103,7 +96,6 @@ func (u *auditor) judgeable(inv *invocation, cluster string) bool {
 	})
 }
 
-// toldOfCluster audits a notice about a cluster as a whole.
 func (u *auditor) toldOfCluster(inv *invocation, d noticed) {
 	s := u.sightless[d.Cluster]
 	if d.Kind != "Cluster" || s == nil {
@@ -130,8 +122,7 @@ func (inv *invocation) swept(listed, asked int) {
 	}
 }
 
-// sweptAll checks that a sweep that ended tried to ask for a check of each cluster that it read. Whether
-// one queue message fails says nothing about the next.
+// sweptAll checks that a sweep tried to ask for a check of each cluster that it read, whichever message failed.
 func (u *auditor) sweptAll(inv *invocation) {
 	if inv.asked == 0 || inv.asked >= inv.listed {
 		return
@@ -177,12 +168,9 @@ func (u *auditor) forsaken(c *cluster) {
 	}
 }
 
-// helpless reports whether an invocation may leave its messages to the next try because it could not
-// write. The function for state changes looks up instances, and may also leave those that it could not
-// read.
+// helpless reports whether an invocation may leave its messages: it could not write, or look up state changes.
 func (inv *invocation) helpless() bool { return inv.failed || inv.missed && inv.v.fn == stateChange }
 
-// excuses records that a receive of messages met such a fault.
 func (u *auditor) excuses(batch []message) {
 	u.times.cut = u.a.Now()
 	for _, m := range batch {
@@ -190,7 +178,6 @@ func (u *auditor) excuses(batch []message) {
 	}
 }
 
-// buried audits a message that becomes a dead letter.
 func (u *auditor) buried(q *queue, l *letter) {
 	n := u.excused[l.id]
 	u.forbids(RuleLetters, n < l.receives, "a message of %s is a dead letter: it was received %d times, and a fault was met %d times: %s", q.name, l.receives, n, l.body)

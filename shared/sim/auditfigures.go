@@ -10,20 +10,12 @@ import (
 	"rollcall/shared/roll"
 )
 
-// slightly is by how much the clock of a cluster and those of functions may differ.
-const slightly = 2*skewed + time.Second
+const slightly = 2*skewed + time.Second // by how much the clock of a cluster and those of functions may differ
 
-// figures checks the figures of a notice that people read first: how many nodes of the cluster are Ready,
-// and since when each machine has its trouble.
+// figures checks a notice's figures: how many nodes of the cluster are Ready, and since when each machine is in trouble.
 func (u *auditor) figures(inv *invocation, d noticed) {
 	if d.Nodes != nil && inv.seen.nodes.whole() {
-		all, ready := 0, 0
-		for n := range inv.seen.eachNode() {
-			all++
-			if readyNode(n) {
-				ready++
-			}
-		}
+		all, ready := len(inv.seen.nodes.all), count(inv.seen.nodes.all, readyNode)
 		wrong := d.Nodes.Ready != ready || d.Nodes.All != all
 		u.misstates(wrong, "%s: a notice of %s in %s says that %d of %d nodes are Ready, and the check saw %d of %d", inv.name, d.Kind, d.Group, d.Nodes.Ready, d.Nodes.All, ready, all)
 	}
@@ -38,24 +30,17 @@ func (u *auditor) figures(inv *invocation, d noticed) {
 	}
 }
 
-// misstates records a wrong figure. It is a violation an hour later, so that what the same mistake does to
-// machines is the first one.
+// misstates records a wrong figure. It is a violation an hour later: what it does to machines comes first.
 func (u *auditor) misstates(is bool, format string, args ...any) {
 	if is {
-		u.misstated = append(u.misstated, misstatement{u.a.Now(), fmt.Sprintf(format, args...)})
+		u.misstated = append(u.misstated, Violation{u.a.Now(), RuleReport, fmt.Sprintf(format, args...)})
 	}
-}
-
-// misstatement is a wrong figure in a notice.
-type misstatement struct {
-	at   time.Time
-	what string
 }
 
 // misreports breaks the rule for the wrong figures of some time ago.
 func (u *auditor) misreports(ago time.Duration) {
-	for len(u.misstated) > 0 && u.a.Now().Sub(u.misstated[0].at) >= ago {
-		u.broken(RuleReport, "at %s, %s", u.misstated[0].at.Format(time.TimeOnly), u.misstated[0].what)
+	for len(u.misstated) > 0 && u.a.Now().Sub(u.misstated[0].At) >= ago {
+		u.broken(RuleReport, "at %s, %s", u.misstated[0].At.Format(time.TimeOnly), u.misstated[0].Detail)
 		u.misstated = u.misstated[1:]
 	}
 }
@@ -121,8 +106,7 @@ func (u *auditor) began(m *machine, kind roll.Kind) (from, to time.Time, known b
 	return from, to, false
 }
 
-// lastRecorded returns when the last complete check before a time began that could record what it saw. It
-// returns the time if there was none.
+// lastRecorded returns when the last complete check before a time that was recorded began, or the time if none was.
 func (u *auditor) lastRecorded(cluster string, before time.Time) time.Time {
 	for _, begun := range slices.Backward(u.verdicts.clean[cluster]) {
 		if begun.Before(before) {

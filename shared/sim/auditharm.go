@@ -8,10 +8,8 @@ import (
 )
 
 const (
-	harmful = 20 * time.Minute // for how long the pods of a cluster may be interrupted within a day
-	// restarts is the minimum time until a pod runs elsewhere: it stops, is bound, its image is pulled,
-	// and it becomes ready.
-	restarts = 2 * time.Minute
+	harmful  = 20 * time.Minute // for how long the pods of a cluster may be interrupted within a day
+	restarts = 2 * time.Minute  // the minimum time until a pod runs elsewhere
 )
 
 // Harm is what Rollcall's acts did to the workload, beyond what the faults did.
@@ -20,7 +18,6 @@ type Harm struct {
 	Minutes time.Duration // for which they did not run, in total
 }
 
-// harms is what the auditor knows of interruptions.
 type harms struct {
 	open  []interruption
 	total Harm
@@ -29,12 +26,11 @@ type harms struct {
 
 // interruption is an act that interrupted the pods of a machine that worked.
 type interruption struct {
-	at   time.Time
-	m    *machine
-	what act
-	pods int
-	// accepted: the policy says that it may be interrupted, though it may still work.
-	accepted bool
+	at       time.Time
+	m        *machine
+	what     act
+	pods     int
+	accepted bool // the policy says that it may be interrupted, though it may still work
 }
 
 type harmed struct {
@@ -42,7 +38,6 @@ type harmed struct {
 	time time.Duration
 }
 
-// interrupts records the pods that an act interrupts.
 func (u *auditor) interrupts(inv *invocation, what act, m *machine) {
 	if m == nil || !u.a.serving(m) {
 		return
@@ -77,8 +72,7 @@ func (m *machine) pods() []*pod {
 	return nil
 }
 
-// serving reports whether the machine's pods work and would continue to: the fault neither stops them
-// nor cuts them off, and EC2 is not about to interrupt it.
+// serving reports whether the machine's pods work and would continue to: neither the fault nor EC2 interrupts them.
 func (a *account) serving(m *machine) bool {
 	switch {
 	case m.state != running || m.booting || m.muted || a.silenced[m.zone] || !m.c.exists() || m.elsewhere != "":

@@ -13,8 +13,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// climbed checks that the ladder of a finding allows an act now: the ladder of its kind, or of the
-// recorded cause.
+// climbed checks that a ladder of the finding's kind, or of the recorded cause, allows an act now.
 func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.Action) {
 	if m == nil {
 		return
@@ -28,8 +27,7 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 	if what == actCordon && intent.Do == acts[actEvict] {
 		do = intent.Do // the drain's own cordon
 	}
-	// A node that is drained is cordoned, by whomever, or was when that, or the step cordon, was ordered: that step
-	// is done, even if somebody lifts it later.
+	// The step cordon is done if the node is cordoned, by whomever, or was when it was ordered, whoever lifts it later.
 	if n := m.node; do == acts[actEvict] && n != nil {
 		since, _, _ := u.tolerated(inv, m)
 		if n.cordoned || n.lifted.Add(ahead).After(intent.At) || u.foundCordoned(m, since) {
@@ -52,8 +50,7 @@ func (u *auditor) climbed(inv *invocation, what act, m *machine, intent ledger.A
 		}
 		u.forbids(RuleLadder, why != "", "%s: %s of %s for %s (%s): %s", inv.name, what, m.id, kind, state(m), why)
 	}
-	// Against failing status checks another instance helps, unless it ran out of memory before; the ladder of
-	// Impaired decides for itself.
+	// Against failing status checks another instance helps, unless it ran out of memory before.
 	starved := !u.truths.last[[2]string{"starved", m.id}].Before(m.since.Add(-lag))
 	if what == actReboot && !starved && kind == string(roll.Unknown) && m.failsCheck() && u.a.Now().Sub(m.since) > 2*lag && !inv.missed {
 		u.broken(RuleVain, "%s: %s of %s for %s, whose status checks fail since %s", inv.name, what, m.id, kind, m.since.Format(time.TimeOnly))
@@ -86,8 +83,7 @@ func (u *auditor) goneLong(inv *invocation, what act, m *machine) {
 	u.forbids(RuleLadder, least < 0 || u.a.Now().Add(ahead).Before(due), "%s: %s of %s, whose instance %s ended at %s: its time comes at %s", inv.name, what, n.name, m.id, m.ended.Format(time.TimeOnly), due.Format(time.TimeOnly))
 }
 
-// misjudged returns why an order or act for a kind of finding is not justified by what an invocation read, or by the state of
-// the machine, or "" if it is.
+// misjudged returns why neither what was read nor the machine justifies an act for a kind of finding, "" if they do.
 func (u *auditor) misjudged(inv *invocation, kind string, m *machine) string {
 	nodes := inv.seen.nodesOf(m.id)
 	read := func(is func(*corev1.Node) bool) bool { return len(nodes) == 0 || slices.ContainsFunc(nodes, is) }
@@ -168,8 +164,7 @@ func (u *auditor) undrained(pol *terms, m *machine) string {
 	return ""
 }
 
-// foundCordoned reports whether the step cordon, since a time, found the node cordoned, which a person has lifted
-// by now.
+// foundCordoned reports whether the step cordon found the node cordoned since a time. A person has lifted that by now.
 func (u *auditor) foundCordoned(m *machine, since time.Time) bool {
 	return slices.ContainsFunc(u.a.dep.state(m.c.name).Actions, func(a ledger.Action) bool {
 		return string(a.Instance) == m.id && a.Do == acts[actCordon] && !a.At.Before(since) && a.Outcome != nil && a.Outcome.Result == ledger.Done && m.node.lifted.After(a.At)
@@ -185,14 +180,12 @@ func (u *auditor) inapplicable(do string, m *machine) bool {
 	return m.ail == impaired || u.rebootTried(m)
 }
 
-// approvals is what the auditor remembers of approvals, by order: what notices asked, when people first
-// approved, and when the chat told them that this was accepted.
+// approvals is what the auditor knows of approvals, by order: what was asked, given, and accepted by the chat.
 type approvals struct {
 	asked           map[string]request
 	given, accepted map[string]time.Time
 }
 
-// request is what a notice asks people to approve.
 type request struct {
 	instance, kind string
 	acts           []string
@@ -208,16 +201,10 @@ func (u *auditor) asks(d noticed) {
 	}
 }
 
-// approved records that a person approves an order now.
 func (u *auditor) approved(order string) {
 	if _, again := u.approvals.given[order]; !again {
 		u.approvals.given[order] = u.a.Now()
 	}
-}
-
-// accepted records that the chat says that an approval was accepted.
-func (u *auditor) accepted(order string) {
-	u.approvals.accepted[order] = u.a.Now()
 }
 
 // answered returns when Rollcall certainly knew that a question was answered: it said so, or checks that could
@@ -234,8 +221,7 @@ func (u *auditor) answered(m *machine, order string) time.Time {
 
 const promisedWithin = 20 * time.Minute // how long after its approval an act must be done, or held for a reason
 
-// promised checks every minute that an act that a person approved in time, as the chat said, is done or is held
-// for a reason: whether that is true, the rule truth asks.
+// promised checks every minute that an act that was approved in time is done or held for a reason.
 func (u *auditor) promised() {
 	now := u.a.Now()
 	for _, order := range slices.Sorted(maps.Keys(u.approvals.accepted)) {
@@ -265,7 +251,6 @@ func (u *auditor) promised() {
 	}
 }
 
-// permitted checks an act behind a rung that asks.
 func (u *auditor) permitted(inv *invocation, what act, m *machine, intent ledger.Action) {
 	if m == nil || intent.ID == "" {
 		return
@@ -301,8 +286,7 @@ func (u *auditor) permitted(inv *invocation, what act, m *machine, intent ledger
 	u.broken(RuleApproval, "%s: %s of %s for %s, order %s, which nobody approved in time", inv.name, what, m.id, intent.Kind, intent.ID)
 }
 
-// asksFor reports whether each ladder of a kind that has a step asks for an approval of it, and whether
-// one of them lets it go without.
+// asksFor reports whether each ladder of a kind asks for an approval of a step, and whether one lets it go without.
 func (t *terms) asksFor(kind, step string) (asks, goes bool) {
 	for ladder := range t.laddersOf(kind) {
 		at := slices.IndexFunc(ladder, func(r rung) bool { return r.Do == step })
@@ -324,7 +308,6 @@ func (t *terms) asksFor(kind, step string) (asks, goes bool) {
 	return asks, goes
 }
 
-// asksSomewhere reports whether a ladder of a kind asks for an approval.
 func (t *terms) asksSomewhere(kind string) bool {
 	for ladder := range t.laddersOf(kind) {
 		if slices.ContainsFunc(ladder, func(r rung) bool { return r.Approve != nil }) {

@@ -13,9 +13,7 @@ import (
 const (
 	removedWithin    = time.Hour        // how long Karpenter has to remove a NodeClaim
 	scaledDownWithin = 30 * time.Minute // how long Cluster Autoscaler has to remove a node
-	// frozenMost is how long an upgrade in place may keep a kubelet silent. By default a node may be
-	// Unknown for longer; a policy that tolerates less accepts the act.
-	frozenMost = 15 * time.Minute
+	frozenMost       = 15 * time.Minute // how long an upgrade in place may keep a kubelet silent, unless the policy tolerates less
 )
 
 // others audits an act, or an order, about a machine that somebody else handles.
@@ -71,8 +69,7 @@ func (u *auditor) atRest(inv *invocation, what, subject string, m *machine) {
 
 const karpenterMoves = 10 * time.Minute // how long Karpenter has to move what EC2 is going to interrupt
 
-// moving audits an act on a machine that works and for which EC2 scheduled an event. It reports whether
-// there is such an event.
+// moving audits an act on a machine that works, and reports whether EC2 scheduled an event for it.
 func (u *auditor) moving(inv *invocation, what act, m *machine) bool {
 	if m == nil || m.event == nil {
 		return false
@@ -98,8 +95,7 @@ func (u *auditor) moving(inv *invocation, what act, m *machine) bool {
 
 const repairAccelerated = 10 * time.Minute // how long AWS waits before it repairs an accelerator
 
-// repairing audits an act on a machine whose node was last seen with a failed accelerator. It reports
-// whether it was.
+// repairing audits an act on a machine whose node was last seen with a failed accelerator, and reports whether it was.
 func (u *auditor) repairing(inv *invocation, what act, m *machine, n *corev1.Node) bool {
 	if m == nil || !failedAccelerator(n) {
 		return false
@@ -123,13 +119,11 @@ func (u *auditor) repairing(inv *invocation, what act, m *machine, n *corev1.Nod
 	return true
 }
 
-// failedAccelerator reports whether the agent reported a failed accelerator of the node.
 func failedAccelerator(n *corev1.Node) bool {
 	return conditionOf(n.Status.Conditions, accelerated).Status == corev1.ConditionFalse
 }
 
 // rebootTried reports whether the machine was rebooted within the last day, or has a reboot on record.
-// If a function ended before it recorded the outcome, nothing tries again.
 func (u *auditor) rebootTried(m *machine) bool {
 	if at, ok := u.reboots[m.id]; ok && u.a.Now().Sub(at) < 24*time.Hour {
 		return true
@@ -139,8 +133,7 @@ func (u *auditor) rebootTried(m *machine) bool {
 	})
 }
 
-// needsRepair returns why a machine should be rebooted or replaced for its accelerator, or "" if it
-// should not.
+// needsRepair returns why a machine should be rebooted or replaced for its accelerator, "" if it should not.
 func (u *auditor) needsRepair(m *machine) string {
 	pol := u.policyNow(m.c, m.g)
 	if m.ail != failedGPU || pol.repair(m.gpu) == "hold" || !pol.repairs(gpuSays[m.gpu][0]) {

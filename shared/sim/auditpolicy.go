@@ -14,10 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// This file reads a policy by its documentation, shared/policy/README.md, without the product's policy
-// reader. A fault in that reader is therefore not shared.
+// This file reads a policy by its page, shared/policy/README.md, so that no fault of the product's reader is shared.
 
-// mode is how far Rollcall may go.
 type mode int
 
 const (
@@ -112,16 +110,10 @@ var words = map[string][]string{
 	"owners.autoscaling-group": {"notify", "terminate"}, "owners.cluster-api": {"notify"}, "owners.none": {"notify", "terminate"},
 }
 
-// rung is a step of a ladder.
 type rung struct {
-	Do    string `yaml:"do"`
-	After string `yaml:"after"`
-	Once  bool   `yaml:"once"`
-	// Approve asks for an approval of the steps that act after it.
-	Approve *struct {
-		For  string `yaml:"for"`
-		Then string `yaml:"then"`
-	} `yaml:"approve"`
+	Do, After string
+	Once      bool
+	Approve   *struct{ For, Then string } // asks for an approval of the steps that act after it
 }
 
 // settings holds one part of a policy.
@@ -144,7 +136,6 @@ func (s settings) over(below settings) settings {
 	return out
 }
 
-// written is a valid policy document.
 type written struct {
 	settings
 	presets   map[string]settings
@@ -168,8 +159,7 @@ var (
 	durationForm = regexp.MustCompile(`^([0-9]+[hms])+$`)
 )
 
-// readPolicy reads a document; base has all keys and presets. It returns false for a document with a
-// fault, which is not used at all.
+// readPolicy reads a document; base has all keys and presets. A document with a fault is not used: it returns false.
 func readPolicy(text string, base *written) (*written, bool) {
 	var root yaml.Node
 	if yaml.Unmarshal([]byte(text), &root) != nil || len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
@@ -263,11 +253,7 @@ func (s settings) read(section string, n *yaml.Node, base *written) bool {
 		return s.set(section, n.Value, base)
 	case section == "conditions":
 		for _, item := range n.Content {
-			var c struct {
-				Type     string `yaml:"type"`
-				Status   string `yaml:"status"`
-				Tolerate string `yaml:"tolerate"`
-			}
+			var c struct{ Type, Status, Tolerate string }
 			if item.Decode(&c) != nil || !isDuration(c.Tolerate) {
 				return false
 			}
@@ -345,7 +331,6 @@ type selection struct {
 	deadlineTag         string // of the instance
 }
 
-// terms are the settings and the mode that apply to a selection.
 type terms struct {
 	settings
 	mode mode
@@ -411,10 +396,7 @@ func (s settings) count(key string) int {
 	return n
 }
 
-func (s settings) is(key string) bool { return s.values[key] == "true" }
-
-// tolerance returns how long a condition may have a status. It returns false if the policy does not
-// watch it.
+// tolerance returns how long a condition may have a status, and whether the policy watches it.
 func (t *terms) tolerance(condition, status string) (time.Duration, bool) {
 	_, ok := t.values["conditions."+condition+"="+status]
 	return t.duration("conditions." + condition + "=" + status), ok
@@ -450,8 +432,7 @@ func (t *terms) laddersOf(kinds ...string) iter.Seq[[]rung] {
 	}
 }
 
-// cures reports whether every ladder for a machine's fault terminates it. It also returns how much longer
-// than by the default policy that may take.
+// cures reports whether each ladder for a machine's fault terminates it, and how much later than by default.
 func (t *terms) cures(m *machine) (longer time.Duration, ok bool) {
 	if t.count("limits.replacements") == 0 {
 		return 0, false // nothing is replaced
@@ -520,14 +501,12 @@ func (t *terms) repairs(reason string) bool {
 	case "hold":
 		return false
 	}
-	return t.is("repair.accelerators")
+	return t.values["repair.accelerators"] == "true"
 }
 
-// owner returns what may happen to the machines of an owner.
 func (t *terms) owner(of ownerKind) string { return t.values["owners."+string(of)] }
 
-// keptBy has, by why a pod must not be terminated, the setting that says whether that holds acts on its
-// node while it is silent.
+// keptBy has, by why a pod must not be terminated, the setting that then holds acts on its silent node.
 var keptBy = map[string]string{
 	keptAnnotated: "doNotDisrupt", keptUnsafe: "doNotDisrupt", keptNode: "doNotDisrupt", keptNodeSafe: "doNotDisrupt",
 	keptBudget: "budgets", keptUncounted: "budgets", keptLocal: "localVolumes",
@@ -625,9 +604,8 @@ func (p *policies) find(text string, of selection) *terms {
 	return t
 }
 
-// policyNow returns what applies to a group, or to the cluster if it is nil, by the current document,
-// whether or not an invocation has read it. A document that is gone or has a fault allows nothing but
-// observing.
+// policyNow returns what applies to a group, or to the cluster if it is nil, by the current document, read or not.
+// A document that is gone or has a fault allows nothing but observing.
 func (u *auditor) policyNow(c *cluster, g *group) *terms {
 	text, of := u.a.dep.policy, u.selects(c, "")
 	if g != nil {

@@ -11,7 +11,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// records is what the auditor remembers of notices and of the record of acts.
 type records struct {
 	announced  map[string]bool  // orders that a notice reported
 	reasons    map[saidKey]bool // reasons for holds that a notice reported, in the place of the instance
@@ -111,8 +110,7 @@ func (u *auditor) today(times []time.Time) []time.Time {
 	return append(slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) >= 24*time.Hour }), now)
 }
 
-// grew checks that a notice of growth with the same cause reports at least half as many instances again.
-// An earlier notice counts only for invocations that could know of it.
+// grew checks that growth with the same cause is reported for half as many instances again, if the last was known.
 func (u *auditor) grew(inv *invocation, d noticed, o *openIncident) {
 	now, most, cause, recent := len(d.Instances)+d.Truncated, 0, "", false
 	for _, t := range o.told {
@@ -127,8 +125,7 @@ func (u *auditor) grew(inv *invocation, d noticed, o *openIncident) {
 	o.told = append(o.told, toldOf{inv.said(d.Cause), now})
 }
 
-// toldFirst checks that a notice preceded an act, and records those that cannot be taken back. A ladder without a
-// notice acts without one.
+// toldFirst checks that a notice preceded an act, if its ladder has one, and records what cannot be taken back.
 func (u *auditor) toldFirst(inv *invocation, what act, c *cluster, group string, intent ledger.Action) {
 	switch what {
 	case actTerminate, actReboot, actDeleteClaim, actDeleteNode, actCordon, actEvict:
@@ -148,8 +145,7 @@ func (u *auditor) toldFirst(inv *invocation, what act, c *cluster, group string,
 	u.forbids(RuleFirst, !told && u.policyFor(inv, c, group, m).tells(string(intent.Kind)), "%s: %s of %s, order %s, of which nobody was told before", inv.name, what, intent.Instance, intent.ID)
 }
 
-// onRecord compares the recorded terminations and reboots with what happened to their machines. If an
-// order was tried several times, the last try counts.
+// onRecord compares the recorded terminations and reboots, by the last try of each order, with what happened.
 func (u *auditor) onRecord(c *cluster) {
 	last := map[string]ledger.Action{}
 	for _, a := range u.a.dep.state(c.name).Actions {
@@ -168,8 +164,7 @@ func (u *auditor) onRecord(c *cluster) {
 	}
 }
 
-// unended checks, after everything has been healthy for long, that the end of each incident was
-// reported. It skips incidents whose members a person ignores, or that are now in another incident.
+// unended checks, when all is healthy for long, that each incident's end was reported, unless ignored or moved.
 func (u *auditor) unended() {
 	for _, id := range slices.Sorted(maps.Keys(u.records.open)) {
 		o := u.records.open[id]
@@ -220,13 +215,7 @@ func (u *auditor) replaces(g *group, o *openIncident) bool {
 	return slices.ContainsFunc(all, lost) && slices.ContainsFunc(all, launched)
 }
 
-// left reports whether a machine ended so long ago that a check knew it.
-func (m *machine) left(now time.Time) bool {
-	return m != nil && !m.ended.IsZero() && now.Sub(m.ended) > lag
-}
-
-// finds reports whether an instance of the incident's group is found in the same trouble, perhaps since the
-// last notice.
+// finds reports whether an instance of the incident's group is found in the same trouble.
 func (u *auditor) finds(c *cluster, o *openIncident) bool {
 	for key, f := range u.a.dep.state(c.name).Findings {
 		if string(f.Group) == o.group && string(key.Kind) == o.kind {
@@ -246,8 +235,7 @@ func (c *cluster) lasts(id string) bool {
 	return m.alive() && (m.ail != well || m.event != nil || m.node == nil || !m.node.works || c.a.Now().Sub(m.node.ready().LastTransitionTime.Time) < time.Hour)
 }
 
-// elsewhere reports whether all members of an incident are ignored by a person, or were reported since
-// in another incident or as recovered.
+// elsewhere reports whether all members are ignored, or were reported since as recovered or in another incident.
 func (u *auditor) elsewhere(id string, o *openIncident) bool {
 	for member := range o.members {
 		if at, told := u.records.terminated[member]; told && at.Before(o.notices[len(o.notices)-1]) {
@@ -263,15 +251,13 @@ func (u *auditor) elsewhere(id string, o *openIncident) bool {
 	return true
 }
 
-// evicted checks that no pod is evicted that must not be: one with an annotation against it, or one of
-// a DaemonSet, which its controller starts again on the same node.
+// evicted checks that no pod is evicted that has a reason against it, or is of a DaemonSet.
 func (u *auditor) evicted(inv *invocation, n *node, p *pod) {
 	u.forbids(RuleKept, p.daemon, "%s: pod %s/%s of node %s is evicted, which is of a DaemonSet", inv.name, p.namespace, p.name, n.name)
 	u.forbids(RuleKept, p.keep != "", "%s: pod %s/%s of node %s is evicted, which has %s", inv.name, p.namespace, p.name, n.name, p.keep)
 }
 
-// complete checks that evidence has everything that could be read of a machine when it was stored. It
-// applies to deliveries without a failed call.
+// complete checks that evidence has what could be read of a machine, in deliveries without a failed call.
 func (u *auditor) complete(inv *invocation, key archive.Key, files map[string][]byte) {
 	m := u.a.machines[string(key.Instance)]
 	if m == nil || inv.v.fn != remediator || inv.missed || m.state != running || m.ail == well {
@@ -303,8 +289,7 @@ func (u *auditor) complete(inv *invocation, key archive.Key, files map[string][]
 
 // The rules of what a notice must say, and must not say again, of acts that are held.
 
-// heldAgain checks that a notice that is sent for a hold alone gives a reason that no notice of its
-// incident gave. After the notice of an order a hold is news.
+// heldAgain checks that a notice for a hold alone gives a reason that no notice since the last order gave.
 func (u *auditor) heldAgain(inv *invocation, d noticed, o *openIncident) {
 	again, reason := d.Group != "none" && d.Truncated == 0 && len(d.News) == 1 && d.News[0] == "held", ""
 	for _, i := range d.Instances {
@@ -327,8 +312,7 @@ func (u *auditor) heldAgain(inv *invocation, d noticed, o *openIncident) {
 	o.overdue = o.overdue || d.Truncated > 0
 }
 
-// holdsTold checks that a reason that does not pass, and for which an act was held for long in an account
-// that could send notices, is in one.
+// holdsTold checks that a notice gives each lasting reason for which an act was held for long.
 func (u *auditor) holdsTold(c *cluster, k checkup) {
 	now, lasting := u.a.Now(), map[withheld]time.Time{}
 	for _, h := range k.held {
@@ -357,8 +341,7 @@ func (u *auditor) holdsTold(c *cluster, k checkup) {
 	u.records.lasting[c.name] = lasting
 }
 
-// escalated checks, while the account is calm, that notices that only warned are followed by one once an
-// instance of their incident is past its tolerance.
+// escalated checks, while the account is calm, that warnings are followed by a notice of what is past its tolerance.
 func (u *auditor) escalated(c *cluster) {
 	state, now := u.a.dep.state(c.name), u.a.Now()
 	for _, id := range slices.Sorted(maps.Keys(u.records.open)) {
@@ -387,13 +370,9 @@ func (u *auditor) escalated(c *cluster) {
 	}
 }
 
-// overAfter is how long none of the instances of an incident must have had the trouble before a notice
-// reports that it is over, as shared/plan/README.md says.
-const overAfter = 10 * time.Minute
+const overAfter = 10 * time.Minute // how long an incident must be free of trouble before its end is reported: shared/plan/README.md
 
-// over checks that an incident is reported as over only after none of its nodes was silent or not ready
-// for that long, and once the group's latest machine, which may fail like the others, has become a node
-// or had its time to.
+// over checks that an incident's end is reported only after its nodes are well for that long, and its latest machine too.
 func (u *auditor) over(inv *invocation, d noticed) {
 	c := u.a.byName[d.Cluster]
 	if c == nil || !c.exists() {
@@ -416,10 +395,14 @@ func (u *auditor) over(inv *invocation, d noticed) {
 		}
 	case roll.Unregistered, roll.Uninitialized:
 		due := u.policy(inv, c, d.Group).duration("registration.deadline") - ahead
-		if !slices.ContainsFunc(d.Ended, func(e noticedEnded) bool { return u.a.machines[e.Instance].left(u.a.Now()) }) {
+		known := func(e noticedEnded) bool { // it ended so long ago that a check knew it
+			m := u.a.machines[e.Instance]
+			return m != nil && !m.ended.IsZero() && u.a.Now().Sub(m.ended) > lag
+		}
+		if !slices.ContainsFunc(d.Ended, known) {
 			return
 		}
-		for i := range inv.seen.eachInstance() {
+		for _, i := range inv.seen.instances.all {
 			m := u.a.machines[*i.InstanceId]
 			starts := m != nil && m.elsewhere == "" && m.launched.Before(inv.begun.Add(-time.Minute)) && runs(i) && groupOf(i) == d.Group && m.g.groupName() == d.Group
 			if starts && d.Group != "none" && m.launched.After(u.sense.brought[m.g]) && u.a.Now().Sub(m.launched) < due && !inv.seen.omitted(m.id) {
@@ -429,8 +412,7 @@ func (u *auditor) over(inv *invocation, d noticed) {
 	}
 }
 
-// ends checks that no trouble of a running machine ends that lasts, and that only EC2's status shows, if
-// that could not be read, or EC2 has no result of the check.
+// ends checks that no lasting trouble that only EC2's status shows ends because it could not be read.
 func (u *auditor) ends(inv *invocation, key about) {
 	m, lasts := u.a.machines[key.instance], false
 	switch kind := roll.Kind(key.kind); {

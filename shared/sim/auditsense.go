@@ -2,28 +2,25 @@ package sim
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 
 	"rollcall/shared/ledger"
 	"rollcall/shared/roll"
 )
 
-// The rules of sense forbid acts that no person would do, although every numeric limit allows them. The
-// auditor knows better than Rollcall why a machine is ill. These rules are broken only where there can
-// be no doubt.
+// The rules of sense forbid acts that no person would do, although every numeric limit allows them. The auditor
+// knows better than Rollcall why a machine is ill. They are broken only where there can be no doubt.
 
-// sense is what the auditor remembers for the rules of sense.
 type sense struct {
-	replaced map[*group][]effect // the machines of each group that Rollcall had replaced
-	worked   map[string]bool     // machines whose nodes were Ready once, by id
-	// brought is when the youngest machine of each group that worked was launched, or drawn from its warm
-	// pool. A machine itself is forgotten an hour after its termination.
-	brought   map[*group]time.Time
+	replaced  map[*group][]effect  // the machines of each group that Rollcall had replaced
+	worked    map[string]bool      // machines whose nodes were Ready once, by id
+	brought   map[*group]time.Time // when the youngest machine of each group that worked was launched, or drawn from its warm pool
 	proven    map[*group]time.Time // when what stayed Ready for as long as the policy asks was launched
 	shown     map[string]bool      // machines that a complete check saw Ready, and could record
 	told      map[saidKey]bool     // what a notice reported; without an instance if the notice was truncated
@@ -33,7 +30,6 @@ type sense struct {
 	eased     map[about]saying     // what a check held because it may recover, by the first one since
 }
 
-// sensible audits an act on a machine at the moment at which it takes effect.
 func (u *auditor) sensible(inv *invocation, what act, m *machine) {
 	if m == nil || !what.destructive() || what == actDeleteNode {
 		return
@@ -102,8 +98,7 @@ func (u *auditor) paced(inv *invocation, what act, m *machine) {
 	u.verdicts.losses[m.g] = append(u.verdicts.losses[m.g], l)
 }
 
-// lost returns from when a launch makes good for a machine that is taken away: Karpenter launches for the
-// pods of a machine once they are evicted, or deleted since its node is not Ready.
+// lost returns from when a launch makes good for a machine: Karpenter launches for pods that are evicted or deleted.
 func (u *auditor) lost(m *machine) time.Time {
 	now := u.a.Now()
 	if m.g.owner != karpenter {
@@ -152,8 +147,7 @@ func (u *auditor) brought(g *group, since time.Time) bool {
 	return u.sense.brought[g].After(since)
 }
 
-// failed returns how many acts within a time took a machine of the group, and nothing launched since has
-// stayed Ready.
+// failed returns how many acts took a machine of the group within a time, and nothing launched since stayed Ready.
 func (u *auditor) failed(g *group, within time.Duration) int {
 	counts := func(at time.Time) bool {
 		return u.a.Now().Sub(at) < within+slack && !u.sense.proven[g].After(at.Add(5*skewed)) // certainly since
@@ -201,29 +195,19 @@ func (u *auditor) proves(g *group) {
 
 // zoned checks that an order is not about a node of a zone that is down.
 func (u *auditor) zoned(inv *invocation, c *cluster, o order) {
-	zone, pol := inv.seen.zone(o.Instance), u.policy(inv, c, "")
-	if zone == "" {
+	i := find(inv.seen.instances.all, func(i *types.Instance) bool { return *i.InstanceId == o.Instance && i.Placement != nil })
+	if i == nil || aws.ToString(i.Placement.AvailabilityZone) == "" {
 		return
 	}
+	zone, pol := *i.Placement.AvailabilityZone, u.policy(inv, c, "")
 	from, _ := c.shift()
 	u.forbids(RuleZone, c.shifted == zone && from.Before(inv.begun), "%s: ordered to %s %s, which is in %s, away from which %s is shifted since %s", inv.name, o.Action, o.Instance, zone, c.name, from.Format(time.TimeOnly))
 	nodes, silent, down := inv.seen.isDown(zone, o.At, pol, c.restsIn(zone))
 	u.forbids(RuleZone, down, "%s: ordered to %s %s while %d of %d nodes in %s are not ready", inv.name, o.Action, o.Instance, silent, nodes, zone)
 }
 
-// zone returns the zone in which an instance was last seen.
-func (s *sight) zone(id string) string {
-	for i := range s.eachInstance() {
-		if *i.InstanceId == id && i.Placement != nil && i.Placement.AvailabilityZone != nil {
-			return *i.Placement.AvailabilityZone
-		}
-	}
-	return ""
-}
-
-// isDown reports whether too many of the listed nodes of a zone are certainly not ready, by a policy at
-// a time. It returns how many nodes there are, and how many of them are not ready. Those of resting machines
-// show nothing of the zone.
+// isDown reports whether too many of a zone's listed nodes are certainly not ready, by a policy at a time, and how
+// many there are and are not. Those of resting machines show nothing of the zone.
 func (s *sight) isDown(zone string, at time.Time, pol *terms, resting int) (nodes, silent int, down bool) {
 	nodes, silent = s.inZone(zone, at.Add(-pol.duration("initialization.deadline")-time.Minute))
 	nodes, silent = nodes-min(resting, silent), silent-min(resting, silent)
@@ -237,53 +221,25 @@ func (c *cluster) restsIn(zone string) int {
 	})
 }
 
-// nodesIn returns the listed nodes of a zone.
-func (s *sight) nodesIn(zone string) iter.Seq[*corev1.Node] {
-	return func(yield func(*corev1.Node) bool) {
-		for n := range s.eachNode() {
-			if n.Labels["topology.kubernetes.io/zone"] == zone && !yield(n) {
-				return
-			}
-		}
-	}
+func (s *sight) nodesIn(zone string) []*corev1.Node {
+	return slices.DeleteFunc(slices.Clone(s.nodes.all), func(n *corev1.Node) bool { return n.Labels[corev1.LabelTopologyZone] != zone })
 }
 
-// inZone counts the listed nodes of a zone, and those of them that are certainly not ready. Nodes
-// created after a time may still be starting.
+// inZone counts the nodes of a zone, and those certainly not ready: what was created after a time may be starting.
 func (s *sight) inZone(zone string, created time.Time) (nodes, silent int) {
-	running := sync.OnceValue(s.running) // most checks see no node that is not ready
-	for n := range s.nodesIn(zone) {
-		nodes++
-		if !readyNode(n) && n.CreationTimestamp.Time.Before(created) && running()[instanceOf(n)] {
-			silent++
-		}
-	}
-	return nodes, silent
+	running, all := sync.OnceValue(s.running), s.nodesIn(zone) // most checks see no node that is not ready
+	return len(all), count(all, func(n *corev1.Node) bool {
+		return !readyNode(n) && n.CreationTimestamp.Time.Before(created) && running()[instanceOf(n)]
+	})
 }
 
 // looksDown reports whether a zone looks down to a look at one instance, which does not show what of the others ended.
 func (s *sight) looksDown(zone string) bool {
-	nodes, away := 0, 0
-	for n := range s.nodesIn(zone) {
-		nodes++
-		if !readyNode(n) {
-			away++
-		}
-	}
-	return away >= 2 && (away == nodes || away >= 3 && 2*away >= nodes)
+	all := s.nodesIn(zone)
+	nodes, ready := len(all), count(all, readyNode)
+	return nodes-ready >= 2 && (ready == 0 || nodes-ready >= 3 && 2*(nodes-ready) >= nodes)
 }
 
-// anyReadyIn reports whether a listed node of a zone is Ready.
-func (s *sight) anyReadyIn(zone string) bool {
-	for n := range s.nodesIn(zone) {
-		if readyNode(n) {
-			return true
-		}
-	}
-	return false
-}
-
-// tells records what a notice names.
 func (u *auditor) tells(d noticed) {
 	for _, i := range d.Instances {
 		u.sense.told[saidKey{d.Cluster, d.Group, d.Kind, i.Instance + i.Subject}] = true
@@ -293,8 +249,7 @@ func (u *auditor) tells(d noticed) {
 	}
 }
 
-// refers checks that a notice refers to an open incident: an incident is opened once, and before any
-// other notice of it.
+// refers checks that a notice refers to an incident that was opened once, and before.
 func (u *auditor) refers(inv *invocation, subject string, d noticed) {
 	if d.Incident == nil {
 		u.forbids(RuleReport, d.Ordered == "", "%s: %q is of no incident", inv.name, subject)
@@ -311,8 +266,7 @@ func (u *auditor) refers(inv *invocation, subject string, d noticed) {
 	}
 }
 
-// mentioned checks, while the account is calm, that each finding is in a notice: by its instance, or as
-// a member of an incident.
+// mentioned checks, while the account is calm, that each finding is in a notice, by itself or in an incident.
 func (u *auditor) mentioned(c *cluster, began time.Time) {
 	for key, f := range u.a.dep.state(c.name).Findings {
 		m := u.a.machines[string(key.Instance)]
@@ -333,8 +287,7 @@ func (u *auditor) mentioned(c *cluster, began time.Time) {
 	}
 }
 
-// counted reports whether the ledger counts a finding among the members of an incident that was
-// reported.
+// counted reports whether the ledger counts a finding in an incident that was reported.
 func (u *auditor) counted(c *cluster, key roll.FindingKey, g roll.Group) bool {
 	for about, n := range u.a.dep.state(c.name).Notices {
 		if _, member := n.Members[key.Instance]; member && about.Group == g && about.Kind == key.Kind && u.sense.incidents[n.Incident.ID].inv != nil {
@@ -344,8 +297,7 @@ func (u *auditor) counted(c *cluster, key roll.FindingKey, g roll.Group) bool {
 	return false
 }
 
-// leftovers checks, once everything has been healthy for a while, that nodes that Rollcall cordoned are
-// uncordoned, and that findings of what is gone are removed.
+// leftovers checks, once everything has been healthy for a while, that no cordon or finding of Rollcall's is left.
 func (u *auditor) leftovers(c *cluster) {
 	for _, n := range c.nodes {
 		m := n.machine
@@ -370,10 +322,9 @@ func (u *auditor) leftovers(c *cluster) {
 	}
 }
 
-// out reports whether the network of a zone of the cluster, or of most of the cluster, has been down
-// since before a time. It counts all nodes there, or most of them, by the true state of each machine.
-// The string says which part is down. A node that was not ready before the outage does not count: if two
-// fail one after the other, the zone is not certainly the cause. Nothing says in which zone a node without a provider ID is.
+// out reports whether the network of a zone of the cluster, or of most of the cluster, has been down since before a time,
+// and which. A node that was not ready before does not count: if two fail one after the other, the zone is not
+// certainly the cause. Nor does one without a provider ID, of which nothing says the zone.
 func (c *cluster) out(zone string, before time.Time) (string, bool) {
 	if !slices.ContainsFunc(c.nodes, func(n *node) bool { return n.machine != nil && n.machine.muted }) {
 		return "", false // the usual case, at little cost

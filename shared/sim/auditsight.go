@@ -2,7 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,20 +20,19 @@ type sight struct {
 	tagged    string // the cluster that was described last
 	mode      string // its tag rollcall:mode
 	status    string // its status before the last listing
-	nodes     seenPages[corev1.Node]
-	instances seenPages[*types.Instance]
-	before    seenPages[*types.Instance] // by the listing before: of the tags, if the instances were listed after it
-	ids       map[string]bool            // of those instances; nil until it is needed
-	looked    map[string]lookup          // instances by id
-	unchecked bool                       // EC2 did not say which status checks fail, and what it has scheduled
-	policy    bool                       // the policy was read
-	told      bool                       // the version of the notices was read
-	raised    bool                       // the invocation raised that version itself
-	notices   int64                      // that version, before it was raised
+	nodes     seenList[corev1.Node]
+	instances seenList[types.Instance]
+	before    seenList[types.Instance] // by the listing before: of the tags, if the instances were listed after it
+	ids       map[string]bool          // of those instances; nil until it is needed
+	looked    map[string]lookup        // instances by id
+	unchecked bool                     // EC2 did not say which status checks fail, and what it has scheduled
+	policy    bool                     // the policy was read
+	told      bool                     // the version of the notices was read
+	raised    bool                     // the invocation raised that version itself
+	notices   int64                    // that version, before it was raised
 }
 
-// sawNotices records the version of the notices among the items of a cluster, 0 if there is none. A
-// version that the invocation raised itself is one that another may read for the first time.
+// sawNotices records the version of the notices among the items, 0 if none, unless the invocation raised it itself.
 func (inv *invocation) sawNotices(items []item, first bool) {
 	if inv.seen.raised {
 		return
@@ -52,25 +50,23 @@ func (inv *invocation) sawNotices(items []item, first bool) {
 // isNotices reports whether the item has the version of a cluster's notices.
 func isNotices(it item) bool { return dynamo.TextOf(it[dynamo.SortKey]) == "notices" }
 
-// seenPages is a listing, page by page.
-type seenPages[T any] struct {
-	pages       [][]T
-	begun, last bool
-	failed      bool
-	at          time.Time // of the last page
+// seenList is what the pages of a listing showed.
+type seenList[T any] struct {
+	all                 []*T
+	begun, last, failed bool
+	at                  time.Time // of the last page
 }
 
-func (l *seenPages[T]) page(at time.Time, page []T, first, last, ok bool) {
+func (l *seenList[T]) page(at time.Time, page []*T, first, last, ok bool) {
 	if first {
-		*l = seenPages[T]{begun: true}
+		*l = seenList[T]{begun: true}
 	}
 	l.failed = l.failed || !ok
 	l.last = last && ok
-	l.pages, l.at = append(l.pages, page), at
+	l.all, l.at = append(l.all, page...), at
 }
 
-// whole reports whether the last listing was read to its end.
-func (l *seenPages[T]) whole() bool { return l.begun && l.last && !l.failed }
+func (l *seenList[T]) whole() bool { return l.begun && l.last && !l.failed }
 
 // lookup is EC2's answer about one instance, nil if EC2 does not know it.
 type lookup struct {
@@ -79,33 +75,12 @@ type lookup struct {
 	at       time.Time
 }
 
-func (l *seenPages[T]) each() iter.Seq[*T] {
-	return func(yield func(*T) bool) {
-		for _, page := range l.pages {
-			for i := range page {
-				if !yield(&page[i]) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func (s *sight) eachNode() iter.Seq[*corev1.Node] { return s.nodes.each() }
-
-func (s *sight) eachInstance() iter.Seq[*types.Instance] {
-	return func(yield func(*types.Instance) bool) {
-		s.instances.each()(func(i **types.Instance) bool { return yield(*i) })
-	}
-}
-
 func runs(i *types.Instance) bool {
 	return i.State != nil && i.State.Name == types.InstanceStateNameRunning
 }
 
-// nodesOf returns the nodes that were last seen of an instance.
 func (s *sight) nodesOf(id string) (out []*corev1.Node) {
-	for n := range s.eachNode() {
+	for _, n := range s.nodes.all {
 		if strings.HasSuffix(n.Spec.ProviderID, "/"+id) {
 			out = append(out, n)
 		}
@@ -113,7 +88,6 @@ func (s *sight) nodesOf(id string) (out []*corev1.Node) {
 	return out
 }
 
-// instanceOf returns the id of the instance that a node names.
 func instanceOf(n *corev1.Node) string {
 	return n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]
 }
@@ -130,8 +104,7 @@ func wellNode(n *corev1.Node) bool {
 	return readyNode(n) && !starts && joined
 }
 
-// startupTaint reports whether a node has the taint until it is ready for work, by the list on the
-// policy's page.
+// startupTaint reports whether the policy's page lists the taint as one that keeps a node from work at its start.
 func startupTaint(key string) bool {
 	switch key {
 	case "karpenter.sh/unregistered", "node.cloudprovider.kubernetes.io/uninitialized", "node.cilium.io/agent-not-ready",
@@ -143,12 +116,11 @@ func startupTaint(key string) bool {
 		ignored && strings.HasSuffix(name, "agent-not-ready")
 }
 
-// count counts the listed nodes, and those certainly past their tolerance at a time. An instance for
-// which unsure returns true never counts as past its tolerance. pol returns the policy for an instance of
-// a group.
+// count counts the listed nodes, and those certainly past their tolerance at a time, never one that unsure reports.
+// pol returns the policy for an instance of a group.
 func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *terms, unsure func(id string) bool) shares {
 	out, running, listed := newShares(), map[string]*types.Instance{}, map[string]*types.Instance{}
-	for i := range s.eachInstance() {
+	for _, i := range s.instances.all {
 		listed[*i.InstanceId] = i
 		if runs(i) {
 			running[*i.InstanceId] = i
@@ -160,13 +132,12 @@ func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *t
 		}
 	}
 	joined := map[string]bool{}
-	for n := range s.eachNode() {
+	for _, n := range s.nodes.all {
 		id := instanceOf(n)
 		joined[id] = true
 		inst := running[id]
 		of := groupByLabel(n)
-		// One that is being removed counts: the check may have read that after it had counted. So does
-		// one that is stopped.
+		// What is being removed or stopped counts: the check may have read that after it had counted.
 		if known := cmp.Or(inst, s.looked[id].instance, listed[id]); known != nil {
 			of = groupOf(known)
 		}
@@ -180,8 +151,7 @@ func (s *sight) count(at time.Time, pol func(group string, i *types.Instance) *t
 	return out
 }
 
-// overdueNode reports whether a node is certainly past its tolerance: it has been not ready for that
-// long since its last transition, and since its instance was last started.
+// overdueNode reports whether a node has certainly been not ready for longer than tolerated, since it was last started.
 func overdueNode(n *corev1.Node, i *types.Instance, at time.Time, pol *terms) bool {
 	c := readyOf(n)
 	tolerance, ok := pol.tolerance("Ready", string(c.Status))
@@ -210,8 +180,7 @@ func groupByLabel(n *corev1.Node) string {
 	return "none"
 }
 
-// sawBefore reports whether an earlier check, which read the nodes a minute before this one, found what
-// the order is about. Clocks of functions may differ by a few seconds.
+// sawBefore reports whether an earlier check, which read the nodes a minute before, found what the order is about.
 func (inv *invocation) sawBefore(u *auditor, o order) bool {
 	if u.verdicts.forgotten.After(inv.begun) {
 		return true // the record of it was lost after this check had read it
@@ -223,19 +192,10 @@ func (inv *invocation) sawBefore(u *auditor, o order) bool {
 // omitted reports whether the listing before the last one lacked the instance. A check that lists tags, then
 // nodes, then instances takes no notice of what only the last shows: its node may have registered meanwhile.
 func (s *sight) omitted(id string) bool {
-	if !s.before.whole() {
-		return false
-	}
-	for i := range s.before.each() {
-		if *(*i).InstanceId == id {
-			return false
-		}
-	}
-	return true
+	return s.before.whole() && !slices.ContainsFunc(s.before.all, func(i *types.Instance) bool { return *i.InstanceId == id })
 }
 
-// sawInstances records a page of a listing of a cluster's instances. ok is false if the page failed.
-// first and last give the page's place in the listing.
+// sawInstances records a page of a listing of a cluster's instances, and its place. ok is false if it failed.
 func (inv *invocation) sawInstances(page []*types.Instance, first, last, ok bool) {
 	if first {
 		inv.seen.status, inv.seen.before = inv.seen.described, inv.seen.instances
@@ -244,15 +204,14 @@ func (inv *invocation) sawInstances(page []*types.Instance, first, last, ok bool
 	inv.seen.ids = nil
 }
 
-// sawInstance records an instance that was read by its id, nil if EC2 does not know it. ok is false if
-// the call failed.
+// sawInstance records an instance read by its id, nil if EC2 does not know it. ok is false if the call failed.
 func (inv *invocation) sawInstance(id string, i *types.Instance, ok bool) {
 	if inv.seen.looked == nil {
 		inv.seen.looked = map[string]lookup{}
 	}
 	inv.seen.looked[id] = lookup{i, ok, inv.v.a.Now()}
 	if s := &inv.seen; i != nil && s.instances.begun && !s.lists(id) {
-		s.instances.pages = append(s.instances.pages, []*types.Instance{i}) // a node named it, and no tag
+		s.instances.all = append(s.instances.all, i) // a node named it, and no tag
 		s.ids[id] = true
 	}
 }
@@ -260,7 +219,7 @@ func (inv *invocation) sawInstance(id string, i *types.Instance, ok bool) {
 func (s *sight) lists(id string) bool {
 	if s.ids == nil {
 		s.ids = map[string]bool{}
-		for i := range s.eachInstance() {
+		for _, i := range s.instances.all {
 			s.ids[*i.InstanceId] = true
 		}
 	}
@@ -268,14 +227,13 @@ func (s *sight) lists(id string) bool {
 }
 
 // sawNodes records a page of a listing of a cluster's nodes, like sawInstances.
-func (inv *invocation) sawNodes(page []corev1.Node, first, last, ok bool) {
+func (inv *invocation) sawNodes(page []*corev1.Node, first, last, ok bool) {
 	if first {
 		inv.seen.status = inv.seen.described
 	}
 	inv.seen.nodes.page(inv.v.a.Now(), page, first, last, ok)
 }
 
-// policySight is what an execution environment knows of the policy.
 type policySight struct {
 	text  string // as it was read last
 	read  bool   // that read succeeded
@@ -285,8 +243,7 @@ type policySight struct {
 	stops bool // set if the document that was read last stops Rollcall, or is gone
 }
 
-// sawPolicy records the policy document that was read from the parameter. ok is false if it could not be
-// read.
+// sawPolicy records the policy document that was read. ok is false if it could not be.
 func (inv *invocation) sawPolicy(document string, ok bool) {
 	p := &inv.v.policy
 	p.at = inv.v.a.Now()
@@ -316,9 +273,3 @@ const (
 	actTag          act = "tag"
 	actUntag        act = "untag"
 )
-
-// did records that a call took effect. It is called at that moment, before anything else happens. m may
-// be nil for a Node without a machine.
-func (inv *invocation) did(what act, c *cluster, m *machine, n *node) {
-	inv.v.a.audit.did(inv, what, c, m, n)
-}

@@ -9,11 +9,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// keptWithin is how long after its time a stuck object must be reported at the latest, if nothing
-// prevents a check.
-const keptWithin = 35 * time.Minute
+const keptWithin = 35 * time.Minute // how long after its time a stuck object must be reported at the latest
 
-// stuck audits what a notice reports as stuck.
 func (u *auditor) stuck(inv *invocation, d noticed) {
 	c := u.a.byName[d.Cluster]
 	if d.Kind != string(roll.Stuck) || d.Action == "resolved" || c == nil {
@@ -24,7 +21,7 @@ func (u *auditor) stuck(inv *invocation, d noticed) {
 			continue
 		}
 		deleted, known := c.deletedAt(i.Subject)
-		for n := range inv.seen.eachNode() { // a Node may have gone after the check read it
+		for _, n := range inv.seen.nodes.all { // a Node may have gone after the check read it
 			if at := n.DeletionTimestamp; known && at != nil && n.Name == i.Node && at.Time.Before(deleted) {
 				deleted = at.Time
 			}
@@ -108,7 +105,6 @@ func (a *account) leftover(subject string) *leftover {
 	return find(a.left, func(l *leftover) bool { return l.id == name })
 }
 
-// left audits what a notice reports as left.
 func (u *auditor) left(inv *invocation, d noticed) {
 	if d.Action == "resolved" {
 		return
@@ -139,8 +135,7 @@ func (u *auditor) toldOfLeft(l *leftover) {
 	if l.told || l.state != leftFree || l.wanted() || !l.acted || u.verdicts.forgotten.After(l.ended.Add(-time.Hour)) {
 		return
 	}
-	// Its time begins when the act has its outcome, which a later check may have settled. Of an orphan that
-	// somebody else ended it begins when a check sees that.
+	// Its time begins when the act has its outcome, or a check sees the end of an orphan.
 	ended := false
 	for _, a := range u.a.dep.state(c.name).Actions {
 		if string(a.Instance) != l.machine.id {
@@ -194,7 +189,6 @@ func (u *auditor) lacks(g *group) {
 	}
 }
 
-// unlaunched audits a notice about launches that fail.
 func (u *auditor) unlaunched(inv *invocation, d noticed) {
 	if d.Kind != string(roll.Unlaunched) || d.Action == "resolved" {
 		return

@@ -10,26 +10,21 @@ import (
 )
 
 const (
-	// ahead is how far a check may judge ahead of the account's time: it judges as of the minute for
-	// which it was requested, and clocks differ.
-	ahead = time.Minute + 2*skewed
-	// freshFor is the maximum age of what an act depends on, if no call failed, hung or was retried. The
-	// protection is read after it, evidence is stored and the intent is recorded. If a call did, each of
-	// these has its own bound.
+	ahead = time.Minute + 2*skewed // how far a check may judge ahead: by the minute for which it was requested, and other clocks
+	// freshFor is the maximum age of what an act depends on, while the protection is read, evidence stored and the intent
+	// recorded; oldest, if one of these calls failed, hung or was retried.
 	freshFor = 10 * time.Second
 	oldest   = time.Minute
 	evicting = 2 * time.Minute // how long one delivery may continue to evict pods
 )
 
-// tolerable checks that the trouble of a machine has lasted for as long as the policy tolerates, from
-// when it began.
+// tolerable checks that the trouble of a machine has lasted for as long as the policy tolerates.
 func (u *auditor) tolerable(inv *invocation, what string, m *machine) {
 	since, tolerated, known := u.tolerated(inv, m)
 	u.forbids(RuleTolerance, known && u.a.Now().Add(ahead).Before(since.Add(tolerated)), "%s: %s of %s, %s since %s, and the policy tolerates that for %s", inv.name, what, m.id, state(m), since.Format(time.TimeOnly), tolerated)
 }
 
-// tolerated returns since when a machine is in trouble, and for how long the policy tolerates that. It
-// returns false where other rules apply.
+// tolerated returns since when a machine is in trouble, how long that is tolerated, and false where other rules apply.
 func (u *auditor) tolerated(inv *invocation, m *machine) (since time.Time, tolerated time.Duration, known bool) {
 	if m.state != running || m.event != nil || m.ail == failedGPU || m.elsewhere != "" || !m.vanished.IsZero() && m.lost == nil || !m.unnamed.IsZero() || m.heirOf != nil || m.cured.After(inv.begun) || m.booting && m.bootedAt.After(inv.begun) {
 		return since, 0, false
@@ -92,8 +87,7 @@ func (u *auditor) policyOf(inv *invocation, m *machine) *terms {
 	return u.selected(inv, of)
 }
 
-// policyFor returns what applies to a machine, or to a group if it is nil, according to what an
-// invocation read.
+// policyFor returns what applies to a machine, or to a group if it is nil, by what an invocation read.
 func (u *auditor) policyFor(inv *invocation, c *cluster, group string, m *machine) *terms {
 	if m != nil && m.c == c && m.g.groupName() == group && m.state == running {
 		return u.policyOf(inv, m)
@@ -101,7 +95,6 @@ func (u *auditor) policyFor(inv *invocation, c *cluster, group string, m *machin
 	return u.policy(inv, c, group)
 }
 
-// suggested returns the preset that the machines of a group suggest.
 func (g *group) suggested() string {
 	platform := ""
 	if g.beside == besideWindows {
@@ -119,7 +112,6 @@ type times struct {
 	waiting   map[*cluster]span                  // when pods last waited for a node
 }
 
-// absence is when a node was not Ready.
 type absence struct {
 	left      time.Time              // since when it is not Ready; zero if it is
 	was, back time.Time              // since when it was not, and since when it is Ready again
@@ -166,8 +158,7 @@ func (t *times) away(n *node) time.Time {
 	return n.ready().LastTransitionTime.Time
 }
 
-// fresh checks that what an act depends on was read a short while before, and that its order has not
-// expired.
+// fresh checks that what an act depends on was just read, and that its order has not expired.
 func (u *auditor) fresh(inv *invocation, what act, id, order string) {
 	now, bound := u.a.Now(), freshFor
 	if inv.missed || inv.slow {
@@ -240,8 +231,8 @@ func (u *auditor) duties(m *machine, next announcement) (all []duty) {
 	return all
 }
 
-// asked reports, in the minute in which the check of a duty is late, whether a check could arrange for it, and whether
-// one came. It returns false and false where nothing can be said: the account must be calm.
+// asked reports, when the check of a duty is late, whether a check could arrange for it and whether one came: neither
+// where nothing can be said, as the account must be calm.
 func (u *auditor) asked(m *machine, d duty) (found, asked bool) {
 	now, minute := u.a.Now(), d.due.Add(time.Minute-1).Truncate(time.Minute)
 	if late := now.Sub(minute.Add(dueWithin)); late < 0 || late >= time.Minute {
@@ -257,15 +248,13 @@ func (u *auditor) asked(m *machine, d duty) (found, asked bool) {
 	return found, asked
 }
 
-// announcement is the next act on an instance that a check announced.
 type announcement struct {
 	do string
 	at time.Time
 	by time.Time // the check that announced it first
 }
 
-// announces updates, by instance, the next act that a check of the cluster announced, until the check of that time has
-// come.
+// announces updates the next act on each instance that a check announced, until the check of that time has come.
 func (u *auditor) announces(c *cluster, last looked) map[string]announcement {
 	before := u.times.announced[c.name]
 	if len(before)+len(last.steps) == 0 {
@@ -287,8 +276,7 @@ func (u *auditor) announces(c *cluster, last looked) map[string]announcement {
 	return next
 }
 
-// doing has the steps of a ladder that are acts.
-var doing = []string{"cordon", "drain", "reboot", "terminate"}
+var doing = []string{"cordon", "drain", "reboot", "terminate"} // the steps of a ladder that are acts
 
 // turned reports whether what the machine's node shows has changed since a time: then it may be in another trouble.
 func (m *machine) turned(since time.Time) bool {
@@ -296,8 +284,8 @@ func (m *machine) turned(since time.Time) bool {
 	return n != nil && (n.ready().LastTransitionTime.After(since) || failedAt(n.conditions).After(since))
 }
 
-// does reports whether the check ordered an act on the machine, said what holds it, found nothing of it, or announced
-// another act in its place, as for another cause; or whether an act was begun since.
+// does reports whether the check ordered the act, said what holds it, found nothing, or announced another act in its
+// place; or whether an act was begun since.
 func (u *auditor) does(m *machine, last looked, next announcement) bool {
 	another := func(s following) bool { return s.instance == m.id && s.do != next.do && slices.Contains(doing, s.do) }
 	return slices.Contains(last.ordered, m.id) || slices.ContainsFunc(last.held, func(h withheld) bool { return h.instance == m.id }) ||
@@ -305,8 +293,7 @@ func (u *auditor) does(m *machine, last looked, next announcement) bool {
 		slices.ContainsFunc(u.a.dep.state(m.c.name).Actions, func(a ledger.Action) bool { return string(a.Instance) == m.id && a.At.After(next.at.Add(-ahead)) })
 }
 
-// lasting returns since when a machine is in a trouble that a policy tolerates for a time, and for how long;
-// the zero time for others, and for one whose state changed on the way.
+// lasting returns since when a machine is in a trouble that is tolerated for a time, and that time; else zero.
 func (u *auditor) lasting(m *machine) (time.Time, time.Duration) {
 	switch {
 	case m.state != running: // it has ended

@@ -170,7 +170,9 @@ func TestADeadLetterThatNoFaultExplainsIsNoticed(t *testing.T) {
 	} {
 		a := bare(t, false)
 		q := a.dep.checkQueue()
-		q.fn.build = func(*env) func(*invocation, []message) []string { return tt.does }
+		q.fn.build = func(v *env) func([]message) []string {
+			return func(batch []message) []string { return tt.does(v.inv, batch) }
+		}
 		q.send("a", "g", "")
 		a.until(a.Now().Add(time.Hour))
 		q.send("b", "g", "")

@@ -19,12 +19,8 @@ import (
 )
 
 const (
-	// lag is how long a check may still see something that is over: EC2 shows it late, and a function
-	// takes minutes.
-	lag = 10 * time.Minute
-	// turn is how long an instance may keep others of its group waiting, for its ladder and its
-	// replacement.
-	turn       = 3 * time.Hour
+	lag        = 10 * time.Minute // how long a check may still see what is over: EC2 shows it late, and a function takes minutes
+	turn       = 3 * time.Hour    // how long an instance may keep others of its group waiting
 	unwatched  = 6 * time.Minute  // how long a node must have no record before it counts as newly found
 	nodeRepair = 75 * time.Minute // how long after the trouble began EKS node auto repair may still be about to act
 	stuckFirst = 14 * time.Minute // how long after it was done an act without an effect is stuck, at the earliest
@@ -45,7 +41,6 @@ func (u *auditor) ownersTurn(g *group, kind roll.Kind) time.Duration {
 	return 50 * time.Minute
 }
 
-// truths is what the auditor remembers for RuleTruth.
 type truths struct {
 	last    map[[2]string]time.Time            // when something was last true, by condition and subject
 	trouble map[string]time.Time               // when the cluster as a whole was last in trouble
@@ -68,8 +63,7 @@ type excuse struct {
 	shares func() shares
 }
 
-// truthful checks the reasons of a check. A reason is false if it was in the check before, too: what
-// one check reads may change before the auditor looks.
+// truthful checks the reasons of a check: two in a row, since what one reads may change before the auditor looks.
 func (u *auditor) truthful(inv *invocation, k checkup) {
 	c := u.a.byName[k.cluster]
 	if c == nil {
@@ -214,7 +208,7 @@ func (u *auditor) outage(inv *invocation, c *cluster, k checkup) bool {
 	of := min(u.policy(inv, c, "").count("limits.zone"), defaults.count("limits.zone"))
 	running := map[string]string{} // nodes of Fargate and of machines elsewhere have no zone
 	named := map[string]string{}   // a machine with the name of a node may have taken it over
-	for i := range inv.seen.eachInstance() {
+	for _, i := range inv.seen.instances.all {
 		if runs(i) && i.Placement != nil {
 			zone := aws.ToString(i.Placement.AvailabilityZone)
 			running[*i.InstanceId], named[aws.ToString(i.PrivateDnsName)] = zone, zone
@@ -233,7 +227,7 @@ func (u *auditor) outage(inv *invocation, c *cluster, k checkup) bool {
 	}
 	for _, zone := range zones {
 		nodes, silent := 0, 0
-		for n := range inv.seen.eachNode() {
+		for _, n := range inv.seen.nodes.all {
 			if in(n) == zone {
 				if nodes++; !readyNode(n) && !u.starts(inv, n) {
 					silent++
@@ -274,8 +268,7 @@ func (e excuse) false() string {
 	return fmt.Sprintf("%s is %s since %s, in %s", e.m.id, state(e.m), e.m.since.Format(time.TimeOnly), e.g.groupName())
 }
 
-// first returns the instances that are ordered about, or would be but for the mode: observe shows what
-// remediate would do.
+// first returns the instances that are ordered about, or would be but for the mode.
 func (k checkup) first() []string {
 	out := slices.Clone(k.ordered)
 	for _, h := range k.held {
@@ -315,14 +308,13 @@ func (s shares) add(group string, sick bool) {
 	}
 }
 
-// shares counts what an invocation saw.
 func (u *auditor) shares(inv *invocation) shares {
 	out, seen := newShares(), map[string]bool{}
 	instances, shown := map[string]*types.Instance{}, inv.seen.shown()
-	for i := range inv.seen.eachInstance() {
+	for _, i := range inv.seen.instances.all {
 		instances[*i.InstanceId] = i
 	}
-	for n := range inv.seen.eachNode() {
+	for _, n := range inv.seen.nodes.all {
 		id, group := instanceOf(n), groupByLabel(n)
 		seen[id] = true
 		if i := instances[id]; i != nil {
@@ -358,16 +350,11 @@ var ofCluster = map[string]func(excuse) string{
 		return unless(e.inv.missed || !e.inv.seen.nodes.whole() || !e.inv.seen.instances.whole(), "all was read")
 	},
 	"NodeWithoutProviderID": func(e excuse) string {
-		for n := range e.inv.seen.eachNode() {
-			if n.Spec.ProviderID == "" {
-				return ""
-			}
-		}
-		return "each node has its provider id"
+		return unless(slices.ContainsFunc(e.inv.seen.nodes.all, func(n *corev1.Node) bool { return n.Spec.ProviderID == "" }), "each node has its provider id")
 	},
 	"MassSilence": func(e excuse) string {
 		nodes, silent, shown := 0, 0, e.inv.seen.shown()
-		for n := range e.inv.seen.eachNode() {
+		for _, n := range e.inv.seen.nodes.all {
 			m := e.u.a.machines[instanceOf(n)]
 			if m == nil || m.state == shuttingDown || m.state == terminated || m.state == stopped && readyOf(n).LastTransitionTime.After(m.restedAt) {
 				continue // a node of Fargate or a hybrid node, of a machine that is gone or going, or silent since a person stopped it
@@ -437,8 +424,7 @@ var ofCluster = map[string]func(excuse) string{
 	},
 }
 
-// ofMachine has the reasons that concern an instance or its group. A nil entry is a reason that depends
-// on neither.
+// ofMachine has the reasons that concern an instance or its group; nil is a reason that depends on neither.
 var ofMachine = map[string]func(excuse) bool{
 	"Conflicting": func(e excuse) bool {
 		return len(e.inv.seen.nodesOf(e.m.id)) == 0 || e.m.state != running || e.lately("vanished", e.m.id) || e.m.node == nil || !e.listed(runs)
@@ -526,8 +512,7 @@ var ofMachine = map[string]func(excuse) bool{
 		return e.inv.missed || e.g.bounces || e.m.stays || e.others() || e.m.muted || e.m.ail == neverJoins || e.m.ail == neverReady
 	},
 	"OwnerNotifyOnly": func(e excuse) bool {
-		// Machines launched with other tags belong to Auto Mode or Cluster API, which replace them
-		// themselves.
+		// Other launch tags are those of Auto Mode or Cluster API, which replace their machines.
 		return e.g.launchedWith != nil || e.terms().owner(e.g.owner) == "notify"
 	},
 	"GroupSuspended": func(e excuse) bool { return e.lately("halted", e.g.groupName()) },
@@ -689,7 +674,6 @@ func unless(is bool, why string) string {
 	return why
 }
 
-// terms returns what applies to the machine.
 func (e excuse) terms() *terms { return e.u.policyOf(e.inv, e.m) }
 
 func (e excuse) mode() mode {
@@ -718,8 +702,7 @@ func (e excuse) troubled() time.Time {
 	return since
 }
 
-// turned returns when the node's Ready condition last changed, zero without a node. One that took the name of
-// another instance's Node over changes the condition of that.
+// turned returns when the node's Ready condition last changed, also that of a Node that it took over.
 func (e excuse) turned() (at time.Time) {
 	if e.m.node != nil {
 		return e.m.node.ready().LastTransitionTime.Time
@@ -730,8 +713,7 @@ func (e excuse) turned() (at time.Time) {
 	return at
 }
 
-// found returns since when the subject of the finding exists. A node that turns from Unknown to False is
-// in the same trouble. One whose instance is gone is in another.
+// found returns since when the subject of the finding exists, the same for Unknown and False, another once it is gone.
 func (e excuse) found() time.Time {
 	since, n, nodes := e.troubled(), e.m.node, e.inv.seen.nodesOf(e.m.id)
 	away := n != nil && n.ready().Status != corev1.ConditionTrue
@@ -743,8 +725,7 @@ func (e excuse) found() time.Time {
 	case kind == roll.Scheduled && e.m.event != nil:
 		return e.m.event.announced
 	case kind == roll.ConditionFailed:
-		// The agent does not see it for a while after a boot; and the node may be in order again, and
-		// was not when the check read it.
+		// The agent sees it a while after a boot; and the node may be in order since the check read it.
 		if n != nil && e.m.ail == failedGPU {
 			if at := failedAt(n.conditions); !at.IsZero() {
 				return at
@@ -802,16 +783,14 @@ func (e excuse) ill() time.Time {
 	return since
 }
 
-// others reports whether another machine of the cluster is in trouble, was when the check read it, or
-// ended a short while ago.
+// others reports whether another machine is in trouble, was when the check read it, or ended a short while ago.
 func (e excuse) others() bool {
 	return slices.ContainsFunc(e.c.machines, func(o *machine) bool {
 		return o != e.m && e.wasIll(o)
 	})
 }
 
-// alike reports whether another machine of the cluster is or was ill for which the same cause may be to blame: one
-// that joined and fell ill, or one that never joined.
+// alike reports whether another machine is or was ill as this one is: it joined and fell ill, or never joined.
 func (e excuse) alike() bool {
 	return slices.ContainsFunc(e.c.machines, func(o *machine) bool {
 		return o != e.m && illAfterJoining(o) == illAfterJoining(e.m) && (e.wasIll(o) || e.during("tainted", o.id))
@@ -827,7 +806,6 @@ func (e excuse) actions(which func(ledger.Action) bool) []ledger.Action {
 	return slices.DeleteFunc(slices.Clone(e.u.a.dep.state(e.c.name).Actions), func(a ledger.Action) bool { return !which(a) })
 }
 
-// acted reports whether the instance was acted on within a time.
 func (e excuse) acted(within time.Duration) bool {
 	now := e.u.a.Now()
 	return len(e.actions(func(a ledger.Action) bool {
@@ -835,8 +813,7 @@ func (e excuse) acted(within time.Duration) bool {
 	})) > 0
 }
 
-// tried reports whether such an act on the instance is on record, or one of which the outcome is open or was when
-// the check read it.
+// tried reports whether such an act on the instance is on record, or one whose outcome was open for the check.
 func (e excuse) tried(is func(a ledger.Action, ago time.Duration) bool) bool {
 	now := e.u.a.Now()
 	return slices.ContainsFunc(e.u.a.dep.state(e.c.name).Actions, func(a ledger.Action) bool {
@@ -844,8 +821,7 @@ func (e excuse) tried(is func(a ledger.Action, ago time.Duration) bool) bool {
 	})
 }
 
-// sibling reports whether another instance of the group was acted on, is ordered in this check, or was
-// terminated and is not certainly replaced.
+// sibling reports whether another instance of the group was acted on, is ordered, or is not certainly replaced.
 func (e excuse) sibling() bool {
 	now := e.u.a.Now()
 	pol := e.u.policyOf(e.inv, e.m)
@@ -880,37 +856,28 @@ func (e excuse) sibling() bool {
 	return len(acted) > 0 || ordered || slices.ContainsFunc(e.u.verdicts.losses[e.g], func(l *loss) bool { return !l.shown && (young || now.Sub(l.took) <= joins) })
 }
 
-// serves reports whether the policy holds acts on a silent node for what it says, and the machine had a pod
-// that must not be terminated, for one of the reasons, while the check read the pods: the pod may have left
-// before the check ended.
+// serves reports whether the policy spares a silent node for what it says, and the machine had such a pod while the
+// check read the pods.
 func (e excuse) serves(what string, why ...string) bool {
 	return e.terms().spared(what) && slices.ContainsFunc(why, func(kept string) bool { return e.during(kept, e.m.id) })
 }
 
-// during reports whether the condition was true at some time of the check, since what the check read may
-// be over when it ends. The auditor records the condition every minute.
+// during reports whether the condition, recorded every minute, was true at some time of the check.
 func (e excuse) during(what, whom string) bool {
 	at, ok := e.u.truths.last[[2]string{what, whom}]
 	return ok && !at.Before(e.inv.begun.Add(-time.Minute))
 }
 
-// tagged reports whether the instance has the tag, as the check read it or now.
 func (e excuse) tagged(key string) bool {
 	return e.m.hasTag(key) || e.listed(func(i *types.Instance) bool {
 		return slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return *t.Key == key })
 	})
 }
 
-// listed reports whether the condition is true for the instance as the check read it, in a listing or by
-// its id.
+// listed reports whether the condition is true for the instance as the check read it.
 func (e excuse) listed(is func(*types.Instance) bool) bool {
-	for i := range e.inv.seen.eachInstance() {
-		if *i.InstanceId == e.m.id && is(i) {
-			return true
-		}
-	}
 	i := e.inv.seen.looked[e.m.id].instance
-	return i != nil && is(i)
+	return i != nil && is(i) || slices.ContainsFunc(e.inv.seen.instances.all, func(i *types.Instance) bool { return *i.InstanceId == e.m.id && is(i) })
 }
 
 // node reports whether the condition is true for a node of the instance, as the check read it.
@@ -925,7 +892,6 @@ func failedCondition(n *corev1.Node) bool {
 	})
 }
 
-// readyOf returns the node's condition Ready, the zero value if it has none.
 func readyOf(n *corev1.Node) corev1.NodeCondition {
 	return conditionOf(n.Status.Conditions, corev1.NodeReady)
 }
@@ -937,24 +903,21 @@ func conditionOf(conditions []corev1.NodeCondition, what corev1.NodeConditionTyp
 	return corev1.NodeCondition{}
 }
 
-// running returns whether the listed instances run.
 func (s *sight) running() map[string]bool {
 	ids := map[string]bool{}
-	for i := range s.eachInstance() {
+	for _, i := range s.instances.all {
 		ids[*i.InstanceId] = runs(i)
 	}
 	return ids
 }
 
-// shown returns whether EC2 showed an instance as running, if all were listed. An answer may leave one
-// out, and its states lag.
+// shown returns whether EC2 showed an instance as running, if all were listed.
 func (s *sight) shown() func(id string) bool {
 	ids := s.running()
 	return func(id string) bool { return !s.instances.begun || ids[id] }
 }
 
-// launchFails reports whether the group's latest launch failed, or may have when the check read it. At any age
-// nothing shows that the next one would work.
+// launchFails reports whether the group's latest launch failed, at any age, or may have when the check read it.
 func (e excuse) launchFails() bool {
 	now := e.u.a.Now()
 	return e.lately("fails", e.g.groupName()) || now.Sub(e.g.refused) < turn || !e.g.refused.Before(e.g.launched) || now.Sub(e.g.launched) <= lag

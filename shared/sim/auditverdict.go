@@ -14,9 +14,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// The rules of verdicts require that an act is right for the true state of the machine. The auditor
-// knows that state and its cause, which Rollcall has to find out. A rule is broken only where Rollcall
-// could have.
+// The rules of verdicts require that an act is right for the true state of the machine, which the auditor knows.
+// A rule is broken only where Rollcall could have found it out.
 
 // verdicts is what the auditor remembers for the rules of verdicts.
 type verdicts struct {
@@ -27,8 +26,7 @@ type verdicts struct {
 	latest    map[string]*invocation
 	forgotten time.Time // when the ledger was recreated
 	losses    map[*group][]*loss
-	// tried has the launch templates that keep machines from working and of which Rollcall has
-	// terminated a machine.
+	// tried has the broken launch templates of which Rollcall has terminated a machine.
 	tried     map[launchedFrom]bool
 	lowered   map[*group][]span      // when the mode allowed no acts in a group
 	meanwhile map[about]meanwhile    // what was found only then, by the first check that held an act for the mode
@@ -46,11 +44,9 @@ type meanwhile struct {
 	trouble time.Time // when it began
 }
 
-// span is a period in which something was true.
 type span struct{ from, to time.Time }
 
-// foundLowered reports whether the mode allowed no acts in a machine's group when its trouble began, or
-// in the time within which it was found.
+// foundLowered reports whether the mode allowed no acts in a group when a trouble began, or while it was found.
 func (u *auditor) foundLowered(g *group, began time.Time) bool {
 	pol, found := u.policyNow(g.c, g), began.Add(lag+2*u.a.sc.Sweep)
 	for _, key := range []string{"registration.deadline", "initialization.deadline", "conditions.Ready=False", "conditions.Ready=Unknown", "impaired.tolerate", "orphaned.tolerate"} {
@@ -68,8 +64,7 @@ func (u *auditor) foundLowered(g *group, began time.Time) bool {
 	})
 }
 
-// recorded returns the beginning of the first check after a time that could read everything and record
-// what it read.
+// recorded returns when the first check after a time began that could read everything and record it.
 func (u *auditor) recorded(cluster string, after time.Time) time.Time {
 	return u.firstOf(u.verdicts.clean[cluster], after)
 }
@@ -82,13 +77,11 @@ func (u *auditor) firstOf(all []time.Time, after time.Time) time.Time {
 	return u.a.Now()
 }
 
-// recordedIn reports whether such a check began between two times.
 func (u *auditor) recordedIn(cluster string, from, to time.Time) bool {
 	return u.recorded(cluster, from).Before(to)
 }
 
-// loss is a machine of a group that Rollcall had replaced. It is made good by a machine that was
-// launched after it and became Ready, or when the group wants fewer.
+// loss is a machine that Rollcall had replaced, made good by a later one that became Ready, or by fewer wanted.
 type loss struct {
 	at, took time.Time // from when a launch makes good for it, and when it was taken
 	instance string
@@ -105,7 +98,6 @@ func (u *auditor) replaced(g *group, l *loss) bool {
 	return l.good || u.brought(g, l.at.Add(-slack)) && !slices.ContainsFunc(g.c.machines, tried)
 }
 
-// waits records that pods of the cluster wait for a node.
 func (u *auditor) waits(c *cluster) {
 	if now := u.a.Now(); c.waiting() > 0 {
 		last := u.times.waiting[c]
@@ -116,9 +108,8 @@ func (u *auditor) waits(c *cluster) {
 	}
 }
 
-// roomy reports whether the pods of what a pool lost may have room elsewhere: by the time at which a replacement must be
-// a node, nothing that Karpenter launched since is still to become one, and no pod of the cluster waits for one. That
-// one began to just now, no check may have seen.
+// roomy reports whether the pods of what a pool lost may have room elsewhere: when a replacement must be a node, nothing
+// that Karpenter launched is still to become one, and no pod waits for one, or only just now.
 func (u *auditor) roomy(g *group, l *loss) bool {
 	now, waited := u.a.Now(), u.times.waiting[g.c]
 	since := func(m *machine) bool { return m.g == g && m.launched.After(l.at) && m.alive() && m.settledAt.IsZero() }
@@ -148,7 +139,6 @@ func (u *auditor) unseen(g *group, l *loss) bool {
 	return g.owner == karpenter && since(false) && !since(true)
 }
 
-// launchedFrom is a version of a group's launch template.
 type launchedFrom struct {
 	group   *group
 	version int
@@ -181,7 +171,6 @@ func (u *auditor) forget() {
 	}
 }
 
-// checkedWhole records a complete check of a cluster.
 func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 	if _, ok := u.verdicts.first[cluster]; !ok && !inv.begun.Before(u.verdicts.forgotten) {
 		u.verdicts.first[cluster] = inv.begun
@@ -195,7 +184,7 @@ func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 			u.verdicts.moded[cluster] = append(u.verdicts.moded[cluster], last.begun)
 		}
 		running := sync.OnceValue(last.seen.running) // EC2 may list it later than Kubernetes
-		for n := range last.seen.eachNode() {        // and could record it
+		for _, n := range last.seen.nodes.all {      // and could record it
 			if id := instanceOf(n); !u.sense.shown[id] && wellNode(n) && running()[id] {
 				u.sense.shown[id] = true
 			}
@@ -204,7 +193,6 @@ func (u *auditor) checkedWhole(inv *invocation, cluster string) {
 	u.verdicts.latest[cluster] = inv
 }
 
-// judged audits an act at the moment at which it takes effect.
 func (u *auditor) judged(inv *invocation, what act, c *cluster, m *machine, n *node) {
 	if !what.destructive() {
 		return
@@ -240,7 +228,6 @@ func (u *auditor) judged(inv *invocation, what act, c *cluster, m *machine, n *n
 	u.forbids(RuleZone, out, "%s: %s of %s, and %s", inv.name, what, m.id, why)
 }
 
-// justly audits an order.
 func (u *auditor) justly(inv *invocation, c *cluster, o order) {
 	m := u.a.machines[o.Instance]
 	u.forbids(RuleStopped, inv.v.policy.stops, "%s: ordered to %s %s, and the policy that it read says that nothing is to be done, or is gone", inv.name, o.Action, o.Instance)
@@ -262,8 +249,7 @@ func (u *auditor) justly(inv *invocation, c *cluster, o order) {
 	u.forbids(RuleZone, out, "%s: ordered to %s %s, and %s", inv.name, o.Action, m.id, why)
 }
 
-// working checks that a machine that works, and was in order once, is not interrupted: its node was last
-// read as Ready, or is missing in lists while its kubelet renews its lease.
+// working checks that a machine that works is not interrupted: its node was last read as Ready, or only its lease shows it.
 func (u *auditor) working(inv *invocation, what string, m *machine) {
 	if m.ail != well || m.state != running || !m.reporting || m.booting || m.settledAt.IsZero() || !m.settledAt.Before(inv.begun) || m.anew() {
 		return
@@ -284,16 +270,14 @@ func (u *auditor) working(inv *invocation, what string, m *machine) {
 	}
 }
 
-// boots checks that a rebooted machine has come up, or had enough time to boot. How long a machine may
-// take from its launch is the policy's to say: the rule tolerance asks.
+// boots checks that a rebooted machine had enough time to boot. From its launch, the rule tolerance asks.
 func (u *auditor) boots(inv *invocation, what act, m *machine) {
 	last, ok := u.reboots[m.id]
 	ours := ok && m.booting && m.bootedAt.Before(last.Add(time.Minute)) // EC2 may have rebooted it since
 	u.forbids(RuleBooting, ours && (what == actTerminate || what == actDeleteClaim), "%s: %s of %s, a %s that boots since Rollcall rebooted it at %s", inv.name, what, m.id, m.g.kind.Type, last.Format(time.TimeOnly))
 }
 
-// serves checks that a machine is not terminated or rebooted while it runs a pod that must not be
-// terminated, by the policy.
+// serves checks that no machine is terminated or rebooted that runs a pod which the policy spares.
 func (u *auditor) serves(inv *invocation, what act, m *machine) {
 	if !m.serving || m.node == nil || what != actTerminate && what != actReboot && what != actDeleteClaim {
 		return
@@ -337,8 +321,7 @@ func (u *auditor) apart(inv *invocation, what act, m *machine) bool {
 	})
 }
 
-// backlog checks that the trouble began after the first complete check. A machine that never joined or
-// never became Ready counts as in trouble only after its deadline.
+// backlog checks that the trouble began after the first complete check, for what never joined after its deadline.
 func (u *auditor) backlog(inv *invocation, what string, m *machine) {
 	first, ok := u.verdicts.first[m.c.name]
 	if !ok || m.ail == well || inv.begun.Before(u.verdicts.forgotten) {
@@ -354,8 +337,7 @@ func (u *auditor) backlog(inv *invocation, what string, m *machine) {
 	u.forbids(RuleBacklog, since.Before(first), "%s: %s of %s, %s since %s; the first complete check of %s began at %s", inv.name, what, m.id, m.ail, m.since.Format(time.TimeOnly), m.c.name, first.Format(time.TimeOnly))
 }
 
-// heldByMode remembers what a check of a cluster holds only for the mode, if its trouble began in that
-// mode, and all checks that found anything of its instance found it in that mode.
+// heldByMode remembers what a check holds only for the mode, in which the trouble began and all checks found it.
 func (u *auditor) heldByMode(inv *invocation, cluster string, key about) {
 	m := u.a.machines[key.instance]
 	if m == nil || m.ail == well || !inv.v.policy.read {
@@ -392,7 +374,6 @@ type opening struct {
 // policyFor is for how long a function may use a policy that it read. Without one it only reports.
 const policyFor = time.Minute + skewed
 
-// moded reports whether an invocation knew the mode.
 func (inv *invocation) moded() bool {
 	return inv.v.policy.read && !inv.v.policy.at.Before(inv.begun.Add(-policyFor))
 }
@@ -416,8 +397,7 @@ func (u *auditor) opens(inv *invocation, c *cluster, k checkup) {
 	}
 }
 
-// wasOpened reports whether a trouble was found while the mode allowed acts, and never was over since: that the
-// mode was lowered for a while after that changes nothing.
+// wasOpened reports whether a trouble was found while the mode allowed acts, and never was over since.
 func (u *auditor) wasOpened(cluster string, key about, m *machine) bool {
 	known, found := u.verdicts.opened[key], u.firstSeen[cluster][key]
 	switch {
@@ -431,8 +411,7 @@ func (u *auditor) wasOpened(cluster string, key about, m *machine) bool {
 	return m.node == nil || !u.times.of[m.node].back.After(known.inv.begun)
 }
 
-// foundBeforehand checks an order about what was found before mode remediate was on: to turn it on must not
-// begin with a wave of acts.
+// foundBeforehand checks that mode remediate, turned on, does not begin with acts about what was found before.
 func (u *auditor) foundBeforehand(inv *invocation, o order, m *machine) {
 	key := about{o.Instance, o.Kind}
 	known, ok := u.verdicts.meanwhile[key]
@@ -448,8 +427,7 @@ func (u *auditor) foundBeforehand(inv *invocation, o order, m *machine) {
 	}
 }
 
-// vain checks that no machine is terminated that fails because of its template, if that is evident, or
-// if another one that fails because of it cannot be read.
+// vain checks that no machine is terminated that evidently, or like an unreadable one, fails for its template.
 func (u *auditor) vain(inv *invocation, what act, m *machine) {
 	g := m.g
 	if !m.stays || m.template.breaks == well || what != actTerminate && what != actDeleteClaim {
@@ -472,8 +450,7 @@ func (u *auditor) vain(inv *invocation, what act, m *machine) {
 	}
 }
 
-// removed checks that a notice reported a machine that Karpenter terminates because it has not
-// registered, if its cluster could be read all the time.
+// removed checks that a notice reported what Karpenter terminates unregistered, if its cluster could be read.
 func (u *auditor) removed(m *machine) {
 	a, c, now := u.a, m.c, u.a.Now()
 	first, checked := u.verdicts.first[c.name]
@@ -497,13 +474,10 @@ func (c *cluster) unjudged() bool {
 	return c.status != "ACTIVE" || c.barred || c.shifted != "" || len(c.a.silenced) > 0
 }
 
-// toldWithin is the longest warning time that leaves a check and its notice enough time before Karpenter
-// terminates what has not registered.
-const toldWithin = 10 * time.Minute
+const toldWithin = 10 * time.Minute // the longest warning time that leaves a notice enough time before Karpenter terminates
 
-// nodeless reports whether a check may read no node of an instance for another reason than that it never
-// joined: it lost its node, cannot have one, or is being terminated. EC2 may then list it as running, and
-// its group knows better. Or it registered while the check ran, which its lease shows.
+// nodeless reports whether a check may read no node of an instance although it joined: it lost its node, cannot have
+// one, is being terminated, or registered while the check ran.
 func (u *auditor) nodeless(inv *invocation, id string) bool {
 	m := u.a.machines[id]
 	if m != nil && m.node != nil && m.node.created.After(inv.begun) {
@@ -512,7 +486,6 @@ func (u *auditor) nodeless(inv *invocation, id string) bool {
 	return u.lately("vanished", id) || m != nil && (m.state != running || m.resting(u.a.Now()) || !m.unnamed.IsZero() || m.elsewhere != "" || !m.vanished.IsZero() || m.g.owner == karpenter && m.claim == nil || m.ail == neverJoins && m.since.After(m.launched))
 }
 
-// minute audits the account every minute.
 func (u *auditor) minute() {
 	u.interrupted()
 	u.misreports(time.Hour)
@@ -570,7 +543,6 @@ func (u *auditor) minute() {
 	}
 }
 
-// madeGood records which losses of the group have been made good.
 func (u *auditor) madeGood(g *group) {
 	for _, l := range u.verdicts.losses[g] {
 		less := g.desired < l.desired && g.owner != karpenter // how many a pool needs, nothing shows
@@ -583,8 +555,7 @@ func (u *auditor) madeGood(g *group) {
 	}
 }
 
-// These limit how long a machine that alone is in trouble may stay so, if nothing prevents its cure:
-// until it is reported, and until it is cured. Both include the owner's time.
+// How long a machine that alone is in trouble may stay so until it is reported, and until it is cured.
 const (
 	reportedWithin = 75 * time.Minute
 	unhungWithin   = 150 * time.Minute
@@ -599,8 +570,7 @@ type waiting struct {
 	earlier time.Duration // before that
 }
 
-// awaits checks that a machine that alone is in trouble is reported and cured, however its pods or its
-// owner behave.
+// awaits checks that a machine that alone is in trouble is reported and cured.
 func (u *auditor) awaits(m *machine) {
 	now := u.a.Now()
 	w := u.verdicts.alone[m]
@@ -664,8 +634,7 @@ func (u *auditor) mayAct(m *machine) bool {
 	return u.policyNow(m.c, m.g).owner(m.g.owner) != "notify"
 }
 
-// forces reports whether the policy terminates a machine whose kubelet answers, whatever pods its drain
-// leaves.
+// forces reports whether the policy terminates a machine whose kubelet answers, whatever pods are left.
 func (u *auditor) forces(m *machine) bool {
 	return m.ail == notReady && u.policyNow(m.c, m.g).values["drain.force"] == "afterBudgetTimeout"
 }
@@ -685,8 +654,7 @@ func (u *auditor) reported(m *machine) bool {
 	return false
 }
 
-// owed reports whether a machine of the group that Rollcall had replaced is not yet seen made good, or
-// whether one whose NodeClaim is being deleted still exists.
+// owed reports whether a loss of the group is not yet seen made good, or what a deleted NodeClaim launched still exists.
 func (u *auditor) owed(g *group) bool {
 	for _, m := range g.c.machines {
 		if m.g == g && m.alive() && m.claim != nil && !m.claim.deleting.IsZero() {
@@ -698,10 +666,8 @@ func (u *auditor) owed(g *group) bool {
 	})
 }
 
-// owes reports whether a termination of the group on record, and not among the losses, is not made good: nothing was
-// launched successfully since, whatever Karpenter launched before for pods that had left. One that its owner ended
-// while the termination was begun looks the same. If it is not known when one took effect, what Karpenter launched
-// after its outcome was recorded must work.
+// owes reports whether a recorded termination of the group, not among the losses, is not made good: nothing was launched
+// successfully since. If it is not known when it took effect, what Karpenter launched after its outcome must work.
 func (u *auditor) owes(g *group) bool {
 	return slices.ContainsFunc(u.a.dep.state(g.c.name).Actions, func(a ledger.Action) bool {
 		if !g.mayLose(a) {
@@ -781,8 +747,7 @@ func (u *auditor) hindered(m *machine) string {
 	return ""
 }
 
-// young checks that machines that die young are not replaced without end: each replacement was in order
-// for minutes, and none for an hour.
+// young checks that machines that die young are not replaced without end.
 func (u *auditor) young(inv *invocation, what act, m *machine) {
 	if m.g.youth == 0 {
 		return // the fault is over: what replaces the machines that are left works

@@ -7,22 +7,11 @@ import (
 	"time"
 )
 
-// This file reads what Rollcall sends with the auditor's own types: as a recipient would, and without
-// the product's types.
+// This file reads what Rollcall sends as a recipient would, without the product's types.
 
-// order is an order as sent to its queue.
 type order struct {
-	ID        string    `json:"id"`
-	Cluster   string    `json:"cluster"`
-	Instance  string    `json:"instance"`
-	Node      string    `json:"node"`
-	Group     string    `json:"group"`
-	Kind      string    `json:"kind"`
-	Action    string    `json:"action"`
-	FirstSeen time.Time `json:"firstSeen"`
-	At        time.Time `json:"at"`
-	Expires   time.Time `json:"expires"`
-	Why       string    `json:"why"`
+	ID, Cluster, Instance, Node, Group, Kind, Action, Why string
+	FirstSeen, At, Expires                                time.Time
 }
 
 func readOrder(body string) (order, error) {
@@ -36,64 +25,34 @@ func readOrder(body string) (order, error) {
 	return o, nil
 }
 
-// gives reports whether an order undoes an act or follows one: it terminates nothing.
-func (o order) gives() bool {
-	return o.Action == string(actUncordon) || o.Action == string(actOutOfService)
-}
-
-// acts are the names of the acts in orders and in the ledger.
 var acts = map[act]string{
 	actTerminate: "terminate", actReboot: "reboot", actCordon: "cordon", actEvict: "drain", actDeleteNode: "delete-node", actDeleteClaim: "delete-nodeclaim",
 }
 
-// noticed is a notice as a subscribed program reads it.
 type noticed struct {
-	Cluster   string            `json:"cluster"`
-	Group     string            `json:"group"`
-	Kind      string            `json:"kind"`
-	Action    string            `json:"action"`
-	News      []string          `json:"news"`
-	Incident  *noticedIncident  `json:"incident"`
-	Nodes     *noticedNodes     `json:"nodes"`
-	Ordered   string            `json:"ordered"`
-	Cause     string            `json:"cause"`
-	Instances []noticedInstance `json:"instances"`
-	Ended     []noticedEnded    `json:"ended"`
-	Truncated int               `json:"truncated"`
+	Cluster, Group, Kind, Action, Ordered, Cause string
+	News                                         []string
+	Incident                                     *noticedIncident
+	Nodes                                        *struct{ All, Ready int }
+	Instances                                    []noticedInstance
+	Ended                                        []noticedEnded
+	Truncated                                    int
 }
 
-type noticedNodes struct {
-	All   int `json:"all"`
-	Ready int `json:"ready"`
-}
-
-type noticedIncident struct {
-	ID string `json:"id"`
-}
+type noticedIncident struct{ ID string }
 
 type noticedInstance struct {
-	Instance string    `json:"instance"`
-	Subject  string    `json:"subject"`
-	Node     string    `json:"node"`
-	Stage    string    `json:"stage"`
-	New      bool      `json:"new"`
-	Order    string    `json:"order"`
-	Held     string    `json:"held"`
-	Detail   string    `json:"detail"`
-	Since    time.Time `json:"since"`
-	Approve  *struct {
-		Order string    `json:"order"`
-		Acts  []string  `json:"acts"`
-		Until time.Time `json:"until"`
-	} `json:"approve"`
+	Instance, Subject, Node, Stage, Order, Held, Detail string
+	New                                                 bool
+	Since                                               time.Time
+	Approve                                             *struct {
+		Order string
+		Acts  []string
+		Until time.Time
+	}
 }
 
-type noticedEnded struct {
-	Instance string `json:"instance"`
-	How      string `json:"how"`
-	After    string `json:"after"`
-	Spot     string `json:"spot"`
-}
+type noticedEnded struct{ Instance, How, After, Spot string }
 
 // about identifies a finding: an instance or another subject, and the kind.
 type about struct{ instance, kind string }
@@ -114,21 +73,18 @@ type checkup struct {
 	trouble string // of the cluster as a whole, as the check records it
 }
 
-// withheld is a held act.
 type withheld struct {
 	about
 	node, group, action, reason, detail string
 	question                            string // the order that awaits an approval
 }
 
-// following is the next step for an instance.
 type following struct {
 	instance, do string
 	at           time.Time
 }
 
-// passes has the reasons that end without a person: by time, by the next check, or by Rollcall's next
-// act.
+// passes has the reasons that end by time, by the next check, or by Rollcall's next act.
 var passes = map[string]bool{
 	"NotReadYet": true, "NotSeenTwice": true, "AlreadyBegun": true, "StormCooldown": true, "CauseEnded": true, "OtherFinding": true, "OneAtATime": true, "ActionFailed": true,
 	"ActionsPerHour": true, "ActionsPerCheck": true, "ActionUnresolved": true, "ReplacementPending": true, "ApprovalUnrecorded": true,
@@ -144,8 +100,7 @@ func leftName(subject string) (string, bool) {
 	return name, kind == "volume" || kind == "eni"
 }
 
-// keepsAsIs reports whether the tag rollcall:hold holds an instance: until a date, or with any other
-// value that does not mean no.
+// keepsAsIs reports whether rollcall:hold holds an instance: until a date, or by a value that does not mean no.
 func keepsAsIs(value string, now time.Time) bool {
 	value = strings.TrimSpace(value)
 	if day, err := time.Parse(time.DateOnly, value); err == nil {
@@ -157,7 +112,6 @@ func keepsAsIs(value string, now time.Time) bool {
 	return !declines(value)
 }
 
-// declines reports whether a tag's value means no.
 func declines(value string) bool {
 	value = strings.TrimSpace(value)
 	return strings.EqualFold(value, "false") || strings.EqualFold(value, "no")

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-// autoScalingAPI is EC2 Auto Scaling.
 type autoScalingAPI struct{ v *env }
 
 // The maximum number of names in one call of Auto Scaling.
@@ -31,14 +30,12 @@ func (a *account) scaled(name string) *group {
 	return nil
 }
 
-// isScaled reports whether the group has an Auto Scaling group. A managed node group is deleted
-// before its cluster, and its Auto Scaling group with it.
+// isScaled reports whether the group has an Auto Scaling group. That of a node group is deleted before its cluster.
 func (g *group) isScaled() bool {
 	return g.owner == autoScaling || g.owner == nodeGroup && g.c.exists()
 }
 
-// DescribeAutoScalingGroups returns groups by name, without the names that do not exist, or by tag
-// key.
+// DescribeAutoScalingGroups returns the existing groups by name, or groups by tag key.
 func (s autoScalingAPI) DescribeAutoScalingGroups(in *autoscaling.DescribeAutoScalingGroupsInput, out *autoscaling.DescribeAutoScalingGroupsOutput) error {
 	if n := len(in.AutoScalingGroupNames); n > groupsNamed || (n == 0) != (len(in.Filters) == 1) || in.NextToken != nil {
 		s.v.unsimulated(in)
@@ -121,8 +118,7 @@ func (m *machine) lifecycle() types.LifecycleState {
 // missed reports whether its group has not noticed that the machine is terminated, or does not act on it.
 func (m *machine) missed() bool { return m.g.misses() && slices.Contains(m.g.missed, m) }
 
-// health returns the machine's health status in its group. It depends on the state alone until the
-// group acts on a status check.
+// health returns the machine's health status in its group, which goes by its state.
 func (m *machine) health() string {
 	if m.aside != leaving && (m.alive() || m.aside != "") || m.lifecycle() == types.LifecycleStateInService && m.g.halt("HealthCheck") {
 		return "Healthy"

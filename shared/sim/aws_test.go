@@ -491,3 +491,6 @@ func TestTheRollOfAClusterLagsAndOmits(t *testing.T) {
 	}
 	expect.That(t, late != 0 && omitted != 0 && omitted <= 7*800/20, "%d late, %d omitted", late, omitted)
 }
+
+func (v *env) ec2() *ec2.Client { return ec2.NewFromConfig(v.aws()) }
+func (v *env) eks() *eks.Client { return eks.NewFromConfig(v.aws()) }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"rollcall/shared/aws/awserr"
@@ -16,7 +14,6 @@ import (
 	"rollcall/shared/observe/apistats"
 )
 
-// access says whether a call reads or writes.
 type access bool
 
 const (
@@ -24,15 +21,14 @@ const (
 	writes access = true
 )
 
-// env is an execution environment of a function. Its clients, and what they cache, live from one
-// invocation to the next. It runs one invocation at a time.
+// env is an execution environment of a function, which runs one invocation at a time. Its clients live on.
 type env struct {
 	a    *account
 	fn   functionName
 	d    dice
-	skew time.Duration                                     // how far its clock is ahead
-	inv  *invocation                                       // nil between invocations
-	run  func(inv *invocation, message []message) []string // calls the function's handler, which the deployment builds when the environment starts
+	skew time.Duration                  // how far its clock is ahead
+	inv  *invocation                    // nil between invocations
+	run  func(batch []message) []string // calls the function's handler, which the deployment builds when the environment starts
 	// kube are its clients of clusters, by name. It has one request of one of them at a time.
 	kube   map[string]*kube.Client
 	policy policySight // what it has read of the policy, for the auditor
@@ -44,7 +40,6 @@ type env struct {
 
 func (v *env) now() time.Time { return v.a.Now().Add(v.skew) }
 
-// invocation is one run of a function.
 type invocation struct {
 	*process
 	v     *env
@@ -53,8 +48,7 @@ type invocation struct {
 	begun time.Time
 	ended time.Time // zero while it runs
 	calls int
-	// diesAt is the number of the call at which the function is killed, 0 for never. after: that
-	// call still takes effect.
+	// diesAt is the number of the call at which the function is killed, 0 for never; with after, once it took effect.
 	diesAt    int
 	after     bool
 	failed    bool  // a call that writes failed, or its answer was lost
@@ -78,17 +72,15 @@ const (
 	connects = 5 * time.Second  // how long a client tries to connect to an API server: see the package kube
 )
 
-// call makes one call of an invocation. It takes time in which other things happen, and may fail
-// because of the weather. do is its effect on the account, and must not wait. name is the service
-// and operation, such as ec2:DescribeInstances or kubernetes:list nodes. about is what a fault may
-// be limited to: the cluster's name for calls of its Kubernetes API and for its description, otherwise "".
+// call makes one call of an invocation, such as ec2:DescribeInstances or kubernetes:list nodes. It takes time in which
+// other things happen, and may fail. do is its effect, and must not wait. about is the cluster whose Kubernetes API
+// or description it is, otherwise "": a fault may be limited to that.
 func (v *env) call(ctx context.Context, name string, kind access, about string, do func() error) error {
 	return v.callAgain(ctx, name, kind, about, do, nil)
 }
 
-// callAgain makes a call that the service may carry out even if it reports a failure. The SDK
-// retries the call after a timeout. again is the effect of the retry; nil if that is not simulated
-// for the service.
+// callAgain makes a call that the service may carry out although it reports a failure. again is the effect of the
+// SDK's retry after a timeout, nil if that is not simulated.
 func (v *env) callAgain(ctx context.Context, name string, kind access, about string, do, again func() error) error {
 	inv := v.inv
 	if inv == nil {
@@ -112,8 +104,7 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 	inv.wait(took / 2)
 	waits, throttled := v.a.retried(name, d.of("retried"))
 	if waits > 0 {
-		inv.slow = true
-		inv.wait(max(0, min(waits, ends(ctx)-inv.e.now)))
+		inv.hang(ctx, waits)
 	}
 	fault := v.a.weather.over(v.a.Now(), v.fn, name, kind, about, d.of("weather"))
 	if throttled {
@@ -122,15 +113,14 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 	var err error
 	switch fault {
 	case faultHang:
-		inv.hang(ctx)
+		inv.hang(ctx, hangs)
 		err = errTimeout(name)
 	case faultUnconnected:
-		inv.slow = true
-		inv.wait(max(0, min(connects, ends(ctx)-inv.e.now)))
+		inv.hang(ctx, connects)
 		err = errOf(fault, name)
 	case faultLost: // it took effect, but the caller gets no answer
 		if err = do(); err == nil {
-			inv.hang(ctx)
+			inv.hang(ctx, hangs)
 			inv.failed = true
 			err = errTimeout(name)
 			if again != nil && ctx.Err() == nil && d.of("again").chance(0.5) {
@@ -168,8 +158,7 @@ func (v *env) callAgain(ctx context.Context, name string, kind access, about str
 // diagnoses reports whether only a diagnosis makes such a call.
 var diagnoses = callsOf("ec2:GetConsoleOutput", "iam:")
 
-// isAnswer reports whether an error answers the call's question: there is no such object, it exists already, or
-// another writer was first.
+// isAnswer reports whether an error is an answer: there is no such object, it exists, or another writer was first.
 func isAnswer(err error) bool {
 	return met(err) || apierrors.IsNotFound(err) || awserr.IsConflict(err)
 }
@@ -179,22 +168,20 @@ func met(err error) bool { return awserr.IsConditionFailed(err) || awserr.IsTran
 
 func (v *env) takes(d dice) time.Duration { return d.of("time").between(quickest, slowest) }
 
-// hang waits for an answer that never comes, until its timeout or the context's end.
-func (inv *invocation) hang(ctx context.Context) {
+// hang waits for an answer, until a timeout or the context's end.
+func (inv *invocation) hang(ctx context.Context, long time.Duration) {
 	inv.slow = true
-	inv.wait(max(0, min(hangs, ends(ctx)-inv.e.now)))
+	inv.wait(max(0, min(long, ends(ctx)-inv.e.now)))
 }
 
-// note records an event that happens now.
 func (a *account) note(e Event) {
 	e.At = a.Now()
 	a.audit.happened(e, a.machines[e.Instance])
 	a.tell(e)
 }
 
-// pageSize returns the number of items of a page, given the requested number. It may be fewer, as
-// the EC2 and Kubernetes references allow. That gives lists in a small account a second page,
-// which may fail.
+// pageSize returns the number of items of a page: sometimes fewer than requested, as EC2 and Kubernetes may. A second
+// page may fail.
 func (v *env) pageSize(asked, all int) int {
 	if d := v.inv.d.of("page").nth(v.inv.calls); v.a.sc.Quiet || !d.chance(0.25) {
 		return asked
@@ -202,8 +189,7 @@ func (v *env) pageSize(asked, all int) int {
 	return min(asked, max(2, all/3))
 }
 
-// reading returns an interceptor that answers read calls with the methods of services. It uses
-// methods of the shape func(in *XInput, out *XOutput) error. It passes on every other operation.
+// reading returns an interceptor that answers reads with methods of the shape func(in *XInput, out *XOutput) error.
 func (v *env) reading(services ...any) apistats.Interceptor {
 	operations := map[reflect.Type]reflect.Value{}
 	for _, s := range services {
@@ -229,6 +215,3 @@ func (v *env) reading(services ...any) apistats.Interceptor {
 		return out.Interface(), nil
 	}
 }
-
-func (v *env) ec2() *ec2.Client { return ec2.NewFromConfig(v.aws()) }
-func (v *env) eks() *eks.Client { return eks.NewFromConfig(v.aws()) }

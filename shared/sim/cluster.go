@@ -36,8 +36,7 @@ var nodeGroups = []string{"system:bootstrappers", "system:nodes"} // the Kuberne
 
 const nodeUser = "system:node:{{EC2PrivateDNSName}}" // the user name of a node in aws-auth
 
-// mapRoles maps the roles of all groups to nodes, as intended, except those in whose place the controller's
-// role is.
+// mapRoles maps the roles of all groups to nodes, or the controller's role in place of an unmapped one.
 func (c *cluster) mapRoles() {
 	c.mapped = nil
 	for _, g := range c.groups {
@@ -53,7 +52,6 @@ func (c *cluster) mapRoles() {
 
 func (c *cluster) controllerRole() string { return "KarpenterControllerRole-" + c.name }
 
-// maps reports whether aws-auth maps the role to nodes.
 func (c *cluster) maps(role string) bool {
 	return slices.Contains(c.mapped, role)
 }
@@ -71,7 +69,6 @@ func (c *cluster) group(name string) *group {
 	return find(c.groups, func(g *group) bool { return g.name == name })
 }
 
-// delete removes the cluster from EKS. Its machines remain.
 func (c *cluster) delete() {
 	if !c.exists() {
 		return

@@ -8,6 +8,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	"rollcall/shared/aws/tags"
 	"rollcall/shared/lambdas"
@@ -43,8 +45,7 @@ const (
 	eventBus        = "default"
 )
 
-// deployment is one stack of template.yaml: its functions, queues, schedules and table. Its
-// settings equal the template's; a test compares them.
+// deployment is one stack of template.yaml: a test compares its settings with the template's.
 type deployment struct {
 	a         *account
 	guards    Guards
@@ -104,9 +105,7 @@ const sweepsReserved = 1 // the maximum number of concurrent sweeps
 
 const sweepJitter = 20 * time.Second // the maximum delay of the sweep's schedule
 
-// start begins the sweeps, which continue for the whole run.
-func (d *deployment) start() { d.sweepAfter(d.a.Now()) }
-
+// sweepAfter begins the sweeps, which continue for the whole run.
 func (d *deployment) sweepAfter(t time.Time) {
 	next := t.Truncate(d.a.sc.Sweep).Add(d.a.sc.Sweep)
 	dice := d.a.d.of("sweep").of(next.String())
@@ -120,13 +119,13 @@ func (d *deployment) sweepAfter(t time.Time) {
 }
 
 // build returns a function's handler for a new environment, wired as in its main.
-func (d *deployment) build(v *env) func(*invocation, []message) []string {
+func (d *deployment) build(v *env) func([]message) []string {
 	switch v.fn {
 	case stateChange:
 		return batches(v, d.newStateChange(v).Handle, d.events)
 	case sweep:
 		h := d.newSweep(v)
-		return func(_ *invocation, batch []message) (failed []string) {
+		return func(batch []message) (failed []string) {
 			for _, m := range batch {
 				if err := h.Handle(v.context(), []byte(m.body)); err != nil {
 					failed = append(failed, m.id)
@@ -145,8 +144,8 @@ func (d *deployment) build(v *env) func(*invocation, []message) []string {
 }
 
 // batches invokes a function with messages of a queue as Lambda does.
-func batches(v *env, handle func(context.Context, events.SQSEvent) (events.SQSEventResponse, error), q *queue) func(*invocation, []message) []string {
-	return func(_ *invocation, batch []message) (failed []string) {
+func batches(v *env, handle func(context.Context, events.SQSEvent) (events.SQSEventResponse, error), q *queue) func([]message) []string {
+	return func(batch []message) (failed []string) {
 		var event events.SQSEvent
 		for _, m := range batch {
 			record := events.SQSMessage{
@@ -194,7 +193,6 @@ func (d *deployment) ledger(v *env) ledger.Ledger {
 	return guarded(d.guards.Ledger, ledger.Ledger(d.newLedger(v)))
 }
 
-// planner returns a function that makes plans and reports them to the auditor.
 func (d *deployment) planner(v *env) func(plan.Input) plan.Plan {
 	planned := guarded(d.guards.Plan, plan.Make)
 	return func(in plan.Input) plan.Plan {
@@ -232,7 +230,7 @@ func (d *deployment) newStateChange(v *env) *statechange.Handler {
 
 func (d *deployment) newSweep(v *env) *sweeping.Handler {
 	return &sweeping.Handler{
-		Ambient: v.ambient(), EKS: v.eks(), EC2: v.ec2(), Checks: dispatch.NewChecks(sqsAPI{v}, d.checks.url()),
+		Ambient: v.ambient(), EKS: eks.NewFromConfig(v.aws()), EC2: ec2.NewFromConfig(v.aws()), Checks: dispatch.NewChecks(sqsAPI{v}, d.checks.url()),
 		Fleet: d.newLedger(v), Region: region, Interval: d.a.sc.Sweep,
 	}
 }

@@ -2,13 +2,11 @@ package sim
 
 import "time"
 
-// dice makes random decisions: the same for the same seed and names, whatever else was decided
-// before.
+// dice makes random decisions: the same for the same seed and names, whatever else was decided.
 type dice uint64
 
 func newDice(seed uint64) dice { return dice(mix(seed + 0x9e3779b97f4a7c15)) }
 
-// of returns the dice for a name.
 func (d dice) of(name string) dice {
 	h := uint64(d) ^ 0xcbf29ce484222325
 	for i := range len(name) {
@@ -17,7 +15,6 @@ func (d dice) of(name string) dice {
 	return dice(mix(h))
 }
 
-// nth returns the dice for the n-th of several.
 func (d dice) nth(n int) dice { return dice(mix(uint64(d) + uint64(n+1)*0x9e3779b97f4a7c15)) }
 
 // mix spreads small differences over all bits: the finalizer of SplitMix64.
@@ -27,7 +24,6 @@ func mix(z uint64) uint64 {
 	return z ^ (z >> 31)
 }
 
-// share returns a number in [0, 1).
 func (d dice) share() float64 { return float64(uint64(d)>>11) / (1 << 53) }
 
 func (d dice) chance(p float64) bool { return d.share() < p }

@@ -37,8 +37,7 @@ func newTable(a *account) *table {
 	})}
 }
 
-// state returns the ledger's state of a cluster for observers, without a simulated call. It
-// includes transactions in progress. The result is read-only.
+// state returns the ledger's state of a cluster, with transactions in progress, and without a call. It is read-only.
 func (t *table) state(cluster roll.ClusterID) ledger.State {
 	known := t.states[cluster]
 	if known == nil || known.version == 0 || known.version != t.Version(known.pk) {
@@ -68,8 +67,7 @@ func (o *onlooker) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*
 	return &dynamodb.QueryOutput{Items: o.t.All(o.pk)}, nil
 }
 
-// newLedger returns the ledger of an environment. It waits for other writers by the account's
-// clock.
+// newLedger returns the ledger of an environment, which waits by the account's clock.
 func (d *deployment) newLedger(v *env) *ledger.Dynamo {
 	l := ledger.NewDynamo(guarded(d.guards.Table, Table(dynamoAPI{v})), tableName)
 	l.Pause = func(ctx context.Context, conflicts int) error {
@@ -80,12 +78,10 @@ func (d *deployment) newLedger(v *env) *ledger.Dynamo {
 	return l
 }
 
-// dynamoAPI is DynamoDB, as an environment calls it.
 type dynamoAPI struct{ v *env }
 
 func (d dynamoAPI) table() *table { return d.v.a.dep.table }
 
-// dice returns the dice of the current call.
 func (d dynamoAPI) dice(name string) dice { return d.v.inv.d.of(name).nth(d.v.inv.calls) }
 
 // answered ends the run if the table does not simulate a request.
@@ -96,8 +92,7 @@ func (d dynamoAPI) answered(in any, err error) error {
 	return err
 }
 
-// age returns the age of a read's result: an eventually consistent read may not show the writes of
-// the last second.
+// age returns the age of a read: an eventually consistent one may lack the writes of the last second.
 func (d dynamoAPI) age(name string, consistent *bool) time.Duration {
 	if aws.ToBool(consistent) {
 		return 0
@@ -118,8 +113,7 @@ func (d dynamoAPI) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func
 	return answered(out, err)
 }
 
-// TransactWriteItems applies all changes or none. The SDK adds a token to a call without one and
-// reuses it for retries: no change is applied twice.
+// TransactWriteItems applies all changes or none, and none twice: the SDK's retries have the same token.
 func (d dynamoAPI) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	const name = "dynamodb:TransactWriteItems"
 	token := aws.ToString(in.ClientRequestToken)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +18,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// ec2API is EC2.
 type ec2API struct{ v *env }
 
 // DescribeInstances lists a cluster's instances by the key of its tag, page by page, or those that have a
@@ -56,7 +54,6 @@ func (e ec2API) DescribeInstances(ctx context.Context, in *ec2.DescribeInstances
 
 const filterValues = 200 // the maximum number of values of one filter
 
-// list returns a page of the instances that carry a cluster's tag.
 func (e ec2API) list(ctx context.Context, call, cluster string, in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
 	inv := e.v.inv
 	out := new(ec2.DescribeInstancesOutput)
@@ -112,8 +109,7 @@ func (c *cluster) list() []types.Instance {
 	return c.listed
 }
 
-// goesOn returns the index at which a listing continues: after the last instance of the previous
-// page. EC2 promises no more while instances come and go.
+// goesOn returns the index at which a listing continues: after the last instance of the previous page.
 func goesOn(all []types.Instance, token *string) int {
 	if token == nil {
 		return 0
@@ -139,7 +135,6 @@ func reserved(instances []types.Instance) []types.Reservation {
 	return []types.Reservation{{OwnerId: aws.String(accountID), Instances: instances}}
 }
 
-// lookUp returns instances by ID. If all is true, an unknown ID is an error.
 func (e ec2API) lookUp(ctx context.Context, call string, ids []string, all bool) (*ec2.DescribeInstancesOutput, error) {
 	inv := e.v.inv
 	var found []types.Instance
@@ -173,7 +168,6 @@ func (e ec2API) lookUp(ctx context.Context, call string, ids []string, all bool)
 	return &ec2.DescribeInstancesOutput{Reservations: reserved(found)}, nil
 }
 
-// known returns the machine with an ID, and whether EC2 knows it.
 func (a *account) known(id string) (*machine, bool) {
 	m := a.machines[id]
 	return m, m != nil && m.shown != nil
@@ -190,15 +184,13 @@ func notInstances(ids []string) error {
 	return awserr.UnknownInstances(ids)
 }
 
-// allKnown returns the machines with these IDs, or EC2's error for unknown IDs.
 func (a *account) allKnown(ids []string) ([]*machine, error) {
 	return picked(ids, a.known, notInstances)
 }
 
 const statusIDs = 100 // the maximum number of IDs of DescribeInstanceStatus
 
-// DescribeInstanceStatus returns the status of instances by ID. Without IDs, it lists the status
-// of the region's running instances, optionally by a filter.
+// DescribeInstanceStatus returns the status of instances by ID, or of the running ones, optionally by a filter.
 func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out *ec2.DescribeInstanceStatusOutput) error {
 	byID := len(in.InstanceIds) > 0 && len(in.InstanceIds) <= statusIDs && in.MaxResults == nil && in.NextToken == nil
 	listed := len(in.InstanceIds) == 0 && in.MaxResults != nil && !aws.ToBool(in.IncludeAllInstances)
@@ -223,15 +215,14 @@ func (e ec2API) DescribeInstanceStatus(in *ec2.DescribeInstanceStatusInput, out 
 		f := in.Filters[0]
 		all = e.v.a.said(func(m *machine) bool { return slices.Contains(f.Values, m.statusBy(aws.ToString(f.Name))) })
 	}
-	page, next := cutEach(all, in.NextToken, int(*in.MaxResults))
-	out.InstanceStatuses, out.NextToken = roll.Map(page, (*machine).status), next
+	all, out.NextToken = cut(all, in.NextToken, in.MaxResults)
+	out.InstanceStatuses = roll.Map(all, (*machine).status)
 	return nil
 }
 
 var statusFilters = []string{"instance-status.status", "system-status.status", "attached-ebs-status.status", "application-status.status"} // the filters by a status, besides event.code
 
-// statusBy returns what the machine has under a status filter. Volumes and applications always pass
-// their checks.
+// statusBy returns what the machine has under a status filter. Volumes and applications always work.
 func (m *machine) statusBy(filter string) string {
 	instance, system := m.checks()
 	switch {
@@ -255,15 +246,10 @@ func valuesOf(filters []types.Filter) map[string][]string {
 	return out
 }
 
-// after returns how many items precede the page of a token.
-func after(token *string) int {
-	n, _ := strconv.Atoi(aws.ToString(token))
-	return n
-}
-
-// cut returns a page of a list and the token of the next page.
+// cut returns a page of a list and the token of the next page, which is its index.
 func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
-	from := min(after(token), len(all))
+	from, _ := strconv.Atoi(aws.ToString(token))
+	from = min(from, len(all))
 	to := len(all)
 	if size != nil {
 		to = min(from+int(*size), to)
@@ -274,52 +260,23 @@ func cut[T any](all []T, token *string, size *int32) ([]T, *string) {
 	return all[from:to:to], aws.String(strconv.Itoa(to))
 }
 
-// cutEach is cut of what an iterator lists.
-func cutEach[T any](all iter.Seq[T], token *string, size int) (page []T, next *string) {
-	from, i := after(token), 0
-	for item := range all {
-		if i == from+size {
-			return page, aws.String(strconv.Itoa(i))
-		}
-		if i >= from {
-			page = append(page, item)
-		}
-		i++
-	}
-	return page, nil
-}
-
 func (m *machine) runs() bool {
 	return m.shown != nil && runs(m.shown)
 }
 
-// running iterates over the machines of the region that EC2 shows as running.
-func (a *account) running() iter.Seq[*machine] {
-	return func(yield func(*machine) bool) {
-		for _, c := range a.clusters {
-			for _, m := range c.machines {
-				if m.runs() && !yield(m) {
-					return
-				}
-			}
-		}
+func (a *account) running() (all []*machine) {
+	for _, c := range a.clusters {
+		all = append(all, slices.DeleteFunc(slices.Clone(c.machines), func(m *machine) bool { return !m.runs() })...)
 	}
+	return all
 }
 
-// said iterates over the running machines that match a filter, among those that EC2 has something to
-// report about. All others pass their checks and have no scheduled event.
-func (a *account) said(filter func(*machine) bool) iter.Seq[*machine] {
+// said returns the running machines that match a filter, among those with a failing check or an event.
+func (a *account) said(filter func(*machine) bool) []*machine {
 	a.reported = slices.DeleteFunc(a.reported, func(m *machine) bool { return m.ail != impaired && m.event == nil && !m.booting || m.shown == nil })
-	return func(yield func(*machine) bool) {
-		for _, m := range a.reported {
-			if m.runs() && filter(m) && !yield(m) {
-				return
-			}
-		}
-	}
+	return slices.DeleteFunc(slices.Clone(a.reported), func(m *machine) bool { return !m.runs() || !filter(m) })
 }
 
-// report records that EC2 has something to report about the machine.
 func (a *account) report(m *machine) {
 	if !slices.Contains(a.reported, m) {
 		a.reported = append(a.reported, m)
@@ -369,23 +326,13 @@ func (m *machine) checks() (instance, system types.SummaryStatus) {
 	return failed, ok
 }
 
-// failsSince returns since when the machine fails its status checks.
-func (m *machine) failsSince() time.Time {
-	if m.ail == impaired {
-		return m.since
-	}
-	return m.bootedAt
-}
-
-// restarting reports whether the machine's instance status check fails because it reboots: it may, until the
-// machine is available again.
+// restarting reports whether the machine's instance status check fails while it reboots.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-system-instance-status-check.html
 func (m *machine) restarting() bool {
 	return m.booting && m.rebooted == m.boots && m.state == running && m.runs() && m.d.of("checked").nth(m.boots).chance(0.6)
 }
 
-// unchecked reports whether EC2 has no result of the checks of a machine that fails them for a while: it does
-// not get one from every failing host.
+// unchecked reports whether EC2 has no result of failing checks for a while: not every failing host gives one.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusSummary.html
 func (m *machine) unchecked() bool {
 	const long = 2 * time.Minute
@@ -402,8 +349,12 @@ func (m *machine) summary(s types.SummaryStatus) *types.InstanceStatusSummary {
 	case types.SummaryStatusInsufficientData:
 		return noData
 	}
+	since := m.bootedAt
+	if m.ail == impaired {
+		since = m.since
+	}
 	failed := reachability(s, types.StatusTypeFailed)
-	failed.Details[0].ImpairedSince = aws.Time(m.failsSince().UTC().Truncate(time.Second))
+	failed.Details[0].ImpairedSince = aws.Time(since.UTC().Truncate(time.Second))
 	return failed
 }
 
@@ -425,8 +376,7 @@ func (m *machine) status() types.InstanceStatus {
 	return out
 }
 
-// DescribeInstanceAttribute returns the user data of an instance, or whether it has termination
-// protection or stop protection.
+// DescribeInstanceAttribute returns the user data of an instance, or whether it is protected.
 func (e ec2API) DescribeInstanceAttribute(in *ec2.DescribeInstanceAttributeInput, out *ec2.DescribeInstanceAttributeOutput) error {
 	protections := []types.InstanceAttributeName{types.InstanceAttributeNameDisableApiTermination, types.InstanceAttributeNameDisableApiStop}
 	if in.Attribute != types.InstanceAttributeNameUserData && !slices.Contains(protections, in.Attribute) {
@@ -457,8 +407,7 @@ func inBase64(text string) *string {
 	return aws.String(base64.StdEncoding.EncodeToString([]byte(text)))
 }
 
-// DescribeTags lists the tags of instances whose key has a prefix, or the roll of a cluster: the
-// instances with its tag, and their tags of Rollcall's.
+// DescribeTags lists instance tags by a prefix of their keys, or the roll of a cluster: its instances' own and Rollcall's.
 func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error) {
 	const call = "ec2:DescribeTags"
 	out := new(ec2.DescribeTagsOutput)
@@ -469,7 +418,7 @@ func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ .
 	case len(keys) == 1 && strings.HasSuffix(keys[0], "*"):
 		return answered(out, e.v.call(ctx, call, reads, "", func() error {
 			size := cmp.Or(aws.ToInt32(in.MaxResults), 1000)
-			page, next := cutEach(e.v.a.tagged(strings.TrimSuffix(keys[0], "*")), in.NextToken, int(size))
+			page, next := cut(e.v.a.tagged(strings.TrimSuffix(keys[0], "*")), in.NextToken, &size)
 			out.Tags, out.NextToken = roll.Map(page, shownTag.description), next
 			return nil
 		}))
@@ -505,8 +454,7 @@ func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ .
 	return answered(out, err)
 }
 
-// enrolled returns the machines whose cluster tag DescribeTags shows. An answer may omit
-// one that has had it for long.
+// enrolled returns the machines whose cluster tag DescribeTags shows, which may omit one for a moment.
 func (c *cluster) enrolled(d dice) (all []*machine) {
 	key := roll.ClusterTagPrefix + c.name
 	for i, m := range c.machines {
@@ -524,8 +472,7 @@ func (c *cluster) enrolled(d dice) (all []*machine) {
 	return all
 }
 
-// tagsTold returns the tags that DescribeTags shows: those of a moment ago, up to half a minute
-// after DescribeInstances shows a change.
+// tagsTold returns the tags that DescribeTags shows: those of up to half a minute ago.
 // https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
 func (m *machine) tagsTold() []tag {
 	const longest = 30 * time.Second
@@ -535,7 +482,6 @@ func (m *machine) tagsTold() []tag {
 	return m.shownTags
 }
 
-// shownTag is a tag of a machine in an answer of DescribeTags.
 type shownTag struct {
 	m *machine
 	t *tag
@@ -545,17 +491,15 @@ func (s shownTag) description() types.TagDescription {
 	return types.TagDescription{Key: &s.t.key, Value: &s.t.value, ResourceId: &s.m.id, ResourceType: types.ResourceTypeInstance}
 }
 
-// tagged lists the tags of instances whose key has a prefix.
-func (a *account) tagged(prefix string) iter.Seq[shownTag] {
-	return func(yield func(shownTag) bool) {
-		for _, c := range a.clusters {
-			for _, m := range c.machines {
-				for i := range m.shownTags {
-					if t := &m.shownTags[i]; strings.HasPrefix(t.key, prefix) && !yield(shownTag{m, t}) {
-						return
-					}
+func (a *account) tagged(prefix string) (all []shownTag) {
+	for _, c := range a.clusters {
+		for _, m := range c.machines {
+			for i := range m.shownTags {
+				if t := &m.shownTags[i]; strings.HasPrefix(t.key, prefix) {
+					all = append(all, shownTag{m, t})
 				}
 			}
 		}
 	}
+	return all
 }

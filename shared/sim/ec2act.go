@@ -14,8 +14,7 @@ import (
 
 const rollcall = "Rollcall" // the name under which Rollcall's terminations and reboots are recorded
 
-// TerminateInstances terminates instances. It changes nothing for one that is already shutting
-// down or terminated.
+// TerminateInstances terminates instances, except those already shutting down or terminated.
 func (e ec2API) TerminateInstances(ctx context.Context, in *ec2.TerminateInstancesInput, _ ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
 	const call = "ec2:TerminateInstances"
 	inv := e.v.inv
@@ -74,8 +73,7 @@ func (e ec2API) RebootInstances(ctx context.Context, in *ec2.RebootInstancesInpu
 	return answered(new(ec2.RebootInstancesOutput), err)
 }
 
-// leashed returns the machines with these IDs, or the error: the stack may terminate and reboot
-// only instances with an order's tag, as IAM sees the tags.
+// leashed returns the machines, or the error if one lacks an order's tag: the stack may touch no others.
 func (a *account) leashed(call string, ids []string) ([]*machine, error) {
 	machines, err := a.allKnown(ids)
 	for _, m := range machines {
@@ -113,7 +111,6 @@ func (e ec2API) DeleteTags(ctx context.Context, in *ec2.DeleteTagsInput, _ ...fu
 	return answered(new(ec2.DeleteTagsOutput), err)
 }
 
-// tags changes the tags of all the instances, or of none.
 func (v *env) tags(ctx context.Context, call string, what act, ids []string, tags []types.Tag, change func(*machine)) error {
 	if len(ids) == 0 || len(tags) == 0 {
 		v.unsimulated(&ec2.DeleteTagsInput{Resources: ids, Tags: tags}) // without keys, DeleteTags removes all tags

@@ -13,8 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// templates iterates over every template that launches, or has launched, machines of the account. It
-// may yield the same template more than once.
+// templates iterates over all templates of the account's groups and machines, some of them more than once.
 func (a *account) templates() iter.Seq2[*group, *template] {
 	return func(yield func(*group, *template) bool) {
 		for _, c := range a.clusters {
@@ -43,8 +42,7 @@ func (e ec2API) DescribeImages(in *ec2.DescribeImagesInput, out *ec2.DescribeIma
 	return err
 }
 
-// ownerEKS stands for the account from which EKS shares its AMIs. They are known by its alias,
-// amazon.
+// ownerEKS stands for the account from which EKS shares its AMIs under the alias amazon.
 const ownerEKS = "123456789012"
 
 var published = regexp.MustCompile(`\b(?:v)?(20\d{6})\b`) // matches the date in the name of an AMI
@@ -74,8 +72,7 @@ func (a *account) image(id string) (image types.Image, ok bool) {
 	return image, false
 }
 
-// built returns the architecture of an AMI. A group that changes its architecture still has
-// machines of the old one, so the AMI's name takes precedence.
+// built returns the architecture of an AMI, first by its name: the group's may have changed.
 func built(t *template, g *group) types.ArchitectureValues {
 	switch {
 	case strings.Contains(t.amiName, "arm64"):
@@ -106,7 +103,6 @@ func (e ec2API) DescribeLaunchTemplateVersions(in *ec2.DescribeLaunchTemplateVer
 	return nil
 }
 
-// versions returns the versions of a launch template, by number.
 func (a *account) versions(id string) map[string]types.LaunchTemplateVersion {
 	out := map[string]types.LaunchTemplateVersion{}
 	for g, t := range a.templates() {
@@ -133,8 +129,7 @@ func (a *account) versions(id string) map[string]types.LaunchTemplateVersion {
 	return out
 }
 
-// GetConsoleOutput returns the console output of an instance. All of them are on the Nitro system, and
-// therefore have the latest.
+// GetConsoleOutput returns the latest console output of an instance, as on the Nitro system.
 func (e ec2API) GetConsoleOutput(in *ec2.GetConsoleOutputInput, out *ec2.GetConsoleOutputOutput) error {
 	out.InstanceId = in.InstanceId
 	of, err := e.v.a.allKnown([]string{aws.ToString(in.InstanceId)})

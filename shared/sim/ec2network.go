@@ -13,8 +13,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Each cluster has its own VPC with a private subnet in each zone. The main route table leads to a
-// NAT gateway, which has a public subnet. All of it works.
+// Each cluster has its own VPC, with a private subnet in each zone and a NAT gateway in a public one.
 
 // ec2ID returns a generated ID of an EC2 resource of the cluster.
 func (c *cluster) ec2ID(prefix, what string) string {
@@ -38,8 +37,7 @@ func (c *cluster) routeTable(s string) string { return c.ec2ID("rtb", s) }
 
 func (c *cluster) subnets() []string { return roll.Map(zones, c.subnet) }
 
-// byID returns resources by ID, without a filter. EC2 must know all of them: code and text are the
-// error for unknown IDs. found returns a cluster's resources of the kind.
+// byID returns resources by ID, which EC2 must know; code and text are its error. found returns those of a cluster.
 func byID[T any](e ec2API, in any, ids []string, filters []types.Filter, found func(*cluster) map[string]T, code, text string) ([]T, error) {
 	if len(ids) == 0 || len(filters) > 0 {
 		e.v.unsimulated(in)
@@ -69,8 +67,7 @@ func picked[T any](ids []string, find func(id string) (T, bool), missing func(un
 	return all, nil
 }
 
-// filtered returns the values of a request's only filter, which must have that name. The request has
-// neither IDs nor a page token.
+// filtered returns the values of a request's only filter, which must have that name.
 func (e ec2API) filtered(in any, name string, filters []types.Filter, ids []string, token *string) []string {
 	if len(ids) > 0 || len(filters) != 1 || aws.ToString(filters[0].Name) != name || len(filters[0].Values) > filterValues || token != nil {
 		e.v.unsimulated(in)

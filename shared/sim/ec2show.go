@@ -20,23 +20,18 @@ const (
 	remembered = time.Hour // about how long EC2 returns a terminated instance; it loses its tags before
 )
 
-// lag returns the delay until a change of a cluster's instance is shown. It uses the fault's own
-// dice, so that leaving out another fault does not change it.
+// lag returns the delay until a change of a cluster's instance is shown, by the fault's own dice.
 func (w *weather) lag(now time.Time, cluster string, d dice) time.Duration {
-	for i := range w.spells {
-		s := &w.spells[i]
-		if s.what == FaultStale && s.lasts(now) && s.meets(cluster) && d.nth(s.fault).chance(s.share) {
-			return d.of("stale").between(staleLeast, staleMost)
-		}
-	}
-	if d.of("slow").chance(0.1) {
+	switch {
+	case slices.ContainsFunc(w.active(FaultStale, now), func(s *spell) bool { return s.meets(cluster) && d.nth(s.fault).chance(s.share) }):
+		return d.of("stale").between(staleLeast, staleMost)
+	case d.of("slow").chance(0.1):
 		return d.between(mostly, atTimes)
 	}
 	return d.between(0, mostly)
 }
 
-// touch records a change of the machine's state or tags. EC2 shows it after a delay, and never
-// before an earlier change. Machines that predate the run are shown at once.
+// touch records a change of the machine. EC2 shows it after a delay, in order; what predates the run, at once.
 func (m *machine) touch() {
 	a := m.c.a
 	state, tags, kind := m.state, m.tags, m.g.kind // a change of tags makes a new slice, so this one can be kept
@@ -55,8 +50,7 @@ func (m *machine) touch() {
 	})
 }
 
-// show sets what EC2 returns for the machine from now on. Earlier answers are not modified:
-// callers may still hold them.
+// show sets what EC2 returns for the machine from now on. Earlier answers are not modified.
 func (m *machine) show(state machineState, tags []tag, kind machineKind) {
 	c := m.c
 	if c.a.machines[m.id] != m {
@@ -104,8 +98,7 @@ func (m *machine) show(state machineState, tags []tag, kind machineKind) {
 	}
 }
 
-// showRest updates what EC2 returns for a machine that a person or a scheduled event stopped, or that a
-// person started again.
+// showRest updates what EC2 returns for a machine that was stopped or started again.
 func (m *machine) showRest(state machineState, started time.Time, why *types.StateReason) {
 	if m.shown == nil || started.IsZero() && why == nil || state == shuttingDown || state == terminated {
 		return
@@ -121,7 +114,6 @@ func (m *machine) showRest(state machineState, started time.Time, why *types.Sta
 	m.shown, m.c.listed = &next, nil
 }
 
-// forget makes EC2 forget the machine.
 func (m *machine) forget() {
 	c := m.c
 	if c.a.machines[m.id] != m {
@@ -162,7 +154,6 @@ func reasonOf(code, text string) *types.StateReason {
 	return &types.StateReason{Code: &code, Message: aws.String(code + ": " + text)}
 }
 
-// described returns the machine as EC2 describes it at launch.
 func (m *machine) described(kind machineKind) types.Instance {
 	out := m.g.pattern(m.zone)
 	out.InstanceId, out.ImageId, out.InstanceType, out.Architecture = &m.id, &m.template.ami, types.InstanceType(kind.Type), architecture(kind.Arch)
@@ -171,8 +162,7 @@ func (m *machine) described(kind machineKind) types.Instance {
 	return out
 }
 
-// pattern returns the fields that all machines of the group in a zone share. Sharing them keeps
-// repeated listings fast.
+// pattern returns the fields that all machines of the group in a zone share, which keeps listings fast.
 func (g *group) pattern(zone string) types.Instance {
 	if _, ok := g.patterns[zone]; !ok {
 		c := g.c
@@ -195,7 +185,6 @@ func (g *group) shownAs(tags []tag) []types.Tag {
 	return tagsOf(tags)
 }
 
-// architecture returns EC2's name of a Kubernetes architecture.
 func architecture(arch string) types.ArchitectureValues {
 	if arch == "amd64" {
 		return types.ArchitectureValuesX8664
@@ -203,8 +192,7 @@ func architecture(arch string) types.ArchitectureValues {
 	return types.ArchitectureValues(arch)
 }
 
-// tagsOf returns tags in EC2's form. They point into the slice, which must not be changed
-// afterwards.
+// tagsOf returns tags in EC2's form, which point into the slice.
 func tagsOf(tags []tag) []types.Tag {
 	out := make([]types.Tag, len(tags))
 	for i := range tags {

@@ -15,13 +15,11 @@ import (
 	"rollcall/shared/roll"
 )
 
-// eksAPI is EKS.
 type eksAPI struct{ v *env }
 
 const kubernetesVersion = "1.33" // the version of every cluster
 
-// clustersOnPage is the default page size of ListClusters. Some accounts have pages of one cluster, so
-// that a few clusters need several.
+// clustersOnPage is the default page size of ListClusters. Some accounts have pages of one.
 const clustersOnPage = 100
 
 // ListClusters lists the names of the region's clusters.
@@ -151,9 +149,7 @@ func (g *group) describe() *types.Nodegroup {
 	return out
 }
 
-// admin is the role that created the clusters. It has the only access entry in each: aws-auth
-// admits the nodes.
-const admin = "Admin"
+const admin = "Admin" // the role that created the clusters, and has their only access entry
 
 // ListAccessEntries lists the principals of a cluster's access entries.
 func (e eksAPI) ListAccessEntries(in *eks.ListAccessEntriesInput, out *eks.ListAccessEntriesOutput) error {
@@ -198,7 +194,6 @@ func (e eksAPI) ListAssociatedAccessPolicies(in *eks.ListAssociatedAccessPolicie
 	return nil
 }
 
-// zonalShiftAPI is ARC's zonal shift.
 type zonalShiftAPI struct{ v *env }
 
 // GetManagedResource returns a cluster and its active zonal shifts.

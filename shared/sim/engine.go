@@ -8,9 +8,8 @@ import (
 	"rollcall/shared/observe/deadline"
 )
 
-// engine is the clock and the event queue. Only the holder of the baton runs: the root, or one
-// process. A waiting process drives the queue itself. Goroutines therefore switch only if another
-// process has an event in the meantime.
+// engine is the clock and the event queue. Only the holder of the baton runs: the root, or one process. One that waits
+// drives the queue itself, so goroutines switch only if another has an event meanwhile.
 type engine struct {
 	start time.Time
 	now   time.Duration // since start
@@ -22,7 +21,6 @@ type engine struct {
 	ended chan struct{}     // receives when one of them has stopped
 }
 
-// event happens at a time: a function runs, or a process continues.
 type event struct {
 	at   time.Duration
 	seq  uint64 // order of scheduling, for events at the same time
@@ -30,7 +28,6 @@ type event struct {
 	proc *process
 }
 
-// process is an invocation that takes simulated time.
 type process struct {
 	e      *engine
 	body   func(*process)
@@ -48,8 +45,7 @@ func newEngine(start time.Time) *engine {
 // Now returns the account's current time.
 func (e *engine) Now() time.Time { return e.start.Add(e.now) }
 
-// at schedules a function for a time, or right after the current event if that time has passed.
-// The function must not wait.
+// at schedules a function, which must not wait, for a time, or after the current event if that has passed.
 func (e *engine) at(t time.Time, run func()) { e.in(t.Sub(e.Now()), run) }
 
 func (e *engine) in(d time.Duration, run func()) {
@@ -70,14 +66,12 @@ func (e *engine) spawn(d time.Duration, body func(*process)) {
 	e.push(event{at: e.now + max(d, 0), proc: p})
 }
 
-// until runs all events up to a time.
 func (e *engine) until(t time.Time) {
 	e.push(event{at: max(t.Sub(e.start), e.now), proc: &e.root})
 	e.drive(&e.root)
 }
 
-// wait lets time pass for the process. It does not return if the process was killed in the
-// meantime.
+// wait lets time pass for the process. It does not return if the process is killed meanwhile.
 func (p *process) wait(d time.Duration) {
 	if p.killed {
 		runtime.Goexit() // deferred functions must not continue either
@@ -226,7 +220,6 @@ func (c *virtual) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// virtualClock makes virtual contexts.
 type virtualClock struct{ e *engine }
 
 // WithTimeout implements deadline.Clock.
@@ -236,7 +229,6 @@ func (k virtualClock) WithTimeout(ctx context.Context, d time.Duration) (context
 	return &virtual{ctx, k.e, at}, cancel
 }
 
-// ends returns when a context expires by the account's clock.
 func ends(ctx context.Context) time.Duration {
 	c, ok := ctx.Value(virtualKey{}).(*virtual)
 	if !ok || ctx.Done() == nil && c.Done() != nil { // detached from it

@@ -63,11 +63,9 @@ func (e Event) String() string {
 	return strings.Join(parts, "  ")
 }
 
-// Situation is a decision of Rollcall about a kind of finding in a group that a fault affected.
-// The number of distinct situations says more about test coverage than node-hours do.
+// Situation is a decision about a kind of finding in a group that a fault affected: a measure of test coverage.
 type Situation struct {
-	// Fault is the latest unfinished fault of the group, its cluster or the account; "" if there
-	// is none.
+	// Fault is the latest unfinished fault of the group, its cluster or the account, if any.
 	Fault    FaultKind `json:"fault,omitempty"`
 	Finding  string    `json:"finding"`  // the kind of the finding
 	Decision string    `json:"decision"` // the action that was ordered, or the reason why one was held
@@ -86,7 +84,6 @@ func (a *account) latestFault(cluster, group string) (kind FaultKind) {
 	return kind
 }
 
-// decided counts an event that is a decision about a finding.
 func (a *account) decided(e Event) {
 	s := Situation{Finding: e.Finding}
 	switch e.Kind {

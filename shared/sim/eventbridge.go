@@ -19,8 +19,7 @@ import (
 
 const ruled = 3 * time.Second // the maximum time from EC2 through the rule to the queue
 
-// stateChanged sends the event of the state that a machine has just entered, as the template's
-// rule matches it: every state but pending.
+// stateChanged sends the event of the state that a machine has just entered, except pending, as the template's rule.
 func (a *account) stateChanged(m *machine) {
 	if a.dep == nil || m.state == pending {
 		return
@@ -35,8 +34,7 @@ func stateChangeEvent(id, instance string, state machineState, at time.Time) str
 	return ec2Event(id, trigger.StateChangeDetailType, region+":"+accountID, instance, fmt.Sprintf(`,"state":%q`, state), at)
 }
 
-// ec2Event returns an EC2 event about an instance. where is the part of its ARN before the
-// instance, and said the part of the detail beside its ID.
+// ec2Event returns an EC2 event. where is the part of the ARN before the instance, said the detail beside its ID.
 func ec2Event(id, detailType, where, instance, said string, at time.Time) string {
 	return fmt.Sprintf(`{"version":"0","id":%q,"detail-type":%q,"source":%q,"account":%q,"time":%q,"region":%q,`+
 		`"resources":["arn:aws:ec2:%s:instance/%s"],"detail":{"instance-id":%q%s}}`,
@@ -45,7 +43,6 @@ func ec2Event(id, detailType, where, instance, said string, at time.Time) string
 
 const spotWarning = 2 * time.Minute // how long before reclaiming a Spot Instance EC2 warns
 
-// eventsAPI is EventBridge, as an environment calls it.
 type eventsAPI struct{ v *env }
 
 // PutEvents puts at most ten events on the bus.
@@ -61,7 +58,6 @@ func (e eventsAPI) PutEvents(ctx context.Context, in *eventbridge.PutEventsInput
 	return answered(out, err)
 }
 
-// schedule is an existing one-time schedule.
 type schedule struct {
 	name    string
 	cluster string // of the check that it requests, "" if it requests none
@@ -78,7 +74,6 @@ const (
 
 var scheduleName = regexp.MustCompile(`^[0-9a-zA-Z._-]{1,64}$`)
 
-// schedules returns the existing schedules, ordered by time.
 func (a *account) schedules() []*schedule {
 	return slices.SortedFunc(maps.Values(a.dep.schedules), func(a, b *schedule) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.name, b.name)) })
 }
@@ -135,7 +130,6 @@ func (d *deployment) readSchedule(in *scheduler.CreateScheduleInput) (*schedule,
 	return s, ""
 }
 
-// schedulerAPI is EventBridge Scheduler, as an environment calls it.
 type schedulerAPI struct{ v *env }
 
 // CreateSchedule creates a one-time schedule.

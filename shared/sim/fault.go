@@ -9,8 +9,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// arrange schedules the scenario's faults, and the healing of the account: after the calm, and before if
-// people mend it.
+// arrange schedules the scenario's faults, and the healings by people and after the calm.
 func (a *account) arrange() {
 	for _, f := range a.sc.Faults {
 		t := f.Kind.faultType()
@@ -108,7 +107,6 @@ func (a *account) of(f Fault) []*cluster {
 	return slices.DeleteFunc(slices.Clone(a.clusters), func(c *cluster) bool { return f.Cluster != "" && c.name != f.Cluster || !c.exists() })
 }
 
-// how returns the dice for the details of a fault.
 func (a *account) how(f Fault) dice { return a.d.of("fault").nth(f.ID).of("how") }
 
 // relent ends a fault. If its type has no relent, the machines that it affected recover.
@@ -135,8 +133,7 @@ func (g *group) misfortune(f Fault, d dice, ill ailment) {
 	}
 }
 
-// undeclared puts a startup taint on the group's next nodes that its NodePool does not declare.
-// Karpenter considers such a node unschedulable and launches another.
+// undeclared puts a startup taint on the group's next nodes that its NodePool does not declare: Karpenter launches more.
 func (g *group) undeclared(f Fault) {
 	g.bounces = true
 	g.template.version++
@@ -146,7 +143,6 @@ func (g *group) undeclared(f Fault) {
 	g.c.a.in(40*time.Minute, func() { g.grow(-1) })
 }
 
-// zoneNetwork cuts or restores the network of a zone.
 func (a *account) zoneNetwork(zone string, off bool) {
 	if off {
 		a.silenced[zone] = true
@@ -162,7 +158,6 @@ func (a *account) zoneNetwork(zone string, off bool) {
 	}
 }
 
-// cutOff cuts machines off the network for a while.
 func (a *account) cutOff(machines []*machine, long time.Duration) {
 	for _, m := range machines {
 		m.mute(true)
@@ -236,8 +231,7 @@ func (g *group) breakBy(kind FaultKind) {
 	g.custom = g.custom || t.amiOwner != "amazon"
 }
 
-// rollsOut replaces machines of the group by a version that does not work. The situation arises if there is
-// one that fits after a while.
+// rollsOut replaces machines by a broken version. The situation arises if one fits after a while.
 func (g *group) rollsOut(f Fault, kind FaultKind, machines int, after time.Duration, detail string, fits func(*machine) bool) {
 	g.breakBy(kind)
 	g.rotate(machines)
@@ -274,11 +268,9 @@ func (g *group) mend() {
 	}
 }
 
-// tag changes the cluster's tag rollcall:mode.
 func (c *cluster) tag(mode string) { c.mode, c.retagged = mode, c.a.Now() }
 
-// unmap replaces the group's role in aws-auth with the controller's role. Its machines lose
-// access; if the fault is bare, running ones keep it.
+// unmap maps the controller's role in place of the group's. Its machines lose access, unless the fault is bare.
 func (g *group) unmap(bare bool) {
 	c := g.c
 	g.unmapped = true
@@ -294,7 +286,6 @@ func (g *group) unmap(bare bool) {
 	}
 }
 
-// remap maps the group's role again; its machines recover on their own.
 func (g *group) remap() {
 	if !g.unmapped {
 		return
@@ -329,20 +320,17 @@ const (
 
 var meddlings = []string{peopleHold, peopleProtect, peopleCordon, peopleUntag, peopleStop, peopleIgnore, peopleFill}
 
-// lift has a person lift a cordon.
 func (n *node) lift() {
 	n.cordoned, n.lifted, n.sealed = false, n.c.a.Now(), time.Time{}
 	n.version = n.c.changed()
 }
 
-// ordered reports whether the ledger has the order by which Rollcall cordoned the node: without it, Rollcall does
-// not lift the cordon.
+// ordered reports whether the ledger has the order by which Rollcall cordoned the node, and by which it lifts that.
 func (n *node) ordered() bool {
 	_, ok := n.c.a.dep.state(n.c.name).Action(n.annotations[roll.AnnotationCordoned])
 	return ok
 }
 
-// spare has a person keep the node from repairs, or not any more.
 func (n *node) spare(on bool) {
 	value := ""
 	n.spared = time.Time{}
@@ -353,7 +341,6 @@ func (n *node) spare(on bool) {
 	n.version = n.c.changed()
 }
 
-// meddle applies an action of a person to the machine or to Rollcall's tags.
 func (m *machine) meddle(f Fault, p dice) {
 	a := m.c.a
 	does := f.Value
@@ -362,7 +349,7 @@ func (m *machine) meddle(f Fault, p dice) {
 	}
 	switch does {
 	case peopleHold:
-		if !m.tagHold("true") {
+		if !m.tagOnce(roll.TagHold, "true") {
 			return
 		}
 		a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag(roll.TagHold) })
@@ -390,7 +377,7 @@ func (m *machine) meddle(f Fault, p dice) {
 	case peopleKeep:
 		// The first order cordons its node. Whoever holds it repairs it, and keeps it for a while.
 		a.traps = append(a.traps, &trap{f: f, m: m, springs: func() {
-			a.in(p.of("holds").between(20*time.Second, 50*time.Second), func() { m.tagHold("true") })
+			a.in(p.of("holds").between(20*time.Second, 50*time.Second), func() { m.tagOnce(roll.TagHold, "true") })
 			a.in(p.of("repairs").between(5*time.Minute, 15*time.Minute), m.cure)
 			a.in(p.of("until").between(time.Hour, 3*time.Hour), func() { m.untag(roll.TagHold) })
 		}})
@@ -398,7 +385,7 @@ func (m *machine) meddle(f Fault, p dice) {
 		// The first order waits for longer than the hold, in which a check may order another act.
 		a.traps = append(a.traps, &trap{f: f, m: m, waits: p.of("waits").between(6*time.Minute, 8*time.Minute), springs: func() {
 			a.disarm(f)
-			if m.tagHold("true") {
+			if m.tagOnce(roll.TagHold, "true") {
 				a.in(p.of("until").between(5*time.Minute, 330*time.Second), func() { m.untag(roll.TagHold) })
 			}
 		}})
@@ -425,9 +412,6 @@ func (m *machine) meddle(f Fault, p dice) {
 	}
 	m.touch()
 }
-
-// tagHold tags the machine with rollcall:hold, and reports whether it was not held.
-func (m *machine) tagHold(value string) bool { return m.tagOnce(roll.TagHold, value) }
 
 // tagOnce tags the machine, and reports whether it did: an instance has one tag of a key.
 func (m *machine) tagOnce(key, value string) bool {
@@ -456,7 +440,6 @@ func (m *machine) own() {
 	}
 }
 
-// heal repairs everything in the account at once.
 func (a *account) heal() {
 	a.note(Event{Kind: EventFault, Stage: "healed", Detail: "everything is healed"})
 	a.silenced = map[string]bool{}
@@ -529,7 +512,6 @@ const (
 
 var checkForms = []string{checksInstance, checksSystem, checksBoth}
 
-// impair makes status checks of the machine fail.
 func (m *machine) impair(f Fault, d dice) {
 	m.checkFails = f.Value
 	m.fall(impaired, false, false)
@@ -550,8 +532,7 @@ func (m *machine) impair(f Fault, d dice) {
 	})
 }
 
-// recoverable reports whether EC2's simplified automatic recovery applies to the machine, whose system status
-// checks fail: to no Spot Instance, no bare metal, and none in an Auto Scaling group, which replaces it.
+// recoverable reports whether EC2's automatic recovery applies: to no Spot Instance, metal, or Auto Scaling group.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-configuration-recovery.html
 func (m *machine) recoverable() bool {
 	return (m.checkFails == checksSystem || m.checkFails == checksBoth) && m.g.asgName() == "" && !m.g.spot && !strings.HasSuffix(m.kind().Type, ".metal")

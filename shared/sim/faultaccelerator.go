@@ -15,7 +15,6 @@ const (
 	gpuWorks    = "application" // an application crashed on it; the machine works
 )
 
-// gpuSays holds the reason and the message that the agent writes.
 var gpuSays = map[string][2]string{
 	gpuReboots:  {"NvidiaXID48Error", "detected XID-48 on the instance, review kernel logs for additional information."},
 	gpuAgain:    {"NvidiaXID95Error", "detected XID-95 on the instance, review kernel logs for additional information."},
@@ -25,8 +24,7 @@ var gpuSays = map[string][2]string{
 
 const accelerated = corev1.NodeConditionType("AcceleratedHardwareReady") // the condition type that only the agent writes
 
-// accelerators: the node monitoring agent reports that the GPU of a Ready node, or an application
-// on it, failed. Policies can opt in to the repairs that AWS recommends.
+// accelerators: the node monitoring agent reports that a Ready node's GPU, or an application on it, failed.
 var accelerators = faultType{
 	kind: FaultAccelerator, weight: 2, need: 100 * time.Minute, count: 2,
 	values: []string{gpuReboots, gpuAgain, gpuReplaced, gpuPerson, gpuWorks},
@@ -46,8 +44,7 @@ var accelerators = faultType{
 	}),
 }
 
-// gpuTold makes the agent write the condition: the machine's state, or the state before the agent
-// has seen a fault.
+// gpuTold makes the agent write its condition, before or after it has seen a fault.
 func (m *machine) gpuTold(seen bool) {
 	n, changed := m.node, false
 	switch {
@@ -62,8 +59,7 @@ func (m *machine) gpuTold(seen bool) {
 	}
 }
 
-// gpuStarts runs the agent after a boot, or on a new Node. Its condition stays the old one until its
-// pod runs, and is then True until it detects the fault.
+// gpuStarts runs the agent after a boot: its condition stays the old one, then is True until it sees the fault.
 func (m *machine) gpuStarts() {
 	if m.gpu == "" {
 		return

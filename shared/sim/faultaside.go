@@ -10,8 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The ways in which an Auto Scaling group or a person takes instances out of service or protects
-// them.
+// How an Auto Scaling group or a person takes instances out of service or protects them.
 const (
 	asideStandby   = "standby"           // a person puts them into Standby to work on them
 	asideWarm      = "warm"              // a warm pool of stopped instances
@@ -25,8 +24,7 @@ const (
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/warm-pool-instance-lifecycle.html
 const warmed = "Warmed:"
 
-// setAside: an Auto Scaling group has instances that are not in service, or must not be
-// terminated.
+// setAside: an Auto Scaling group has instances not in service, or protected.
 var setAside = faultType{
 	kind: FaultSetAside, weight: 2, need: 100 * time.Minute, least: 80 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{asideStandby, asideWarm, asideWarmRun, asideHibernate, asideProtected, asideRefresh},
@@ -85,8 +83,7 @@ func (m *machine) setAside(state string) {
 	m.leftRest = m.c.a.Now()
 }
 
-// warm launches an instance into the group's warm pool. It boots like any other. Usually its user
-// data runs, so it registers; then it is stopped. Later it is put into service.
+// warm launches an instance into the group's warm pool, which boots and usually registers, and later puts it into service.
 func (g *group) warm(f Fault, form string, d dice) {
 	a := g.c.a
 	m := g.launch(g.zone())
@@ -135,7 +132,6 @@ func (g *group) warm(f Fault, form string, d dice) {
 	})
 }
 
-// drainPool terminates the remaining instances of the group's warm pool.
 func (g *group) drainPool() {
 	for _, m := range slices.Clone(g.pool) {
 		m.end(string(g.owner) + ": the warm pool is deleted")
@@ -143,8 +139,7 @@ func (g *group) drainPool() {
 	g.pool = nil
 }
 
-// refresh replaces the group's members one by one with a new version. One of them fails in the
-// meantime.
+// refresh replaces the group's members one by one with a new version, while one of them fails.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/instance-refresh-overview.html
 func (g *group) refresh(f Fault, d dice) {
 	a := g.c.a
@@ -175,11 +170,9 @@ func (g *group) refresh(f Fault, d dice) {
 	next(0)
 }
 
-// inPool reports whether the machine is in a warm pool, and therefore not one of the group's
-// instances.
+// inPool reports whether the machine is in a warm pool, and so no instance of the group.
 func (m *machine) inPool() bool { return strings.HasPrefix(m.aside, warmed) }
 
-// setAtEase puts the machine back into service.
 func (m *machine) setAtEase() {
 	if m.aside != "" {
 		m.setAside("")
@@ -201,8 +194,7 @@ const (
 	stopsForGood   = "kept"       // until everything is healed
 )
 
-// standby is the state in which a person puts an instance of an Auto Scaling group before stopping
-// it: otherwise the group would replace it.
+// standby is where a person puts an instance before stopping it: else its group replaces it.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-enter-exit-standby.html
 const standby = "Standby"
 
@@ -237,8 +229,7 @@ var stoppedMachines = faultType{
 	relent: eachMember(func(m *machine, _ Fault) { m.restart() }),
 }
 
-// stop stops the machine, as a person or a scheduled event would. Its Node remains; the cloud node lifecycle controller
-// taints it.
+// stop stops the machine. Its Node remains; the cloud node lifecycle controller taints it.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/how-ec2-instance-stop-start-works.html
 func (m *machine) stop(hibernates bool) {
 	if m.state != running {
@@ -272,8 +263,7 @@ func (m *machine) stop(hibernates bool) {
 
 const startedAgain = "is started again" // the detail of the event that a stopped machine has booted
 
-// restart starts a stopped machine again. LaunchTime is the time of the start. A hibernated
-// machine continues where it was: its kubelet does not register again.
+// restart starts a stopped machine again, which sets LaunchTime. A hibernated one does not register again.
 func (m *machine) restart() {
 	if m.state != stopped && m.state != stopping {
 		return

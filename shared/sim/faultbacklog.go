@@ -12,13 +12,11 @@ import (
 const (
 	accessGranted = "granted" // its API server granted Rollcall access only now
 	tableLost     = "table"   // the ledger's table was recreated, by somebody who then cleaned up
-	// tableHard: it was deleted and recreated while functions ran. Orders stay in their queue, and cordons and
-	// tags on the machines.
+	// tableHard: it was recreated while functions ran. Orders, cordons and tags stay.
 	tableHard = "table-hard"
 )
 
-// backlog: machines were already failing before Rollcall's first complete check of their cluster,
-// some for long. Somebody may know why, so Rollcall only reports it.
+// backlog: machines already failed before the first complete check of their cluster. Somebody may know why.
 var backlog = faultType{
 	kind: FaultBacklog, weight: 2, need: 100 * time.Minute, least: 10 * time.Minute, most: 80 * time.Minute, count: 2,
 	values: []string{accessGranted, tableLost, tableHard},
@@ -62,8 +60,7 @@ var backlog = faultType{
 	},
 }
 
-// illLong makes the machine faulty. A machine that never joins loses what joining left: its Node
-// and NodeClaim.
+// illLong makes the machine faulty. One that never joins has no Node and NodeClaim.
 func (m *machine) illLong(ail ailment) {
 	if ail != neverJoins {
 		m.fall(ail, false, false)
@@ -83,8 +80,7 @@ func (m *machine) illLong(ail ailment) {
 
 const anewAfter = 40 * time.Second // how long the ledger's table is missing while it is recreated
 
-// loseHard recreates the ledger while functions run, or at a time at which none does. Nobody else knows what
-// was in it.
+// loseHard recreates the ledger while functions run, or at last when none does.
 func (d *deployment) loseHard(f Fault, last time.Time) {
 	busy := d.orders.running + d.checks.running
 	switch {
@@ -101,8 +97,7 @@ func (d *deployment) loseHard(f Fault, last time.Time) {
 	d.a.arose(f, nil, nil, fmt.Sprintf("the ledger's table is gone, with %d functions running and %d orders in the queue", busy, len(d.orders.letters)))
 }
 
-// lose recreates the ledger, once nothing is in progress. Whoever does that removes Rollcall's
-// cordons and tags, which nothing else knows about now.
+// lose recreates the ledger, once nothing is in progress, and removes Rollcall's cordons and tags.
 func (d *deployment) lose() {
 	if d.table.Missing() {
 		return // it is being recreated
@@ -122,7 +117,6 @@ func (d *deployment) lose() {
 	}
 }
 
-// unmark removes what Rollcall wrote on the machine and its node.
 func (m *machine) unmark() {
 	kept := slices.DeleteFunc(slices.Clone(m.tags), func(t tag) bool {
 		return slices.Contains(roll.MarkKeys(), t.key) && t.key != roll.TagHold && t.key != roll.TagIgnore

@@ -15,8 +15,7 @@ const (
 	expired      = "expiration"    // it is too old: at once
 )
 
-// disruptedNodes: Karpenter consolidates, replaces or expires nodes, some of them unhealthy. It
-// does so about when an act is due, or between an order and its act.
+// disruptedNodes: Karpenter replaces or removes nodes, some unhealthy, about when an act is due or after its order.
 // https://karpenter.sh/docs/concepts/disruption/
 var disruptedNodes = faultType{
 	kind: FaultDisrupted, weight: 2, need: 100 * time.Minute, count: 2,
@@ -40,9 +39,8 @@ var disruptedNodes = faultType{
 	}),
 }
 
-// disrupt makes Karpenter terminate the machine in Karpenter's order: a taint, a replacement, the
-// deletion of the NodeClaim and of the Node, a drain, and the termination of the instance. If the
-// replacement does not come, the node stays.
+// disrupt has Karpenter remove the machine in its order: taint, replacement, deletions, drain, termination. Without the
+// replacement, the node stays.
 func (m *machine) disrupt(f Fault, d dice) {
 	a, g, n := m.c.a, m.g, m.node
 	if !m.alive() || n == nil || m.claim == nil || !m.claim.deleting.IsZero() || m.disrupting || a.healedNow() {
@@ -105,66 +103,67 @@ func (g *group) launchedReady(since time.Time) bool {
 const (
 	frozenAll  = "control-plane" // all heartbeats, for minutes
 	frozenEach = "rolling"       // those of one node after the other
-	// frozenThird stops those of every third node at once, so that no zone is silent as a whole. It
-	// arises only where a run names it.
+	// frozenThird stops those of every third node, and of no zone as a whole. It arises only where a run names it.
 	frozenThird = "third"
 )
 
-// frozenHeartbeats: the control plane is upgraded, or the kubelets are upgraded in place, one by
-// one. No heartbeat of the working nodes arrives in the meantime.
+// frozenHeartbeats: an upgrade of the control plane, or of one kubelet after the other, stops heartbeats.
 var frozenHeartbeats = faultType{
 	kind: FaultFrozen, weight: 2, need: 90 * time.Minute, least: time.Hour, most: 3 * time.Hour,
 	values: []string{frozenAll, frozenEach},
 	shape:  groupsOfSix,
-	strike: func(a *account, f Fault, d dice) {
-		for _, c := range a.of(f) {
-			if f.Value == frozenAll {
-				updates := d.of("updates").chance(0.5)
-				if updates && c.status == "ACTIVE" {
-					c.status = "UPDATING"
-				}
-				n, long := 0, min(d.of("long").between(50*time.Second, 40*time.Minute), f.For-time.Minute)
-				for _, m := range c.machines {
-					if m.freeze(long) {
-						n++
-					}
-				}
-				a.in(long, func() {
-					if updates && c.status == "UPDATING" {
-						c.status = "ACTIVE"
-					}
-				})
-				a.arose(f, c, nil, fmt.Sprintf("%d machines are not heard for %s", n, long.Round(time.Second)))
-				continue
-			}
-			if f.Value == frozenThird {
-				for i, m := range c.machines {
-					if i%3 == 0 && m.freeze(f.For-time.Minute) {
-						a.arose(f, c, m, "its kubelet is upgraded with those of others")
-					}
-				}
-				continue
-			}
-			at := time.Duration(0)
+	strike: eachCluster(func(c *cluster, f Fault, d dice) {
+		switch f.Value {
+		case frozenAll:
+			c.freeze(f, d)
+		case frozenThird:
 			for i, m := range c.machines {
-				long := d.of("each").nth(i).between(time.Minute, 12*time.Minute)
-				if at+long > f.For-time.Minute {
-					break
+				if i%3 == 0 && m.freeze(f.For-time.Minute) {
+					m.arose(f, "its kubelet is upgraded with those of others")
 				}
-				a.in(at, func() {
-					if m.freeze(long) {
-						a.arose(f, c, m, "its kubelet is upgraded for "+long.Round(time.Second).String())
-					}
-				})
-				at += d.of("next").nth(i).between(long/2, long+2*time.Minute)
 			}
+		default:
+			c.freezeEach(f, d)
 		}
-	},
+	}),
 	relent: eachCluster(func(c *cluster, f Fault, _ dice) {
 		if f.Value == frozenAll && c.status == "UPDATING" {
 			c.status = "ACTIVE"
 		}
 	}),
+}
+
+// freeze stops all heartbeats of the cluster for a while, in which it may be updated.
+func (c *cluster) freeze(f Fault, d dice) {
+	updates := d.of("updates").chance(0.5)
+	if updates && c.status == "ACTIVE" {
+		c.status = "UPDATING"
+	}
+	long := min(d.of("long").between(50*time.Second, 40*time.Minute), f.For-time.Minute)
+	n := count(c.machines, func(m *machine) bool { return m.freeze(long) })
+	c.a.in(long, func() {
+		if updates && c.status == "UPDATING" {
+			c.status = "ACTIVE"
+		}
+	})
+	c.a.arose(f, c, nil, fmt.Sprintf("%d machines are not heard for %s", n, long.Round(time.Second)))
+}
+
+// freezeEach stops the heartbeats of one machine after the other.
+func (c *cluster) freezeEach(f Fault, d dice) {
+	at := time.Duration(0)
+	for i, m := range c.machines {
+		long := d.of("each").nth(i).between(time.Minute, 12*time.Minute)
+		if at+long > f.For-time.Minute {
+			break
+		}
+		c.a.in(at, func() {
+			if m.freeze(long) {
+				m.arose(f, "its kubelet is upgraded for "+long.Round(time.Second).String())
+			}
+		})
+		at += d.of("next").nth(i).between(long/2, long+2*time.Minute)
+	}
 }
 
 // freeze stops the heartbeats of a working machine for a while, and reports whether it did.

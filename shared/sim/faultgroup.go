@@ -43,16 +43,14 @@ var issueCodes = []string{
 	string(ekstypes.NodegroupIssueCodeIamNodeRoleNotFound), string(ekstypes.NodegroupIssueCodeInsufficientFreeAddresses), string(ekstypes.NodegroupIssueCodeAccessDenied),
 }
 
-// EKS shows for good that the first instances of a node group did not become nodes in time, though they did
-// later.
+// EKS shows for good that the first instances of a node group became nodes too late.
 // https://github.com/aws/containers-roadmap/issues/764
 const (
 	createFailed = string(ekstypes.NodegroupStatusCreateFailed)
 	createdBare  = ekstypes.NodegroupIssueCodeNodeCreationFailure
 )
 
-// noReplacement: for hours a group replaces nothing or must not be disturbed, and its machines
-// fail one after the other.
+// noReplacement: for hours a group replaces nothing or must not be disturbed, while its machines fail.
 var noReplacement = faultType{
 	kind: FaultNoReplacement, weight: 3, need: 150 * time.Minute, least: 3 * time.Hour, most: 5 * time.Hour, count: 3,
 	values: []string{haltedProcesses, failingLaunches, unwellNodeGroup, spareRoom},
@@ -158,9 +156,8 @@ func (g *group) halts() bool {
 	return slices.ContainsFunc(g.halted, func(p string) bool { return slices.Contains(replacing, p) })
 }
 
-// misses reports whether a process is suspended without which an Auto Scaling group does not replace a member
-// that somebody else stopped or terminated. It does so once the process is resumed. While Launch is suspended,
-// it terminates members that are unhealthy, and launches none.
+// misses reports whether a process is suspended without which an Auto Scaling group does not replace a member that
+// somebody else stopped or terminated, until it is resumed.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/understand-how-suspending-processes-affects-other-processes.html
 func (g *group) misses() bool {
 	return g.halt("HealthCheck") || g.halt("ReplaceUnhealthy") || g.halt("Terminate")
@@ -173,8 +170,7 @@ func (g *group) unwell() bool {
 	return g.status != "" || len(g.issues) > 0 || g.lacking != nil && g.lacking.value == nodeGroupIssue
 }
 
-// launchFailure returns why the latest launch of a managed node group failed, if it did. EKS shows that until
-// another launch succeeds, even if the group needs none any more.
+// launchFailure returns why the latest launch of a node group failed. EKS shows that until another succeeds.
 // https://github.com/aws/containers-roadmap/issues/2326
 func (g *group) launchFailure() (message string, failed bool) {
 	if g.owner != nodeGroup || len(g.activities) == 0 || g.activities[0].StatusCode != scaling.ScalingActivityStatusCodeFailed {
@@ -196,7 +192,6 @@ func (g *group) launchWorked(since time.Time) bool {
 	return false
 }
 
-// nodeGroupHealth returns the health of a managed node group as EKS shows it.
 func (g *group) nodeGroupHealth() *ekstypes.NodegroupHealth {
 	out := &ekstypes.NodegroupHealth{}
 	for _, code := range g.issues {
@@ -224,8 +219,7 @@ func (g *group) unlaunched() {
 	cl.version = c.changed()
 }
 
-// relaunched removes the NodeClaims without an instance: the next launch succeeds, or none is
-// wanted any more.
+// relaunched removes the NodeClaims without an instance, when the next launch succeeds or none is wanted.
 func (g *group) relaunched() {
 	for _, cl := range slices.Clone(g.c.claims) {
 		if cl.g == g && cl.failure != "" {
@@ -234,9 +228,8 @@ func (g *group) relaunched() {
 	}
 }
 
-// dryForAMonth is the form of FaultDry in which a machine of a NodePool falls silent, there is no capacity for
-// a replacement for longer than Rollcall keeps its acts, and near the end of that another machine falls
-// silent. Random scenarios do not have it.
+// dryForAMonth is the form of FaultDry in which a pool has no capacity for longer than Rollcall keeps its acts, while two
+// machines fall silent. Random scenarios do not have it.
 const dryForAMonth = "for a month"
 
 func (a *account) dryForAMonth(f Fault) {
@@ -297,8 +290,7 @@ var ownerIdle = faultType{
 	}),
 }
 
-// denial is the message with which EC2 refuses a launch. cause is the cause that Rollcall should
-// report, "" for an unknown one.
+// denial is EC2's message that refuses a launch, and the cause to report, "" for an unknown one.
 type denial struct{ message, cause string }
 
 var denials = map[string]denial{
@@ -309,8 +301,7 @@ var denials = map[string]denial{
 	"subnet":   {"InsufficientFreeAddressesInSubnet: There are not enough free addresses in subnet 'subnet-0123456789abcdef0' to satisfy the requested number of instances.", "SubnetIpsExhausted"},
 	"profile":  {"Value (nodes) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name. Launching EC2 instance failed.", "InstanceProfileMissing"},
 	"unknown":  {"SomethingElse: it did not work out", ""},
-	// Auto Scaling and Karpenter do not report the reason of these two. EKS reports it as a health
-	// issue, and EC2 reports it for instances that it terminates at launch.
+	// Only EKS's health issue shows the reason of the first, and only EC2's terminated instance that of the second.
 	nodeGroupIssue: {"SomethingElse: it did not work out", "LaunchSubnetInvalid"},
 	endedAtLaunch:  {"Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state", "LaunchKmsDenied"},
 }
@@ -326,8 +317,7 @@ type dropped struct {
 	claim string
 }
 
-// unlaunchedGroup: a group needs one more machine, and for an hour or more each launch fails for
-// the same reason. For some reasons, Karpenter deletes the NodeClaims at once.
+// unlaunchedGroup: a group needs one more machine, and each launch fails for the same reason.
 var unlaunchedGroup = faultType{
 	kind: FaultUnlaunched, weight: 2, need: 100 * time.Minute, least: time.Hour, most: 4 * time.Hour,
 	values: []string{"capacity", "quota", "denied", "ami", "subnet", "unknown", nodeGroupIssue, endedAtLaunch, "profile"},
@@ -367,8 +357,7 @@ type lack struct {
 	told   bool
 }
 
-// drop records the event of a Karpenter NodeClaim that was deleted at once for lack of capacity:
-// nothing else of it remains.
+// drop records all that is left of a NodeClaim that was deleted at once for lack of capacity: an event.
 func (g *group) drop() {
 	c := g.c
 	c.dropped = append(c.dropped, dropped{
@@ -380,8 +369,7 @@ func (g *group) drop() {
 	}
 }
 
-// breakOff launches a machine that EC2 terminates before it runs. The owner treats that launch as
-// successful, and waits before the next one.
+// breakOff launches a machine that EC2 terminates before it runs, which the owner takes for a success.
 func (g *group) breakOff() {
 	a := g.c.a
 	if a.Now().Before(g.lacking.next) {

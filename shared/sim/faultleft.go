@@ -23,8 +23,7 @@ const (
 	leftOrphan    = "orphan"    // a volume of an orphan, which a person terminates if Rollcall does not
 )
 
-// leftBehind: machines with a resource that outlives them become permanently faulty, or also lose
-// their Nodes and NodeClaims.
+// leftBehind: machines with a resource that outlives them fail for good, or become orphans.
 var leftBehind = faultType{
 	kind: FaultLeft, weight: 1, need: 5 * time.Hour, count: 2,
 	values: []string{leftVolume, leftInterface, leftClaimed, leftAttached, leftDeleted, leftOrphan},
@@ -61,7 +60,6 @@ type leftover struct {
 	told    bool
 }
 
-// leftState is the state of a leftover.
 type leftState int
 
 const (
@@ -77,8 +75,7 @@ func (l *leftover) isInterface() bool { return l.value == leftInterface }
 // wanted reports whether the leftover is still in use, and so must never be reported.
 func (l *leftover) wanted() bool { return l.value == leftClaimed }
 
-// keep gives the machine a resource that outlives it, and EC2 shows it from now on. Earlier
-// answers are not modified.
+// keep gives the machine a resource that outlives it, which EC2 shows from now on.
 func (m *machine) keep(f Fault, d dice) {
 	a := m.c.a
 	l := &leftover{a: a, id: "vol-0" + shortID(d.of("volume"), 16), value: f.Value, machine: m}
@@ -93,7 +90,6 @@ func (m *machine) keep(f Fault, d dice) {
 	m.leaves, a.left = l, append(a.left, l)
 }
 
-// outlive decides what happens to the leftover when its machine is terminated.
 func (l *leftover) outlive(by string) {
 	a, m := l.a, l.machine
 	l.ended, l.since = a.Now(), a.Now()

@@ -19,9 +19,8 @@ const (
 	userDataForeign  = "user-data" // only the user data shows it
 )
 
-// foreignTags: machines are launched that carry the cluster's tags. They come from an Auto Scaling
-// group, or from a launch template that its nodes also use. They are working nodes of another
-// cluster.
+// foreignTags: working nodes of another cluster carry the cluster's tags, from an Auto Scaling group or a launch template
+// that its nodes use.
 var foreignTags = faultType{
 	kind: FaultForeignTags, weight: 1, need: time.Hour, least: 50 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{tagsForeignLast, tagsForeignFirst, userDataForeign},
@@ -43,12 +42,10 @@ var foreignTags = faultType{
 	relent: leaveStrays,
 }
 
-// bastionUnread is the form in which the bastion is launched from the same version as a node that does not
-// join, with user data of its own that cannot be read. Random scenarios do not have it.
+// bastionUnread is the form with unreadable user data, in the version of a node that does not join. It is not drawn.
 const bastionUnread = "unread"
 
-// bastion: a machine is launched from the nodes' launch template. Its template version was made
-// for it, without their user data.
+// bastion: a machine is launched from a version of the nodes' template that was made for it.
 var bastion = faultType{
 	kind: FaultBastion, weight: 1, need: time.Hour, least: 50 * time.Minute, most: 4 * time.Hour,
 	fits:  fitsScaled,
@@ -77,8 +74,7 @@ var bastion = faultType{
 	relent: leaveStrays,
 }
 
-// newStrays creates a group of machines that are not nodes of the cluster: in their own Auto
-// Scaling group, in one of nodes, or without an owner.
+// newStrays creates a group of machines that are not nodes, in an own or the nodes' Auto Scaling group, or in none.
 func (c *cluster) newStrays(name string, f Fault, d dice, count int) *group {
 	var nodes *group
 	for _, g := range c.groups {
@@ -106,7 +102,6 @@ func (g *group) scaledTags(tags []tag) []tag {
 	return tags
 }
 
-// joinStrays launches the machines of a group that are not nodes of the cluster.
 func (a *account) joinStrays(c *cluster, g *group, f Fault) {
 	c.groups = append(c.groups, g)
 	for len(g.members) < g.desired {
@@ -119,7 +114,6 @@ func (a *account) joinStrays(c *cluster, g *group, f Fault) {
 	})
 }
 
-// leaveStrays terminates them on behalf of whoever launched them.
 func leaveStrays(a *account, f Fault, _ dice) {
 	for _, c := range a.of(f) {
 		for _, g := range slices.Clone(c.groups) {
@@ -139,8 +133,7 @@ const (
 	besideWindows = "windows"
 )
 
-// besideNodes: some nodes belong to another owner than the groups' and stop reporting for hours.
-// Or they are Windows nodes, which boot in two stages.
+// besideNodes: nodes of another owner stop reporting for hours, or are Windows nodes, which boot in two stages.
 var besideNodes = faultType{
 	kind: FaultBeside, weight: 2, need: 2 * time.Hour, least: 100 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{besideAuto, besideCAPI, besideFargate, besideHybrid, besideWindows},
@@ -165,7 +158,6 @@ var besideNodes = faultType{
 	}),
 }
 
-// joinBeside creates a group of machines with another owner, or of Windows machines.
 func (c *cluster) joinBeside(f Fault, d dice) {
 	a := c.a
 	owner := nobody
@@ -203,7 +195,6 @@ func (c *cluster) joinBeside(f Fault, d dice) {
 	}
 }
 
-// leaves terminates the group on behalf of its owner.
 func (g *group) leaves() {
 	g.desired = 0
 	for _, m := range slices.Clone(g.members) {
@@ -211,8 +202,7 @@ func (g *group) leaves() {
 	}
 }
 
-// guest creates a node without an EC2 instance of this account: of a Fargate pod, or of a machine
-// on premises. It stops reporting after a while.
+// guest creates a node of a Fargate pod or a machine on premises, which stops reporting after a while.
 func (c *cluster) guest(f Fault, d dice) {
 	a := c.a
 	address := fmt.Sprintf("10-%d-%d-%d", 200+c.index(), d.of("third").below(250), d.of("fourth").below(250)+4)
@@ -243,7 +233,6 @@ func (c *cluster) guest(f Fault, d dice) {
 	})
 }
 
-// guestsLeave removes the nodes without machines of the account.
 func (c *cluster) guestsLeave() {
 	for _, n := range slices.Clone(c.nodes) {
 		if n.guest != "" {

@@ -7,12 +7,10 @@ import (
 	"time"
 )
 
-// markLost is the form in which no taint returns: a person removes the label with which Karpenter
-// marks an initialized node. Karpenter does not write it again.
+// markLost is the form in which a person removes Karpenter's label of an initialized node, which nobody writes again.
 const markLost = "the label of an initialized node is gone"
 
-// taintReturns: Cilium's operator taints the node whenever its agent is down, and readiness gates
-// do so by design. The node works all the time.
+// taintReturns: an agent's taint returns to a node that works all the time, as Cilium's does by design.
 // https://docs.cilium.io/en/stable/installation/taints/
 var taintReturns = faultType{
 	kind: FaultTaintReturns, weight: 2, need: time.Hour, least: 20 * time.Minute, most: 3 * time.Hour, count: 2,
@@ -44,7 +42,6 @@ var taintReturns = faultType{
 	}),
 }
 
-// loseMark removes Karpenter's label from the node of a Karpenter machine.
 func (m *machine) loseMark(f Fault) {
 	if m.claim == nil || m.claim.initialized.IsZero() {
 		return
@@ -214,8 +211,7 @@ var nameReused = faultType{
 	}),
 }
 
-// noProviderID: machines join from an image whose kubelet has another host name and no provider
-// ID, and no controller sets it. Their Nodes work.
+// noProviderID: machines join as nodes with another name and without a provider ID, and work.
 var noProviderID = faultType{
 	kind: FaultNoProviderID, weight: 1, need: 90 * time.Minute, least: 70 * time.Minute, most: 4 * time.Hour, count: 2,
 	fits:  fitsScaled,
@@ -243,8 +239,7 @@ func (g *group) inherit(m *machine) {
 	m.muted = g.c.a.silenced[m.zone]
 }
 
-// takesOver reports whether the machine's kubelet finds a Node of its name, and adopts that Node
-// unchanged. A Node that nothing keeps is removed first.
+// takesOver reports whether the kubelet adopts a Node of its name. One that nothing keeps is removed.
 func (m *machine) takesOver() bool {
 	old := m.c.byNode[m.dnsName]
 	if old == nil || old.machine == m || m.heirOf == nil {
@@ -270,8 +265,7 @@ func (m *machine) takesOver() bool {
 	return true
 }
 
-// unname returns the name of the machine's Node. bare reports that the Node gets no provider ID,
-// as the group's next Nodes do.
+// unname returns the name of the machine's Node, and whether the Node gets no provider ID.
 func (g *group) unname(m *machine) (name string, bare bool) {
 	if g.nameless <= 0 {
 		return m.dnsName, false
@@ -282,8 +276,7 @@ func (g *group) unname(m *machine) (name string, bare bool) {
 	return "node-" + shortID(m.d.of("host"), 8), true
 }
 
-// rename makes the machine's Node identify its instance, as when a person deletes the Node and
-// restarts the kubelet.
+// rename makes the machine's Node identify its instance.
 func (m *machine) rename() {
 	if m.unnamed.IsZero() {
 		return

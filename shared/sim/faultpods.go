@@ -14,13 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// evictedAfter is how long a pod stays bound to a node that is not ready before it is deleted: the
-// default toleration of every pod.
+// evictedAfter is how long a pod stays on a node that is not ready: every pod's default toleration.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
 const evictedAfter = 5 * time.Minute
 
-// hangingPods: the container runtime is dead. The kubelet reports that the node is not ready, and
-// its pods never stop.
+// hangingPods: the container runtime is dead, and pods never stop.
 var hangingPods = faultType{
 	kind: FaultHangingPods, weight: 2, need: 20 * time.Minute, count: 1,
 	fits:  fitsUnrepaired,
@@ -66,8 +64,8 @@ const (
 	keptLocal     = "local"
 	keptNode      = "node"
 	keptNodeSafe  = "node-safe-to-evict"
-	// keptUncounted is a budget that its controller has not counted since it was changed, and keptSlow
-	// a pod that may be terminated, and needs ten minutes to stop. Random scenarios have neither.
+	// Random scenarios do not have these: a budget that its controller has not counted since a change, and a pod that may be
+	// terminated, and needs ten minutes to stop.
 	keptUncounted = "budget-uncounted"
 	keptSlow      = "slow"
 )
@@ -87,7 +85,6 @@ func (p *pod) grace() time.Duration {
 	return graceSeconds * time.Second
 }
 
-// stopsIn returns how long a pod that is deleted takes to stop.
 func (n *node) stopsIn(p *pod) time.Duration {
 	if p.slow {
 		return stopsSlowly - time.Second
@@ -95,8 +92,7 @@ func (n *node) stopsIn(p *pod) time.Duration {
 	return n.c.d.of("pod "+p.uid).between(stopsQuickest, stopsSlowest)
 }
 
-// silentServing: the kubelet is dead, but the machine serves a workload that must not be
-// terminated. An example is a database with its data on a local disk.
+// silentServing: the kubelet is dead, but the machine serves a workload that must not be terminated.
 var silentServing = faultType{
 	kind: FaultSilentServing, weight: 2, need: 80 * time.Minute, least: 70 * time.Minute, most: 3 * time.Hour, count: 2,
 	values: []string{keptAnnotated, keptUnsafe, keptBudget, keptLocal, keptNode, keptNodeSafe},
@@ -107,7 +103,8 @@ var silentServing = faultType{
 		if !m.vanished.IsZero() {
 			return // no list shows its Node, by which its pods are asked for
 		}
-		p := m.serves(f.Value)
+		m.serving = true
+		p := m.keeps(f.Value)
 		m.fall(silent, false, d.of("reboots").chance(0.5))
 		n := m.node
 		if d.of("deleted").chance(0.5) {
@@ -129,12 +126,6 @@ var silentServing = faultType{
 			m.unkept()
 		}
 	}),
-}
-
-// serves makes the machine serve from a pod that must not be terminated, for that reason.
-func (m *machine) serves(why string) *pod {
-	m.serving = true
-	return m.keeps(why)
 }
 
 // keeps puts a pod on the machine that must not be terminated, for that reason.
@@ -163,7 +154,6 @@ func (n *node) annotate(key, value string) {
 	}
 }
 
-// unkept allows the machine's workload to be terminated again.
 func (m *machine) unkept() {
 	m.serving = false
 	n := m.node
@@ -176,7 +166,6 @@ func (m *machine) unkept() {
 	n.version = n.c.changed()
 }
 
-// kept shows in a Pod why it must not be terminated.
 func (p *pod) kept(o *corev1.Pod) {
 	switch p.keep {
 	case keptAnnotated:

@@ -16,13 +16,11 @@ const (
 	unreadRemoved = "removed"
 	unreadCut     = "cut"
 	unreadGarbled = "garbled"
-	// unreadByHand: the role of a group is not mapped, and a machine with that role that a person launched,
-	// without a template, is unreadable. Random scenarios do not have it.
+	// unreadByHand: a machine that a person launched has the group's unmapped role, and is unreadable. It is not drawn.
 	unreadByHand = "by hand"
 )
 
-// unreadSibling: a new template version breaks two machines, and the user data of one is
-// unreadable.
+// unreadSibling: a new template version breaks two machines, and one's user data is unreadable.
 var unreadSibling = faultType{
 	kind: FaultUnreadSibling, weight: 2, need: 100 * time.Minute, least: 90 * time.Minute, most: 4 * time.Hour,
 	values: []string{unreadDenied, unreadFailing, unreadRemoved, unreadCut, unreadGarbled},
@@ -49,8 +47,7 @@ var unreadSibling = faultType{
 	}),
 }
 
-// shareUnmapped unmaps the group's role, adds a machine to the group, and launches one with the role by
-// hand.
+// shareUnmapped unmaps the group's role, with which it launches a machine and a person another.
 func (g *group) shareUnmapped(f Fault) {
 	g.unmap(true)
 	g.grow(1)
@@ -61,8 +58,7 @@ func (g *group) shareUnmapped(f Fault) {
 	other.add()
 }
 
-// loneCause: a new template version breaks the only machine launched from it, and its user data
-// shows why.
+// loneCause: a new template version breaks one machine, and its user data shows why.
 var loneCause = faultType{
 	kind: FaultLoneCause, weight: 2, need: 100 * time.Minute, least: 90 * time.Minute, most: 4 * time.Hour,
 	values: []string{string(FaultTemplate), string(FaultTaint)},
@@ -84,7 +80,6 @@ var loneCause = faultType{
 	}),
 }
 
-// readUserData returns the machine's user data as EC2 returns it now.
 func (m *machine) readUserData(call string) (*types.AttributeValue, error) {
 	text := m.template.userData
 	switch m.unread {
@@ -108,9 +103,7 @@ const (
 	refusedEmpty = "nothing"
 )
 
-// refused: machines of a new template version never join, or join as nodes that Karpenter does not
-// register. Karpenter terminates each after 15 minutes and launches another, so a later check
-// finds nothing.
+// refused: Karpenter registers no machine of a new version, terminates each after 15 minutes, and launches another.
 var refused = faultType{
 	kind: FaultRefused, weight: 2, need: 100 * time.Minute, least: time.Hour, most: 4 * time.Hour,
 	values: []string{refusedNode, refusedEmpty},

@@ -67,8 +67,7 @@ func (m *machine) relapses() {
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-suspend-resume-processes.html
 var processes = []string{"Launch", "Terminate", "AddToLoadBalancer", "AlarmNotification", "AZRebalance", "HealthCheck", "InstanceRefresh", "ReplaceUnhealthy", "ScheduledActions"}
 
-// suspendedProcess: one process of an Auto Scaling group is suspended, and one of its machines
-// fails, or is terminated by a person. Without some processes nothing is replaced; the others do not matter.
+// suspendedProcess: a process of an Auto Scaling group is suspended, and one of its machines fails or is terminated.
 var suspendedProcess = faultType{
 	kind: FaultSuspended, weight: 1, need: 4 * time.Hour, least: 4 * time.Hour, most: 6 * time.Hour,
 	values: processes,
@@ -104,9 +103,8 @@ var suspendedProcess = faultType{
 	}),
 }
 
-// diesYoung: new machines of a group work for some minutes and then stop being Ready. For example,
-// an agent in the image or a pod on each new node stops the container runtime. One existing
-// machine fails first, so that there is something to replace.
+// diesYoung: new machines of a group work for some minutes and then stop being Ready. An existing one fails first, so
+// that there is something to replace.
 var diesYoung = faultType{
 	kind: FaultDiesYoung, weight: 2, need: 4 * time.Hour, least: 4 * time.Hour, most: 8 * time.Hour,
 	fits:  fitsUnrepaired,
@@ -139,8 +137,7 @@ func (m *machine) ages() {
 	})
 }
 
-// cured reports whether a machine that was launched, or taken from the warm pool, after the first replacement has been
-// Ready for an hour: the end of another fault healed the group.
+// cured reports whether a machine newer than the first replacement has been Ready for an hour.
 func (g *group) cured(now time.Time) bool {
 	return slices.ContainsFunc(g.members, func(m *machine) bool {
 		if m.ail != well || m.node == nil || !latest(m.launched, m.drawn).After(g.youngSince) {

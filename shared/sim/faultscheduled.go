@@ -29,7 +29,6 @@ var eventCodes = map[string]types.EventCode{
 	eventStops: types.EventCodeInstanceStop, eventReboots: types.EventCodeSystemReboot, eventRestarts: types.EventCodeInstanceReboot, eventMaintains: types.EventCodeSystemMaintenance,
 }
 
-// scheduledEvent is an event that EC2 has scheduled for a machine.
 type scheduledEvent struct {
 	code      types.EventCode
 	announced time.Time
@@ -127,7 +126,6 @@ func (m *machine) retire() {
 	a.in(d.of("noticed").between(time.Minute, 4*time.Minute), replaces)
 }
 
-// told returns the event as DescribeInstanceStatus lists it.
 func (e *scheduledEvent) told() types.InstanceStatusEvent {
 	description := "scheduled"
 	if !e.over.IsZero() {
@@ -139,8 +137,7 @@ func (e *scheduledEvent) told() types.InstanceStatusEvent {
 	}
 }
 
-// tellHealth sends the AWS Health event about the machine, as the template's rule matches it. It
-// may be late, or too late to be of use.
+// tellHealth sends the AWS Health event about the machine, perhaps late, or too late.
 func (a *account) tellHealth(m *machine, d dice) {
 	if a.dep == nil || d.of("told").chance(0.3) {
 		return

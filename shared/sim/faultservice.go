@@ -12,14 +12,13 @@ import (
 
 // This file has the faults of AWS services that lose, delay or repeat the messages between Rollcall's functions.
 
-// befalls reports whether a fault of that kind affects what the dice decide. It records the first
-// time in each form in the history.
+// befalls reports whether a fault of that kind hits, and notes its first time in each form.
 func (a *account) befalls(what FaultKind, form string, d dice, detail ...string) bool {
 	if !d.chance(a.share(what)) {
 		return false
 	}
-	for i := range a.weather.spells {
-		if s := &a.weather.spells[i]; s.what == what && s.lasts(a.Now()) && !slices.Contains(s.met, form) {
+	for _, s := range a.weather.active(what, a.Now()) {
+		if !slices.Contains(s.met, form) {
 			s.met = append(s.met, form)
 			a.note(Event{Kind: EventArose, Stage: string(what), Reason: form, Detail: strings.Join(detail, " ")})
 		}
@@ -27,8 +26,7 @@ func (a *account) befalls(what FaultKind, form string, d dice, detail ...string)
 	return true
 }
 
-// arrives delivers an AWS event to the queue of its rule, unless the event is lost. EventBridge
-// usually delivers at least once, and EC2 emits events on a best-effort basis.
+// arrives delivers an AWS event to the queue of its rule, unless it is lost.
 func (a *account) arrives(body string, after time.Duration, d dice) {
 	if a.befalls(FaultLostEvents, "", d.of("lost"), "an event does not arrive") {
 		return
@@ -36,8 +34,7 @@ func (a *account) arrives(body string, after time.Duration, d dice) {
 	a.in(after, func() { a.dep.events.send(body, "", "") })
 }
 
-// retry describes how a client retries a throttled call: the total number of tries, and the wait
-// before the n-th retry.
+// retry is how a client retries a throttled call: its tries, and the wait before the n-th.
 type retry struct {
 	of    string // sdkBackoff or retryAfter
 	tries int
@@ -49,10 +46,7 @@ const (
 	retryAfter = "retry-after" // an API server's
 )
 
-// retryOf returns how a call of that name is retried. AWS calls use the SDK's standard retryer:
-// three tries, with a random part of 2^n s. Kubernetes API calls follow client-go's limit after
-// Retry-After, which is one second with priority and fairness. Calls that terminate or reboot
-// instances are sent once.
+// retryOf returns how a call is retried: by the SDK's standard retryer, or after an API server's Retry-After, if at all.
 // https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
 func retryOf(name string) retry {
 	switch {
@@ -78,12 +72,10 @@ func (a *account) retried(name string, d dice) (waits time.Duration, throttled b
 	return waits, false
 }
 
-// putAway counts the events of an invocation by their text: those that the bus refused once, and
-// those that it accepted.
+// putAway counts an invocation's events by their text: refused by the bus, and taken.
 type putAway struct{ refused, taken map[string]int }
 
-// puts decides for each event of a PutEvents call whether the bus accepts it, and records that.
-// Entries succeed or fail individually.
+// puts decides for each event of a PutEvents call whether the bus takes it.
 // https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html
 func (v *env) puts(entries []types.PutEventsRequestEntry) (results []types.PutEventsResultEntry, refused int32) {
 	inv := v.inv
@@ -123,13 +115,10 @@ func (u *auditor) givenUp(inv *invocation) {
 	}
 }
 
-// memoryWithin is the number of calls within which a function runs out of memory: the listings
-// come first.
-const memoryWithin = 12
+const memoryWithin = 12 // the number of calls within which a function runs out of memory
 
-// regional: the region is degraded. Calls fail or are throttled and retried, and EC2's answers are
-// stale. Events and sweeps are lost, and launches fail. A zone has no network, and some machines
-// stop reporting permanently.
+// regional: the region is degraded. Calls fail, answers are stale, events and sweeps are lost, launches fail, a zone has
+// no network, and some machines fall silent for good.
 var regional = faultType{
 	kind: FaultDegraded, weight: 1, need: 2 * time.Hour, least: 40 * time.Minute, most: 2 * time.Hour, count: 2,
 	shape: []GroupSpec{managedNodes(6), scaledNodes(6), pooledNodes(4)},

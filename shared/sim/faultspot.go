@@ -66,15 +66,13 @@ func (a *account) takesBack(m *machine, f Fault) {
 	})
 }
 
-// announce sends EC2's event about a Spot Instance.
 func (m *machine) announce(detailType, said string) {
 	a, d := m.c.a, m.d.of("announced").of(detailType)
 	a.arrives(ec2Event(uid(d.of("event")), detailType, m.zone, m.id, said, a.Now()), d.between(0, ruled), d)
 }
 
-// moved does what the owner does at the warning. Karpenter, if it has an interruption queue, deletes the
-// NodeClaim, and launches another at once. EKS cordons and drains a node of a managed node group. Nobody acts
-// for other Auto Scaling groups.
+// moved does what the owner does at the warning: Karpenter, if it has a queue, deletes the NodeClaim and launches another,
+// and EKS drains a node of a managed node group. Nobody acts for other Auto Scaling groups.
 // https://karpenter.sh/docs/concepts/disruption/#interruption
 // https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html
 func (m *machine) moved(f Fault) {
@@ -101,8 +99,7 @@ func (m *machine) moved(f Fault) {
 	}
 }
 
-// rebalance makes an Auto Scaling group launch another machine, after which EKS drains this one and the group
-// terminates it. It gives up if the other one is not Ready after a while.
+// rebalance makes an Auto Scaling group launch another machine and then drain this one, or give up.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-capacity-rebalancing.html
 func (m *machine) rebalance(f Fault, d dice) {
 	a, g, since := m.c.a, m.g, m.c.a.Now()
@@ -127,7 +124,6 @@ func (m *machine) rebalance(f Fault, d dice) {
 	})
 }
 
-// drains has EKS cordon and drain the node of a Spot Instance.
 func (m *machine) drains(f Fault) {
 	n := m.node
 	if n == nil {

@@ -21,8 +21,7 @@ const olderPolicy = "apiVersion: rollcall/v1\nmode: notify\nlimits: {actionsPerH
 // stopLine stops every act.
 const stopLine = "stop: true"
 
-// killSwitch: machines fail, and about when the first act is due the policy forbids all acts. The
-// cluster's tag says remediate, but a tag may only lower the mode.
+// killSwitch: machines fail, and about when an act is due the policy forbids all. A tag may only lower the mode.
 var killSwitch = faultType{
 	kind: FaultKillSwitch, weight: 2, need: 100 * time.Minute, least: 80 * time.Minute, most: 150 * time.Minute, count: 2,
 	values: []string{policyDeleted, policyEmptied, policyStopped, policyObserve, policyNotify, policyOlder},
@@ -75,8 +74,7 @@ const (
 	holdTyped = "typed" // words, which hold until the tag is removed
 )
 
-// datedHold: machines fail, and a person holds them until a date. The hold begins before they
-// fail, or about when an act is due. They must be cured once it is over.
+// datedHold: machines fail, and a person holds them until a date, after which they must be cured.
 var datedHold = faultType{
 	kind: FaultDatedHold, weight: 1, need: 4 * time.Hour, least: 4 * time.Hour, most: 7 * time.Hour, count: 1,
 	values: []string{holdDay, holdTime, holdTime, holdOver, holdTyped},
@@ -97,7 +95,7 @@ var datedHold = faultType{
 			text = until.AddDate(0, 0, -1).Format(time.DateOnly)
 		}
 		a.in(d.of("tagged").between(0, 20*time.Minute), func() {
-			if m.state == running && !a.healedNow() && m.tagHold(text) {
+			if m.state == running && !a.healedNow() && m.tagOnce(roll.TagHold, text) {
 				m.holds = &hold{from: a.Now(), until: until}
 				m.arose(f, roll.TagHold+"="+text)
 			}

@@ -84,8 +84,7 @@ func (g *group) swell(by int) {
 	g.grow(by)
 }
 
-// scaleDown removes machines as Cluster Autoscaler does: working ones that are not needed, and those that have
-// been unready for a while: 20 minutes by default.
+// scaleDown removes machines as Cluster Autoscaler does: unneeded ones, and those that are unready for a while.
 func (g *group) scaleDown(f Fault, d dice) {
 	a, at := g.c.a, time.Duration(0)
 	for i, m := range a.victims(f) {
@@ -109,8 +108,7 @@ func (g *group) scaleDown(f Fault, d dice) {
 
 const scaleDownTaint = "ToBeDeletedByClusterAutoscaler"
 
-// scaledDown makes Cluster Autoscaler remove the machine: it taints the node, evicts the pods for up to ten
-// minutes, and terminates the instance, or removes the taint if the pods do not go.
+// scaledDown has Cluster Autoscaler taint the node and terminate the instance, or give up if its pods do not go.
 func (m *machine) scaledDown(d dice) {
 	a, g, n := m.c.a, m.g, m.node
 	if !m.alive() || n == nil || m.kept() || !m.disrupted.IsZero() || a.healedNow() {

@@ -15,8 +15,7 @@ type faultType struct {
 	values []string                             // the forms of the fault
 	fits   func(g GroupSpec, value string) bool // reports whether a form can arise in a group; nil means in every group
 	shape  []GroupSpec                          // the cluster of a run made for this fault
-	// need is the minimum time between its start and the end of the storm. least and most bound
-	// its duration; 0 lasts until everything is healed.
+	// need is the time between its start and the end of the storm at least. least and most bound it; 0 lasts.
 	need, least, most time.Duration
 	count             int // the maximum number of machines
 
@@ -24,15 +23,13 @@ type faultType struct {
 	prepare, strike, relent func(*account, Fault, dice)
 	ails                    ailment // the ailment of the affected machines
 
-	// spell marks a fault of calls, messages or invocations, which the account's weather applies.
-	// calls selects the affected calls, and answer returns what such a call meets.
+	// spell marks a fault of the weather. calls selects the affected calls, and answer returns what one meets.
 	spell  bool
 	calls  func(name string) bool
 	answer func(kind access, d dice) string
 }
 
-// isSituation reports whether the kind is a situation. Each such fault creates one case in which a
-// plausible verdict does harm or leaves a fault unrepaired.
+// isSituation reports whether the kind creates a case in which a plausible verdict does harm.
 func (t *faultType) isSituation() bool { return t.shape != nil }
 
 // faultTypes holds all kinds of faults, in drawing order.
@@ -200,7 +197,6 @@ func Kinds() (all []FaultKind) {
 	return all
 }
 
-// drawing holds what the details of a fault are drawn from.
 type drawing struct {
 	d     dice
 	s     *Scenario
@@ -280,7 +276,6 @@ func eachVictim(do func(*machine, Fault, dice)) func(*account, Fault, dice) {
 	}
 }
 
-// eachGroup returns a strike that calls do for each affected group.
 func eachGroup(do func(*group, Fault, dice)) func(*account, Fault, dice) {
 	return func(a *account, f Fault, d dice) {
 		for _, g := range a.targets(f) {
@@ -298,7 +293,6 @@ func eachMember(do func(*machine, Fault)) func(*account, Fault, dice) {
 	})
 }
 
-// eachCluster returns a strike that calls do for each affected cluster.
 func eachCluster(do func(*cluster, Fault, dice)) func(*account, Fault, dice) {
 	return func(a *account, f Fault, d dice) {
 		for _, c := range a.of(f) {
@@ -335,8 +329,7 @@ func anyError(_ access, d dice) string {
 	return oneOf(d, faultThrottle, faultServer, faultServer, faultHang)
 }
 
-// scaledSlowly is the form of FaultScale in which the network plugin of new nodes needs minutes to start.
-// Random scenarios do not have it.
+// scaledSlowly is the form of FaultScale in which new nodes need minutes to start. It is not drawn.
 const scaledSlowly = "slow"
 
 // The usual groups of clusters, of that size.
@@ -352,22 +345,15 @@ func pooledNodes(n int) GroupSpec {
 	return GroupSpec{Name: "default", Owner: "karpenter", Type: "m5.large", Desired: n}
 }
 
-// repaired returns the group with EKS node repair.
-func repaired(g GroupSpec) GroupSpec {
-	g.Repair = true
-	return g
-}
-
 // The groups of clusters made for faults.
 var (
 	groupsOfFour   = []GroupSpec{managedNodes(4), scaledNodes(4), pooledNodes(4)}
-	groupsOfRepair = []GroupSpec{repaired(managedNodes(4)), scaledNodes(4), pooledNodes(4)}
+	groupsOfRepair = []GroupSpec{{Name: "system", Owner: "managed-nodegroup", Type: "m5.large", Desired: 4, Repair: true}, scaledNodes(4), pooledNodes(4)}
 	groupsOfSix    = []GroupSpec{managedNodes(6), scaledNodes(6)} // large enough that one of their machines is not a large share
 	groupsScaled   = []GroupSpec{managedNodes(4), scaledNodes(5)} // without Karpenter
 )
 
-// actedOnSoon reports whether the group's owner leaves nodes that are not ready to Rollcall at
-// once.
+// actedOnSoon reports whether the owner leaves nodes that are not ready to Rollcall at once.
 func actedOnSoon(g GroupSpec) bool {
 	return g.Owner == autoScaling || g.Owner == nodeGroup && !g.Repair
 }

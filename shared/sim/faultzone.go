@@ -106,7 +106,6 @@ var outageBetween = faultType{
 	relent: func(a *account, f Fault, _ dice) { a.disarm(f) },
 }
 
-// disarm ends the waiting of a fault's traps.
 func (a *account) disarm(f Fault) {
 	for _, t := range a.traps {
 		t.disarmed = t.disarmed || t.f.ID == f.ID

@@ -8,21 +8,16 @@ import (
 // Options define a random scenario.
 type Options struct {
 	Seed     uint64
-	Hours    int // of the whole run; at least 6
-	Clusters int // at least 1
-	Nodes    int // of each cluster, at least 4
-	// Faults is the number of random faults; 0 is about one per hour and cluster, or two if
-	// Certain is set.
-	Faults int
-	// Policy is the account's policy; "" draws one. It is YAML with each section on a line of its
-	// own.
-	Policy  string
-	Certain []FaultKind // additional faults, each in a cluster that suits it
-	Values  []string    // the forms of these faults, in the same order; "" or a missing one is drawn
+	Hours    int         // of the whole run; at least 6
+	Clusters int         // at least 1
+	Nodes    int         // of each cluster, at least 4
+	Faults   int         // the number of random faults; 0 is about one per hour and cluster, or two with Certain
+	Policy   string      // the account's policy, "" to draw one: YAML with each section on its own line
+	Certain  []FaultKind // additional faults, each in a cluster that suits it
+	Values   []string    // the forms of these faults, in the same order; "" or a missing one is drawn
 }
 
-// LeastHours is the minimum length of a run in hours: it must suffice to cure faults and to forget
-// what was cured.
+// LeastHours is the minimum length of a run: it must suffice to cure faults and forget them.
 const LeastHours = 6
 
 var began = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC) // the start of every random scenario, a Monday
@@ -76,7 +71,6 @@ func Random(o Options) Scenario {
 	return s
 }
 
-// randomCluster returns a cluster with about that many nodes.
 func randomCluster(d dice, i, nodes int) ClusterSpec {
 	c := ClusterSpec{Name: []string{"orders", "search", "media", "batch", "edge", "staging"}[i%6]}
 	if i >= 6 {
@@ -108,7 +102,6 @@ func (c ClusterSpec) nameGroups(i int) {
 	}
 }
 
-// randomFault returns the n-th fault of the scenario.
 func (s *Scenario) randomFault(d dice, id int) Fault {
 	var (
 		kinds       []faultType
@@ -139,8 +132,7 @@ func (s *Scenario) randomFault(d dice, id int) Fault {
 	return s.fault(kind, "", oneOf(d.of("which"), s.Clusters...), d, id)
 }
 
-// fault returns a fault of a kind: of the given form, if one is named, and in the given cluster,
-// if it affects one.
+// fault returns a fault of a kind, in the given form, if one is named, and in the given cluster.
 func (s *Scenario) fault(kind FaultKind, value string, c ClusterSpec, d dice, id int) Fault {
 	f := Fault{ID: id, Kind: kind, Value: value}
 	f.At = d.of("at").between(10*time.Minute, s.Storm-20*time.Minute).Truncate(time.Second)

@@ -16,8 +16,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// Guards replace parts of the functions with wrong versions, to test that the auditor notices.
-// Each receives the real part and returns its replacement. The zero value replaces nothing.
+// Guards replace parts of the functions, each of which they receive, with wrong versions that the auditor must notice.
 type Guards struct {
 	Plan func(func(plan.Input) plan.Plan) func(plan.Input) plan.Plan // makes the plan of a check, and the plan that is made again before an act
 	// Observer reads a cluster for a check. Targets reads one instance before an act.

@@ -84,3 +84,9 @@ func up(g *group, name string) *machine {
 	n.version = c.changed()
 	return m
 }
+
+// serves makes the machine serve from a pod that must not be terminated, for that reason.
+func (m *machine) serves(why string) {
+	m.serving = true
+	m.keeps(why)
+}

@@ -11,8 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
-// iamAPI is IAM: each group's instance profile with its role, and the roles that clusters map in
-// their place.
+// iamAPI is IAM: each group's instance profile and role, and the roles mapped in their place.
 type iamAPI struct{ v *env }
 
 func roleARN(name string) string    { return "arn:aws:iam::" + accountID + ":role/" + name }
@@ -24,14 +23,13 @@ func uniqueID(prefix, name string) string {
 	return prefix + strings.ToUpper(shortID(newDice(0).of(prefix).of(name), 17))
 }
 
-// role is a role with its trust policy.
 type role struct {
 	name     string
 	trust    string
-	policies []string
+	policies []string // managed ones, which only a node's role has
+	inline   []string
 }
 
-// role returns a role of the account.
 func (a *account) role(name string) (role, bool) {
 	other := false
 	for _, c := range a.clusters {
@@ -39,21 +37,20 @@ func (a *account) role(name string) (role, bool) {
 			if g.role == name {
 				return role{
 					name: name, trust: trusting(`"Service":"ec2.amazonaws.com"`, "sts:AssumeRole"),
-					policies: []string{"AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly"},
+					policies: []string{"AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly"}, inline: []string{},
 				}, true
 			}
 		}
 		other = other || c.maps(name)
 	}
 	// Karpenter's controller is a pod, and assumes its role with EKS Pod Identity.
-	return role{name: name, trust: trusting(`"Service":"pods.eks.amazonaws.com"`, "sts:AssumeRole", "sts:TagSession")}, other
+	return role{name: name, trust: trusting(`"Service":"pods.eks.amazonaws.com"`, "sts:AssumeRole", "sts:TagSession"), inline: []string{controllerPolicy}}, other
 }
 
 func trusting(principal string, actions ...string) string {
 	return fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{%s},"Action":["%s"]}]}`, principal, strings.Join(actions, `","`))
 }
 
-// existing returns a role, or the error that there is none.
 func (a *account) existing(name *string) (role, error) {
 	if r, ok := a.role(aws.ToString(name)); ok {
 		return r, nil
@@ -109,17 +106,10 @@ const (
 	controllerMay    = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["ec2:RunInstances","ec2:CreateFleet","ec2:TerminateInstances","iam:PassRole"],"Resource":"*"}]}`
 )
 
-func (r role) inline() []string {
-	if len(r.policies) > 0 { // a node's
-		return []string{}
-	}
-	return []string{controllerPolicy}
-}
-
 // ListRolePolicies lists the inline policies of a role.
 func (i iamAPI) ListRolePolicies(in *iam.ListRolePoliciesInput, out *iam.ListRolePoliciesOutput) error {
 	r, err := i.v.a.existing(in.RoleName)
-	out.PolicyNames = r.inline()
+	out.PolicyNames = r.inline
 	return err
 }
 
@@ -127,7 +117,7 @@ func (i iamAPI) ListRolePolicies(in *iam.ListRolePoliciesInput, out *iam.ListRol
 func (i iamAPI) GetRolePolicy(in *iam.GetRolePolicyInput, out *iam.GetRolePolicyOutput) error {
 	*out = iam.GetRolePolicyOutput{RoleName: in.RoleName, PolicyName: in.PolicyName, PolicyDocument: aws.String(url.PathEscape(controllerMay))}
 	r, err := i.v.a.existing(in.RoleName)
-	if err == nil && !slices.Contains(r.inline(), aws.ToString(in.PolicyName)) {
+	if err == nil && !slices.Contains(r.inline, aws.ToString(in.PolicyName)) {
 		err = noSuch("NoSuchEntity", "The role policy with name %s cannot be found.", aws.ToString(in.PolicyName))
 	}
 	return err
@@ -135,10 +125,5 @@ func (i iamAPI) GetRolePolicy(in *iam.GetRolePolicyInput, out *iam.GetRolePolicy
 
 // GetPolicy returns a managed policy of the account: there are none.
 func (i iamAPI) GetPolicy(in *iam.GetPolicyInput, _ *iam.GetPolicyOutput) error {
-	return noSuch("NoSuchEntity", "Policy %s was not found.", aws.ToString(in.PolicyArn))
-}
-
-// GetPolicyVersion returns a version of such a policy: there are none.
-func (i iamAPI) GetPolicyVersion(in *iam.GetPolicyVersionInput, _ *iam.GetPolicyVersionOutput) error {
 	return noSuch("NoSuchEntity", "Policy %s was not found.", aws.ToString(in.PolicyArn))
 }

@@ -45,9 +45,8 @@ func (k kubeDialer) Dial(to roll.Cluster) (*kube.Client, error) {
 type kubeAPI struct {
 	v    *env
 	name string // of the cluster
-	// nodes and items are the latest listings, of nodes as objects and of other kinds as JSON. A
-	// client never has two in progress.
-	nodes   listing[corev1.Node]
+	// nodes and items are the latest listings. A client never has two in progress.
+	nodes   listing[*corev1.Node]
 	reduced []*kube.NodeObject // the nodes that are left of their listing, as the product reads them
 	items   listing[*kube.Item]
 }
@@ -59,7 +58,6 @@ type listing[T any] struct {
 	rest []T
 }
 
-// page returns the next page of at most limit objects and its continue token.
 func (l *listing[T]) page(limit int) ([]T, string) {
 	if limit <= 0 || limit >= len(l.rest) {
 		all := l.rest
@@ -81,7 +79,6 @@ func (l *listing[T]) resume(q *kubeQuery, token string) error {
 	return nil
 }
 
-// kubeQuery is one request.
 type kubeQuery struct {
 	api                      *kubeAPI
 	verb                     string // as in RBAC
@@ -95,8 +92,7 @@ type kubeQuery struct {
 	d dice
 }
 
-// send sends the request, which takes time and may fail like every call. serve is the API server's
-// part of it.
+// send sends the request, which takes time and may fail. serve is the API server's part of it.
 func (q *kubeQuery) send(ctx context.Context, serve func() error) error {
 	v, kind := q.api.v, writes
 	if q.verb == "get" || q.verb == "list" {
@@ -129,13 +125,12 @@ func (q *kubeQuery) dice() dice {
 	return inv.d.of("kubernetes").nth(inv.calls)
 }
 
-// nodePage returns a page of nodes; it is a kube.NodePages.
 func (k *kubeAPI) nodePage(ctx context.Context, limit int64, token string) (nodes []*kube.NodeObject, next string, err error) {
 	q := &kubeQuery{api: k, verb: "list", version: "v1", resource: "nodes"}
-	var page []corev1.Node
+	var page []*corev1.Node
 	err = q.send(ctx, func() error {
 		if token == "" {
-			k.nodes = listing[corev1.Node]{of: q.c, rest: q.c.listNodes()}
+			k.nodes = listing[*corev1.Node]{of: q.c, rest: q.c.listNodes()}
 			k.reduced = q.c.reduced
 		} else if err := k.nodes.resume(q, token); err != nil {
 			return err
@@ -224,8 +219,7 @@ func respond(r *http.Request, code int, kind string, body []byte) *http.Response
 	}
 }
 
-// query parses a request for /api/v1/RESOURCE/NAME,
-// /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUB, and similar paths. Lists are read as items.
+// query parses a request for a path such as /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUB.
 func (k *kubeAPI) query(r *http.Request) (*kubeQuery, error) {
 	q := &kubeQuery{api: k}
 	if r.Body != nil {
@@ -272,7 +266,6 @@ func (q *kubeQuery) locate(path string) {
 
 var karpenterGroups = []string{"karpenter.k8s.aws", "karpenter.sh"} // Karpenter's API groups
 
-// hasKarpenter reports whether Karpenter is installed in the cluster.
 func (c *cluster) hasKarpenter() bool {
 	return slices.ContainsFunc(c.groups, func(g *group) bool { return g.owner == karpenter })
 }
@@ -289,7 +282,6 @@ func (q *kubeQuery) served() bool {
 	return !slices.Contains(karpenterGroups, q.group) || q.c.hasKarpenter()
 }
 
-// serve is the API server's part of the request.
 func (q *kubeQuery) serve() (any, error) {
 	if !q.served() {
 		return nil, errUnserved
@@ -311,14 +303,10 @@ func (q *kubeQuery) serve() (any, error) {
 }
 
 func (q *kubeQuery) get() (*kube.Item, error) {
-	one, ok := kubeObjects[q.path()]
-	if !ok || !q.served() {
-		return nil, errUnserved
-	}
 	if n := q.c.byNode[q.name]; n != nil && q.path() == "v1/nodes" {
 		return n.item()
 	}
-	object, err := one(q)
+	object, err := q.serve()
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func TestAListingOfNodesIsAsItWasWhenItBegan(t *testing.T) {
 		}
 		must.That(t, err == nil && restarts == 0 && v.inv.calls == 3 && len(names) == len(nodes), "%d nodes by %d names, %d restarts, %d calls, %v", len(nodes), len(names), restarts, v.inv.calls, err)
 		expect.That(t, len(nodes) != len(c.nodes) && len(reasons) <= 2, "%d nodes of one moment? reasons %v", len(nodes), reasons)
-		expect.That(t, v.inv.seen.nodes.whole() && len(v.inv.seen.nodes.pages) == 3, "seen %d pages", len(v.inv.seen.nodes.pages))
+		expect.That(t, v.inv.seen.nodes.whole() && len(v.inv.seen.nodes.all) == len(nodes), "seen %d nodes", len(v.inv.seen.nodes.all))
 	})
 }
 
@@ -123,7 +123,7 @@ func TestListedNodesAreSharedAndNeverChanged(t *testing.T) {
 	n := up(c.group("core"), "a").node
 	first := c.listNodes()
 	again := c.listNodes()
-	expect.That(t, &again[0] == &first[0], "made anew without a change")
+	expect.That(t, again[0] == first[0], "made anew without a change")
 	n.initialized = true
 	n.annotations["x"] = "y"
 	n.turn(corev1.ConditionFalse, "KubeletNotReady", "")
@@ -190,7 +190,10 @@ func TestFaultsOfAnAPIServer(t *testing.T) {
 	q := &kubeQuery{verb: "list", resource: "nodes"}
 	fault := func(what string, i int) (roll.GapKind, string, bool) {
 		q.d = c.d.nth(i)
-		err := q.told(kubernetesFault(what))
+		err := q.told(errOf(what, "kubernetes:list nodes"))
+		if what == faultHang {
+			err = q.told(errTimeout("kubernetes:list nodes"))
+		}
 		k, dialErr := kube.NewClientOverPages(nil, func(context.Context, int64, string) ([]*kube.NodeObject, string, error) { return nil, "", err }, nil)
 		must.Succeed(t, dialErr)
 		_, _, err = nodesOf(k)

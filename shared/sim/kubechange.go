@@ -17,7 +17,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// kubeChanges holds the changes that the API server supports, by verb and resource.
 var kubeChanges = map[string]func(*kubeQuery) (any, error){
 	"patch v1/nodes":                    (*kubeQuery).patchNode,
 	"delete v1/nodes":                   (*kubeQuery).deleteNode,
@@ -25,20 +24,17 @@ var kubeChanges = map[string]func(*kubeQuery) (any, error){
 	"create v1/pods/eviction":           (*kubeQuery).evict,
 }
 
-// nodePatch is a JSON merge patch of a node, limited to the permitted fields: a nil annotation is
-// removed, and so is spec.unschedulable.
+// nodePatch is a JSON merge patch of a node: what is nil is removed.
 // https://www.rfc-editor.org/rfc/rfc7386
 type nodePatch struct {
 	Metadata struct {
-		UID             string             `json:"uid"`
-		ResourceVersion string             `json:"resourceVersion"`
-		Annotations     map[string]*string `json:"annotations"`
-	} `json:"metadata"`
-	Spec map[string]json.RawMessage `json:"spec"`
+		UID, ResourceVersion string
+		Annotations          map[string]*string
+	}
+	Spec map[string]json.RawMessage
 }
 
-// patchNode changes a node if it is still the one that the patch was made for. The version is
-// compared first, as the API server does: for a Node recreated under the same name, both differ.
+// patchNode changes a node if it still is what the patch was made for, by its version and then its UID, like the API.
 func (q *kubeQuery) patchNode() (any, error) {
 	var patch nodePatch
 	if err := q.decode(&patch); err != nil {
@@ -105,8 +101,7 @@ func (q *kubeQuery) tainted(n *node, taints []corev1.Taint) {
 	}
 }
 
-// did reports an act to the auditor right before it changes anything. The auditor thus sees the
-// state that the act met.
+// did reports an act to the auditor right before it changes anything.
 func (q *kubeQuery) did(what act, m *machine, n *node) { q.api.v.inv.did(what, q.c, m, n) }
 
 // meant reads the options of a deletion, and refuses one for an object with another UID.
@@ -140,8 +135,7 @@ func (q *kubeQuery) deleteNode() (any, error) {
 	return done(), nil
 }
 
-// removeNode removes a Node object and its pods. Its machine, if there is one, keeps running: a
-// kubelet registers only when it starts.
+// removeNode removes a Node object and its pods. A kubelet registers only when it starts.
 func (c *cluster) removeNode(n *node) {
 	if c.byNode[n.name] == n {
 		delete(c.byNode, n.name)
@@ -153,8 +147,7 @@ func (c *cluster) removeNode(n *node) {
 	c.changed()
 }
 
-// deleteClaim marks a NodeClaim for deletion. Its finalizer keeps it until Karpenter has
-// terminated its instance.
+// deleteClaim marks a NodeClaim for deletion. Its finalizer keeps it until its instance is terminated.
 func (q *kubeQuery) deleteClaim() (any, error) {
 	cl := find(q.c.claims, func(cl *claim) bool { return cl.name == q.name })
 	if cl == nil {

@@ -14,8 +14,7 @@ import (
 	"rollcall/shared/roll"
 )
 
-// karpenterObject is an object of Karpenter's, with the fields that are read. All kinds share the status of
-// NodeClaims.
+// karpenterObject is an object of Karpenter's, with the fields that are read.
 // https://github.com/kubernetes-sigs/karpenter/tree/main/pkg/apis/crds
 type karpenterObject[S any] struct {
 	metav1.TypeMeta `json:",inline"`
@@ -67,8 +66,7 @@ type (
 	}
 )
 
-// claimSpec returns the NodeClaim spec of the group's NodePool for a template version and machine
-// kind. Its EC2NodeClass has the same name.
+// claimSpec returns the NodeClaim spec for a template and machine kind. The EC2NodeClass has the group's name.
 func (g *group) claimSpec(t template, kind machineKind) claimSpec {
 	spec := claimSpec{
 		NodeClassRef: nodeClassRef{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: g.name},
@@ -83,8 +81,7 @@ func (g *group) claimSpec(t template, kind machineKind) claimSpec {
 	return spec
 }
 
-// condition returns a condition as Karpenter writes it: True since a time, or Unknown for a reason
-// since another time.
+// condition returns a condition of Karpenter's: True since a time, or Unknown since another.
 func condition(what string, since time.Time, reason, message string, unknown time.Time) metav1.Condition {
 	if since.IsZero() {
 		return metav1.Condition{Type: what, Status: metav1.ConditionUnknown, LastTransitionTime: stamped(unknown), Reason: reason, Message: message}
@@ -92,7 +89,6 @@ func condition(what string, since time.Time, reason, message string, unknown tim
 	return metav1.Condition{Type: what, Status: metav1.ConditionTrue, LastTransitionTime: stamped(since), Reason: what}
 }
 
-// claimState holds everything that can change in a NodeClaim.
 type claimState struct {
 	version  int
 	kind     machineKind // the one that its NodePool requests
@@ -207,8 +203,7 @@ func (g *group) nodePool() nodePool {
 	return o
 }
 
-// getNodeClass returns the EC2NodeClass of a group. With an Amazon image, Karpenter adds its own
-// user data; with another image, this user data is all there is.
+// getNodeClass returns the EC2NodeClass of a group. Only with an Amazon image Karpenter adds user data.
 func (q *kubeQuery) getNodeClass() (any, error) {
 	g := q.pool()
 	if g == nil {

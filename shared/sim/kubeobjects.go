@@ -33,8 +33,7 @@ var kubeObjects = map[string]func(*kubeQuery) (any, error){
 	"karpenter.k8s.aws/v1/ec2nodeclasses": (*kubeQuery).getNodeClass,
 }
 
-// kubeLists holds the kinds that it serves as lists. The cluster has no admission webhooks for
-// kubelets' requests.
+// kubeLists holds the kinds that it serves as lists.
 var kubeLists = map[string]func(*kubeQuery, *kubeList){
 	"v1/pods":                        (*kubeQuery).listPods,
 	"v1/events":                      (*kubeQuery).listEvents,
@@ -56,7 +55,6 @@ func (q *kubeQuery) listDaemonSets(l *kubeList) {
 
 func none(*kubeQuery, *kubeList) {}
 
-// kubeList holds the objects of a list, or the error.
 type kubeList struct {
 	a     *account
 	items []*kube.Item
@@ -94,8 +92,7 @@ func (m *made[S]) of(state S, object func() any) (*kube.Item, error) {
 	return m.item, nil
 }
 
-// item returns an object as JSON. An unchanged object gives the same item, with its cached decoded
-// form.
+// item returns an object as JSON: the same, with its decoded form, if it did not change.
 func (a *account) item(object any) (*kube.Item, error) {
 	data, err := json.Marshal(object)
 	if err != nil {
@@ -106,7 +103,6 @@ func (a *account) item(object any) (*kube.Item, error) {
 
 var kindNode = schema.GroupKind{Kind: "Node"} // the kind of nodes, as errors name it
 
-// apiGroups returns the API groups that the cluster serves.
 func (c *cluster) apiGroups() metav1.APIGroupList {
 	names := []string{"admissionregistration.k8s.io", "apps", "coordination.k8s.io", "discovery.k8s.io", "policy"}
 	if c.hasKarpenter() {
@@ -120,7 +116,6 @@ func (c *cluster) apiGroups() metav1.APIGroupList {
 	return out
 }
 
-// stamped returns a time as objects show it, in whole seconds.
 func stamped(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }
 
 // stampedOr returns nil for the zero time, otherwise stamped.
@@ -132,20 +127,19 @@ func stampedOr(t time.Time) *metav1.Time {
 	return &at
 }
 
-// listNodes returns the nodes of the cluster as its API server lists them. All callers share the
-// slice; it is never modified.
-func (c *cluster) listNodes() []corev1.Node {
+// listNodes returns the nodes as the API server lists them, in a slice that all callers share.
+func (c *cluster) listNodes() []*corev1.Node {
 	if c.objects == nil {
-		c.objects, c.reduced = make([]corev1.Node, 0, len(c.nodes)), make([]*kube.NodeObject, 0, len(c.nodes))
+		c.objects, c.reduced = make([]*corev1.Node, 0, len(c.nodes)), make([]*kube.NodeObject, 0, len(c.nodes))
 		for _, n := range c.nodes {
 			if n.unlisted {
 				continue
 			}
 			if n.listedAt != n.version {
-				n.listed, n.listedAt = n.object(), n.version
-				shown := n.listed // the auditor gets the true times
+				object := n.object()
+				shown := object // the auditor gets the true times
 				shown.Status.Conditions = n.byItsClock(shown.Status.Conditions)
-				n.reduced = nodeOf(&shown)
+				n.listed, n.reduced, n.listedAt = &object, nodeOf(&shown), n.version
 			}
 			c.objects, c.reduced = append(c.objects, n.listed), append(c.reduced, n.reduced)
 		}
@@ -237,9 +231,7 @@ func (n *node) derived() (taints []corev1.Taint) {
 }
 
 const (
-	// statusEvery is how often a kubelet writes its conditions without a change:
-	// nodeStatusReportFrequency.
-	statusEvery = 5 * time.Minute
+	statusEvery = 5 * time.Minute // how often a kubelet writes unchanged conditions: nodeStatusReportFrequency
 	// renewEvery is how often it renews its lease. leaseSeconds is the lease's duration.
 	renewEvery   = 10 * time.Second
 	leaseSeconds = 40
@@ -258,8 +250,7 @@ func (m *machine) heard(what string, every time.Duration) time.Time {
 	return now.Add(-phase).Truncate(every).Add(phase + m.c.skew + m.clock)
 }
 
-// read returns the Node as a single read does, with the time of the last condition update. Lists
-// omit that time: they would have to rebuild each node, and nobody reads it there.
+// read returns the Node as a single read does, with the time of the last update, which nobody reads in lists.
 func (n *node) read() corev1.Node {
 	o := n.object()
 	o.TypeMeta, o.Status.Conditions = metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}, n.byItsClock(o.Status.Conditions)
@@ -301,8 +292,7 @@ func (q *kubeQuery) getNode() (any, error) {
 	return n.read(), nil
 }
 
-// lease returns the Lease of a node, and whether there is one. It lives as long as the node. A
-// kubelet that never ran to renew it has none.
+// lease returns the Lease of a node, and whether there is one: it lives as long as the node.
 func (n *node) lease() (coordinationv1.Lease, bool) {
 	if n.machine == nil {
 		return coordinationv1.Lease{}, false
@@ -334,7 +324,6 @@ func (q *kubeQuery) getLease() (any, error) {
 	return nil, q.notFound()
 }
 
-// labels returns the query's label selector.
 func (q *kubeQuery) labels(to *kubeList) labels.Selector {
 	selector, err := labels.Parse(q.selectors.LabelSelector)
 	if err != nil {
@@ -344,8 +333,7 @@ func (q *kubeQuery) labels(to *kubeList) labels.Selector {
 	return selector
 }
 
-// listPods lists the pods that the field selector selects by node, or the label selector by
-// labels.
+// listPods lists the pods that the field selector selects by node, or the label selector.
 func (q *kubeQuery) listPods(to *kubeList) {
 	like := q.labels(to)
 	node, one := fields.ParseSelectorOrDie(q.selectors.FieldSelector).RequiresExactMatch("spec.nodeName")
@@ -379,7 +367,6 @@ func (g *group) waiting() int {
 	return max(0, g.desired-g.serving()) + count(g.members, func(m *machine) bool { return m.settledAt.IsZero() })
 }
 
-// waiting returns how many pods of the cluster wait for a node.
 func (c *cluster) waiting() int {
 	n := c.unplaced
 	for _, g := range c.groups {
@@ -388,7 +375,6 @@ func (c *cluster) waiting() int {
 	return n
 }
 
-// controller returns the name of the pod's controller.
 func (p *pod) controller() string {
 	if i := strings.LastIndexByte(p.name, '-'); i > 0 {
 		return p.name[:i]
@@ -396,7 +382,6 @@ func (p *pod) controller() string {
 	return p.name
 }
 
-// labels returns the labels of all pods of the controller.
 func (p *pod) labels() map[string]string {
 	if p.daemon {
 		return map[string]string{"k8s-app": p.controller()}
@@ -406,14 +391,12 @@ func (p *pod) labels() map[string]string {
 
 const graceSeconds = 30 // a pod's termination grace period
 
-// podState holds everything that can change in a Pod.
 type podState struct {
 	ready   corev1.ConditionStatus // of its node
 	leaving time.Time
 }
 
-// pod returns a Pod of the node with running containers. If the node's kubelet does not report,
-// the control plane sets its pods to not ready.
+// pod returns a Pod of the node. It is not ready if the node's kubelet does not report.
 func (n *node) pod(p *pod) corev1.Pod {
 	owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet"}
 	if p.daemon {
@@ -457,8 +440,7 @@ func (n *node) pod(p *pod) corev1.Pod {
 
 const eventsLive = time.Hour // how long EKS keeps events: the API server's default
 
-// listEvents lists the events about the object that the field selector names. There are none about
-// pods.
+// listEvents lists the events about an object, except pods, or with a reason.
 func (q *kubeQuery) listEvents(to *kubeList) {
 	selector := fields.ParseSelectorOrDie(q.selectors.FieldSelector)
 	if reason, ok := selector.RequiresExactMatch("reason"); ok {
@@ -540,7 +522,6 @@ func mapRoles(roles []string) string {
 
 const labelPool = "karpenter.sh/nodepool" // the label with which Karpenter names a node pool
 
-// listClaims lists the NodeClaims that the label selector selects by node pool.
 func (q *kubeQuery) listClaims(to *kubeList) {
 	selector := q.labels(to)
 	wanted := map[*group]bool{}

@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// functionName is the name of one of Rollcall's functions.
 type functionName string
 
 const (
@@ -16,20 +15,17 @@ const (
 	approver    functionName = "approve"
 )
 
-// message is a queue's message for a function.
 type message struct {
 	id, body, group string
 	receives        int
 }
 
-// function is a Lambda function with its execution environments.
 type function struct {
 	a       *account
 	name    functionName
 	timeout time.Duration
-	// build returns the handler of a new environment, which returns the IDs of the messages that
-	// failed.
-	build func(v *env) func(inv *invocation, batch []message) (failed []string)
+	// build returns the handler of a new environment, which returns the IDs of failed messages.
+	build func(v *env) func(batch []message) (failed []string)
 
 	started int
 	warm    []*env // idle ones; the last used is last
@@ -41,8 +37,7 @@ const (
 	killedWithin = 40              // the number of calls within which an invocation is killed
 )
 
-// invoke runs the function once. It passes the outcome to done: ok is false if the function was
-// killed or timed out.
+// invoke runs the function once. done gets ok false if it was killed or timed out.
 func (f *function) invoke(batch []message, d dice, done func(ok bool, failed []string)) {
 	f.started++
 	name := fmt.Sprintf("%s#%d", f.name, f.started)
@@ -86,7 +81,7 @@ func (f *function) invoke(batch []message, d dice, done func(ok bool, failed []s
 		if v.run == nil {
 			v.run = f.build(v)
 		}
-		failed := v.run(inv, batch)
+		failed := v.run(batch)
 		f.a.audit.givenUp(inv)
 		f.a.audit.sweptAll(inv)
 		v.inv, v.since = nil, f.a.Now()
@@ -115,8 +110,7 @@ func (f *function) place(d dice) (*env, time.Duration) {
 	return v, d.of("cold").between(200*time.Millisecond, 900*time.Millisecond)
 }
 
-// fate decides at which call an invocation is killed, 0 for none, and whether that call takes
-// effect.
+// fate decides at which call an invocation is killed, 0 for none, and whether after it.
 func (f *function) fate(d dice) (diesAt int, after bool) {
 	if f.a.befalls(FaultMemory, "", d.of("memory"), string(f.name)+" runs out of memory") {
 		return 1 + d.of("full at").below(memoryWithin), false
@@ -134,8 +128,7 @@ const (
 	asyncPause   = time.Minute // how long Lambda waits before a retry
 )
 
-// sweeps invokes the function sweep without a queue, for an event of the schedule. If it is throttled or the
-// reserved number of invocations already runs, it tries again later.
+// sweeps invokes the function sweep for an event of the schedule, and again later if it is throttled or running.
 func (d *deployment) sweeps(m message, dice dice, born time.Time, tries int) {
 	now := d.a.Now()
 	if now.Sub(born) > asyncAge {

@@ -136,7 +136,7 @@ func TestTheSweepComesByAndIsTriedOnceMore(t *testing.T) {
 		}
 		return nil
 	}
-	a.dep.start()
+	a.dep.sweepAfter(a.Now())
 	a.pass(21 * time.Minute)
 	came := func(minute, planned int) string {
 		return fmt.Sprintf("%d:{\"planned\":%q}", minute, a.start.Add(time.Duration(planned)*time.Minute).Format(time.RFC3339))

@@ -11,9 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// graceful is how long the control plane waits for a report before it sets Ready to Unknown: the
-// node monitor's grace period.
-const graceful = 40 * time.Second
+const graceful = 40 * time.Second // the node monitor's grace period, after which Ready is Unknown
 
 // The range of a wrong clock with which a kubelet still gets in. It signs its requests with it, and the authenticator of
 // EKS accepts them for 15 minutes, STS from 5 minutes before their time.
@@ -24,12 +22,10 @@ const (
 	clockFastest = 4 * time.Minute
 )
 
-// launch starts a machine of the group in a zone.
 func (g *group) launch(zone string) *machine {
 	c, a := g.c, g.c.a
 	d := g.d.of("machine").nth(g.launches)
 	g.launches++
-	a.serial++
 	address := fmt.Sprintf("10.%d.%d.%d", 10+c.index(), d.of("third").below(250), d.of("fourth").below(250)+4)
 	m := &machine{
 		c: c, g: g, d: d, id: "i-0" + shortID(d, 16), zone: zone, launched: a.Now().Truncate(time.Second), template: g.template, state: pending,
@@ -88,8 +84,7 @@ func (m *machine) becomes(next machineState, after time.Duration, then func()) {
 	})
 }
 
-// tags returns the tags that the owner writes when it launches a machine. All machines of one
-// version share them.
+// tags returns the tags that the owner writes at launch. All machines of one version share them.
 func (g *group) tags(t template) []tag {
 	if g.tagged.tags == nil || g.tagged.version != t.version {
 		tags := g.launchTags(t)
@@ -122,7 +117,6 @@ func (g *group) launchTags(t template) []tag {
 
 func (c *cluster) index() int { return slices.Index(c.a.clusters, c) }
 
-// boot starts what runs on the machine.
 func (m *machine) boot() {
 	m.boots++
 	takes := m.g.kind.Boots / 3
@@ -148,8 +142,7 @@ func (m *machine) booted(takes time.Duration, then func()) {
 	})
 }
 
-// join starts the kubelet: it registers a Node, or reuses its existing one. Without a network, it
-// does so once the network is back.
+// join starts the kubelet, once there is a network: it registers a Node, or reuses its own.
 func (m *machine) join() {
 	if m.state != running || m.booting || m.muted || m.kubeletDown() {
 		return
@@ -174,7 +167,6 @@ func (m *machine) kind() machineKind {
 	return kindOf(string(m.shown.InstanceType))
 }
 
-// register creates the machine's Node.
 func (m *machine) register() {
 	if m.restore() || m.takesOver() {
 		return
@@ -259,8 +251,7 @@ func (m *machine) starts(n *node) {
 	a.in(ready+after, func() { m.settle(n) })
 }
 
-// settle applies what agents and the owner do to a node that is up: they remove its startup
-// taints, and Karpenter marks it initialized.
+// settle applies what agents and the owner do to a node that is up: it loses its startup taints.
 func (m *machine) settle(n *node) {
 	if m.node != n || m.ail == neverReady {
 		return
@@ -352,8 +343,7 @@ func (m *machine) hush() {
 	})
 }
 
-// fall gives the machine an ailment. stays: a replacement would have it too. reboots: a reboot
-// cures it.
+// fall gives the machine an ailment. stays: a replacement would have it too. reboots: a reboot cures it.
 func (m *machine) fall(ail ailment, stays, reboots bool) {
 	if m.state != running || m.ail != well {
 		return
@@ -363,7 +353,6 @@ func (m *machine) fall(ail ailment, stays, reboots bool) {
 	m.ails()
 }
 
-// ails applies the effects of the ailment.
 func (m *machine) ails() {
 	switch m.ail {
 	case silent, impaired:
@@ -417,12 +406,10 @@ func (m *machine) flicker(d dice) {
 	})
 }
 
-// answersBetween is the form of FaultSilence in which the kubelet answers now and then that its node
-// is not ready, and stops again. Random scenarios do not have it.
+// answersBetween is the form of FaultSilence in which the kubelet sometimes answers that it is not ready. It is not drawn.
 const answersBetween = "answers"
 
-// answers makes the kubelet of a silent machine answer that its node is not ready, and stop again, every
-// few minutes.
+// answers makes a silent kubelet answer that its node is not ready, and stop again, every few minutes.
 func (m *machine) answers(d dice) {
 	m.c.a.in(d.of("turn").nth(m.silence).between(6*time.Minute, 9*time.Minute), func() {
 		switch {
@@ -456,7 +443,6 @@ func (m *machine) starve(after time.Duration, reboots bool) {
 	})
 }
 
-// press makes the kubelet report memory pressure.
 func (m *machine) press() {
 	if m.node == nil {
 		return
@@ -466,7 +452,6 @@ func (m *machine) press() {
 	m.report()
 }
 
-// cure ends the machine's ailment.
 func (m *machine) cure() {
 	was, within := m.ail, m.d.of("cure").nth(m.silence).between(2*time.Second, 30*time.Second)
 	if late := m.d.of("late").nth(m.silence); m.stays && late.chance(0.3) {
@@ -492,7 +477,6 @@ func (m *machine) cure() {
 	})
 }
 
-// mute cuts the machine off the network, or reconnects it.
 func (m *machine) mute(off bool) {
 	if m.muted == off {
 		return
@@ -557,8 +541,7 @@ func (m *machine) end(by string) {
 	})
 }
 
-// forgetNode removes the Node of a terminated machine, as the cloud node controller does. It does
-// nothing while that controller is out of order.
+// forgetNode removes the Node of a terminated machine, unless the cloud node controller is out of order.
 func (m *machine) forgetNode() {
 	if n := m.node; n != nil && !m.c.ghosts && !m.keepsNode {
 		m.c.removeNode(n)

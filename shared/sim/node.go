@@ -10,10 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// stamp returns the time as the cluster's machines write it, in whole seconds.
 func (c *cluster) stamp() time.Time { return c.a.Now().Add(c.skew).Truncate(time.Second) }
 
-// addNode adds a Node object to the cluster.
 func (c *cluster) addNode(n *node) {
 	c.nodes = append(c.nodes, n)
 	c.byNode[n.name] = n
@@ -100,7 +98,6 @@ func (n *node) turn(status corev1.ConditionStatus, reason, message string) {
 	}
 }
 
-// tell records the node's new state in the history.
 func (n *node) tell(state string) {
 	if n.machine == nil || n.c.a.founding {
 		return
@@ -160,7 +157,6 @@ func (n *node) untaintIf(gone func(corev1.Taint) bool) {
 	}
 }
 
-// parseTaint parses key=value:Effect or key:Effect.
 func parseTaint(s string) corev1.Taint {
 	rest, effect, _ := strings.Cut(s, ":")
 	key, value, _ := strings.Cut(rest, "=")
@@ -169,8 +165,6 @@ func parseTaint(s string) corev1.Taint {
 
 const eventsKept = 12 // the maximum number of events per object that a cluster keeps
 
-// happened records an Event about the node. A repeated Event increases its count, as in
-// Kubernetes.
 func (n *node) happened(kind, reason, message string) {
 	o := occurrence{at: n.c.stamp(), kind: kind, reason: reason, message: message, count: 1}
 	if n.machine != nil && o.reporter("Node") == "kubelet" {
@@ -196,7 +190,6 @@ func (n *node) daemons() []*pod {
 	return out
 }
 
-// schedule puts some workload pods on the node.
 func (n *node) schedule() {
 	d := n.machine.d.of("pods").nth(n.machine.boots)
 	for i := range 1 + d.below(3) {

@@ -13,17 +13,12 @@ import (
 
 // Durations of the owners' own actions, from their sources.
 const (
-	// registrationTTL is when Karpenter gives up on a NodeClaim that has not registered:
-	// registrationTTL in its liveness controller.
-	registrationTTL = 15 * time.Minute
-	// repairAfter is when Karpenter and EKS replace a node that is not ready, if their node repair
-	// is on.
-	repairAfter     = 30 * time.Minute
-	replaceImpaired = 4 * time.Minute // about how long an Auto Scaling group tolerates a failing status check
+	registrationTTL = 15 * time.Minute // when Karpenter gives up on a NodeClaim that has not registered
+	repairAfter     = 30 * time.Minute // when Karpenter's and EKS's node repair replace a node that is not ready
+	replaceImpaired = 4 * time.Minute  // about how long an Auto Scaling group tolerates a failing status check
 )
 
-// reconcile makes the owner soon launch the machines that its group is missing and terminate
-// surplus ones.
+// reconcile makes the owner soon launch missing machines and terminate surplus ones.
 func (g *group) reconcile() {
 	if g.due || g.owner == nobody {
 		return
@@ -63,9 +58,8 @@ func (g *group) balance() {
 	}
 }
 
-// serving returns how many machines the group counts for its pods: not those that EC2 takes back, for which its
-// owner launches others. Kubernetes deletes the pods of a node that was Ready and has not been for five minutes;
-// then Karpenter launches for them, if it does so in this group.
+// serving returns how many machines the group counts for its pods: not those that EC2 takes back. Kubernetes deletes the
+// pods of a node that is not Ready for five minutes; in some groups Karpenter then launches for them.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
 func (g *group) serving() int {
 	n := len(g.members) + len(g.missed)
@@ -105,7 +99,6 @@ func (g *group) refuse() {
 	g.c.a.in(g.d.of("again").nth(g.launches).between(time.Minute, 2*time.Minute), g.reconcile)
 }
 
-// active records a scaling activity.
 func (g *group) active(ok bool, message string) {
 	if g.asgName() == "" {
 		return
@@ -135,8 +128,7 @@ func (g *group) patience() time.Duration {
 	return replaceImpaired
 }
 
-// zone returns the zone of the next machine: the one with the fewest machines, except zones known
-// to be down.
+// zone returns the zone of the next machine: the one with the fewest, except zones that are down.
 func (g *group) zone() string {
 	count := map[string]int{}
 	for _, m := range g.members {
@@ -158,8 +150,7 @@ func (g *group) zone() string {
 	return best
 }
 
-// shrink terminates a machine, as a scale-in does, after its pods moved. It reports whether there
-// was one that may go: neither protected from scale-in nor in Standby.
+// shrink terminates a machine, as a scale-in does, and reports whether there was one that may go.
 func (g *group) shrink() bool {
 	if len(g.missed) > 0 {
 		g.missed = g.missed[1:]
@@ -211,8 +202,7 @@ func (g *group) endCause(by string) string {
 	return "a user request"
 }
 
-// endedForChecks is why an Auto Scaling group replaces a member that fails its status checks.
-const endedForChecks = "an EC2 instance status checks failure"
+const endedForChecks = "an EC2 instance status checks failure" // why an Auto Scaling group replaces a member that fails its status checks
 
 // failures returns how many of the machines that the group ended lately failed their status checks when they were young.
 func (g *group) failures() (n int) {
@@ -227,12 +217,10 @@ func (g *group) failures() (n int) {
 // endedOutside is why an Auto Scaling group replaces a member that it did not terminate.
 const endedOutside = "an EC2 health check indicating it has been terminated or stopped"
 
-// leaving is the lifecycle state of a machine whose termination a lifecycle hook delays.
-const leaving = "Terminating:Wait"
+const leaving = "Terminating:Wait" // the lifecycle state of a machine whose termination a lifecycle hook delays
 
-// departs has EKS drain the node of a machine that its node group terminates. Until then the lifecycle hook
-// Terminate-LC-Hook of its Auto Scaling group, which launches another one meanwhile, keeps the machine running. The pods
-// of a silent node do not end, so EKS waits for as long as it does for any.
+// departs has EKS drain the node of a machine that its node group terminates. Until then the lifecycle hook of its Auto
+// Scaling group, which launches another one, keeps it running. The pods of a silent node do not end.
 // https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
 func (m *machine) departs(by string) {
 	a, g, n, d := m.c.a, m.g, m.node, m.d.of("departs")
@@ -253,8 +241,7 @@ func (m *machine) departs(by string) {
 	a.in(takes, func() { m.end(by) })
 }
 
-// deleteClaim marks the machine's NodeClaim, if there is one, as deleted. Like the API server, it
-// keeps the time of the first deletion.
+// deleteClaim marks the machine's NodeClaim, if there is one, as deleted, unless it is already.
 func (m *machine) deleteClaim() {
 	if m.claim != nil && m.claim.deleting.IsZero() {
 		m.claim.deleting = m.c.stamp()
@@ -282,7 +269,6 @@ func (g *group) lost(m *machine) {
 	g.reconcile()
 }
 
-// claimFor creates the NodeClaim of a machine that Karpenter launches.
 func (g *group) claimFor(m *machine) {
 	a := g.c.a
 	cl := &claim{g: g, name: g.name + "-" + shortID(m.d.of("claim"), 5), uid: uid(m.d.of("claim")), created: g.c.stamp(), launched: g.c.stamp(), machine: m}
@@ -298,9 +284,8 @@ func (g *group) claimFor(m *machine) {
 	})
 }
 
-// watch makes the owner repair machines that stay unhealthy too long, for as long as they live.
-// The machines that predate the run are watched together: an event per machine and minute would
-// dominate the run of a large account.
+// watch makes the owner repair machines that stay unhealthy too long. Those that predate the run are watched together:
+// an event per machine and minute would dominate the run of a large account.
 func (g *group) watch(machines ...*machine) {
 	watched := machines[:0]
 	for _, m := range machines {
@@ -313,8 +298,7 @@ func (g *group) watch(machines ...*machine) {
 	}
 }
 
-// tends makes the owner repair a machine that is unhealthy for too long. It reports whether the
-// owner continues to watch the machine.
+// tends makes the owner repair a machine that is unhealthy for too long, and reports whether it watches on.
 func (g *group) tends(m *machine) bool {
 	if !m.alive() || !g.c.exists() {
 		return false
@@ -340,8 +324,7 @@ func (g *group) mayRepair() bool {
 	return count(g.members, (*machine).isIll)*5 <= len(g.members)+4
 }
 
-// claimDeleted does what Karpenter does about a deleted NodeClaim: it terminates the instance,
-// then removes the claim.
+// claimDeleted does what Karpenter does: it terminates the instance, then removes the claim.
 func (c *cluster) claimDeleted(cl *claim) {
 	m := cl.machine
 	if m == nil || !m.alive() {

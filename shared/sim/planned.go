@@ -7,7 +7,6 @@ import (
 	"rollcall/shared/roll"
 )
 
-// planned reports the result of a check to the auditor and the history.
 func (inv *invocation) planned(in plan.Input, out plan.Plan) {
 	if inv.v.fn != inspect {
 		return
@@ -55,7 +54,6 @@ func checkupOf(in plan.Input, out plan.Plan) checkup {
 
 func aboutOf(key roll.FindingKey) about { return about{string(key.Instance), string(key.Kind)} }
 
-// found records new findings in the history.
 func (u *auditor) found(inv *invocation, in plan.Input, out plan.Plan) {
 	for _, found := range slices.Concat(in.Assessment.Findings, in.Assessment.Starting) {
 		f, ok := out.Changes.Put.Findings[found.Key()]

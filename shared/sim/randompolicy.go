@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// randomPolicy returns a random account policy. If mayOwn, half of them have their own ladders,
-// tolerances, limits, presets and overrides; situations are made for the defaults.
+// randomPolicy returns a random policy. If mayOwn, half have own ladders, times, limits, presets and overrides.
 func randomPolicy(d dice, clusters []ClusterSpec, mayOwn bool) string {
 	mode := "remediate"
 	switch {
@@ -30,7 +29,6 @@ func randomPolicy(d dice, clusters []ClusterSpec, mayOwn bool) string {
 	return p.text.String()
 }
 
-// policyWriter writes a random policy.
 type policyWriter struct {
 	d    dice
 	own  bool // it has more settings than a few limits
@@ -48,7 +46,6 @@ func (p *policyWriter) section(indent, name string, entries []string) {
 	}
 }
 
-// repairs returns the entries of the section repair.
 func (p *policyWriter) repairs() (out []string) {
 	if p.d.of("accelerators").chance(0.7) {
 		out = append(out, "accelerators: true")
@@ -61,7 +58,6 @@ func (p *policyWriter) repairs() (out []string) {
 	return out
 }
 
-// owners returns the entries of the section owners.
 func (p *policyWriter) owners() (out []string) {
 	claims := p.d.of("claims").chance(0.3)
 	switch {
@@ -78,12 +74,10 @@ func (p *policyWriter) owners() (out []string) {
 	return out
 }
 
-// minutes returns a duration in whole minutes.
 func minutes(d dice, least, most int) string {
 	return fmt.Sprintf("%dm", least+d.below(most-least+1))
 }
 
-// limits returns the entries of the section limits.
 func (p *policyWriter) limits() []string {
 	d := p.d
 	hour := 2 + d.of("hour").below(6)

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"io"
 	"log/slog"
 	"time"
@@ -29,10 +28,8 @@ type Result struct {
 
 // Watch holds the callbacks that follow a run.
 type Watch struct {
-	Tell func(Event) // if not nil, called with each event as it happens
-	// Step, if not nil, is called after every simulated minute with the current state of the
-	// clusters.
-	Step func(at time.Time, clusters []Standing)
+	Tell func(Event)                             // if not nil, called with each event as it happens
+	Step func(at time.Time, clusters []Standing) // if not nil, is called after every simulated minute with the state of the clusters
 	// Bus, if not nil, is called with each event put on the event bus and its resource ARNs.
 	Bus      func(at time.Time, detailType, detail string, resources []string)
 	Record   func(replay.Recorded) error // if not nil, called with the inputs of each check that found something
@@ -44,8 +41,7 @@ type Watch struct {
 	Stop     func() bool                 // if not nil, ends the run early when it returns true
 }
 
-// GCPercent is the value for debug.SetGCPercent during runs: a run allocates much memory for a
-// short time and keeps little.
+// GCPercent is for debug.SetGCPercent during runs, which allocate much memory for a short time.
 const GCPercent = 800
 
 const (
@@ -67,10 +63,12 @@ func Run(sc Scenario, w Watch) (Result, error) {
 	a.tell = func(e Event) {
 		r.Counts[e.Kind]++
 		a.decided(e)
-		write(digest, e)
+		_, _ = fmt.Fprintf(digest, "%d|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s\n", e.At.UnixNano(), e.Kind, e.Cluster, e.Instance, e.Node, e.Group, e.Finding, e.Cause, e.Action, e.Reason, e.Stage, e.Subject, e.Text, e.Detail)
 		tell(e)
 	}
-	a.begin()
+	a.found(sc.Clusters...)
+	a.arrange()
+	a.dep.sweepAfter(a.Now())
 	calm := sc.Start.Add(sc.Storm)
 	healed := calm.Add(sc.Calm)
 	end := healed.Add(sc.Healed)
@@ -120,10 +118,6 @@ func (a *account) standings() []Standing {
 	return out
 }
 
-func write(h hash.Hash, e Event) {
-	_, _ = fmt.Fprintf(h, "%d|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s\n", e.At.UnixNano(), e.Kind, e.Cluster, e.Instance, e.Node, e.Group, e.Finding, e.Cause, e.Action, e.Reason, e.Stage, e.Subject, e.Text, e.Detail)
-}
-
 // newAccount creates the account of a scenario, before anything happens in it.
 func newAccount(sc Scenario, w Watch) (*account, error) {
 	a := &account{
@@ -150,13 +144,6 @@ func newAccount(sc Scenario, w Watch) (*account, error) {
 	return a, nil
 }
 
-// begin creates the machines that predate the run and schedules what is to come.
-func (a *account) begin() {
-	a.found(a.sc.Clusters...)
-	a.arrange()
-	a.dep.start()
-}
-
 // found creates clusters whose machines predate the run.
 func (a *account) found(clusters ...ClusterSpec) {
 	a.founding = true
@@ -177,8 +164,7 @@ func (a *account) nodeHours(d time.Duration) float64 {
 
 // Cost is what the account's machines cost, and how much of that was wasted.
 type Cost struct {
-	// Machines and Wasted are in US dollars: for all machines, and for those that were unhealthy
-	// or left over.
+	// Machines and Wasted are in US dollars: for all machines, and for unhealthy or left ones.
 	Machines, Wasted float64
 	SickHours        float64 // how many hours machines ran unhealthy
 }

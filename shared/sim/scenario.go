@@ -15,8 +15,7 @@ type Scenario struct {
 	Policy              string        // the policy document in the Parameter Store parameter, YAML; "" is none
 	Permitted           string        // the highest mode that the deployment permits: observe, notify or remediate
 	Sweep               time.Duration // the interval of the sweep
-	// Quiet leaves out killed functions, duplicate messages and clock differences, as on most
-	// days.
+	// Quiet leaves out killed functions, duplicate messages and clock differences.
 	Quiet    bool
 	HostLogs bool // reports whether the deployment reads the logs of hosts
 	Clocks   bool // the clocks of some machines are wrong
@@ -42,9 +41,8 @@ type GroupSpec struct {
 // FaultKind names the effect of a fault.
 type FaultKind string
 
-// The faults. The first ones affect the functions' calls and messages, the next ones the machines and
-// clusters that those calls are about. The last ones are situations: each creates one case in which a
-// plausible verdict does harm or leaves a fault unrepaired.
+// The faults: of the functions' calls and messages, of machines and clusters, and situations, each of which creates a case
+// in which a plausible verdict does harm or leaves a fault unrepaired.
 const (
 	FaultThrottle     FaultKind = "throttle"        // EC2 and Auto Scaling throttle
 	FaultErrors       FaultKind = "errors"          // every service fails occasionally
@@ -140,8 +138,7 @@ type Fault struct {
 	Count   int     // of machines
 	Share   float64 // of calls, messages or invocations
 	Value   string  // a mode
-	// Bare selects the milder form of a fault that has two: a reboot cures it, or it affects new
-	// machines only.
+	// Bare selects the milder form: a reboot cures it, or it affects new machines only.
 	Bare bool
 	// Says describes the fault for readers; "" uses the other fields.
 	Says string

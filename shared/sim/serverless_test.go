@@ -37,18 +37,18 @@ type delivery struct {
 	env    *env
 }
 
-func (c *consumer) build(v *env) func(*invocation, []message) []string {
-	return func(inv *invocation, batch []message) []string {
+func (c *consumer) build(v *env) func([]message) []string {
+	return func(batch []message) []string {
 		d := delivery{at: v.a.Now().Sub(dawn), env: v}
 		for _, m := range batch {
 			d.bodies = append(d.bodies, m.body)
 		}
 		c.got = append(c.got, d)
-		inv.wait(100 * time.Millisecond)
+		v.inv.wait(100 * time.Millisecond)
 		if c.does == nil {
 			return nil
 		}
-		return c.does(inv, batch)
+		return c.does(v.inv, batch)
 	}
 }
 
@@ -99,8 +99,8 @@ func (v *env) within(dies int, after bool, body func()) *invocation {
 func (v *env) during(most time.Duration, dies int, after bool, body func()) *invocation {
 	var inv *invocation
 	v.a.spawn(0, func(p *process) {
-		inv = &invocation{process: p, v: v, d: v.d.nth(v.a.serial), name: string(v.fn) + "#test", diesAt: dies, after: after}
-		v.a.serial++
+		inv = &invocation{process: p, v: v, d: v.d.nth(v.a.usage.Invocations["test"]), name: string(v.fn) + "#test", diesAt: dies, after: after}
+		v.a.usage.Invocations["test"]++
 		v.inv = inv
 		body()
 	})

@@ -12,8 +12,7 @@ const (
 	besides      = 2  // how many random faults it has in addition to the certain ones
 )
 
-// certainly changes the scenario so that the given faults occur for certain: Rollcall may act, and
-// each situation gets a cluster that fits it.
+// certainly makes the faults occur: Rollcall may act, and each situation gets a cluster that fits.
 func (s *Scenario) certainly(kinds []FaultKind) {
 	if len(kinds) == 0 {
 		return
@@ -48,51 +47,40 @@ func (a *account) arose(f Fault, c *cluster, m *machine, detail string) {
 	a.note(e)
 }
 
-// arose records that a situation has begun and that the machine is part of it.
 func (m *machine) arose(f Fault, detail string) { m.c.a.arose(f, m.c, m, detail) }
 
-// groupPlight is the part of a group's state that situations change.
 type groupPlight struct {
-	halted []string // suspended processes of its Auto Scaling group
-	// missed are the members that somebody else terminated and that its Auto Scaling group still counts.
-	missed []*machine
-	// failing is the error of each of its launches, "" if they succeed; failedBy is the ID of the
-	// fault.
+	halted []string   // suspended processes of its Auto Scaling group
+	missed []*machine // the members that somebody else terminated and that its Auto Scaling group still counts
+	// failing is the error of each of its launches, "" if they succeed; failedBy is the fault.
 	failing  string
 	failedBy int
-	// refused is when a launch last failed, and launched when one last succeeded. lacking is set
-	// while FaultUnlaunched lasts.
+	// When a launch last failed and last succeeded. lacking is set while FaultUnlaunched lasts.
 	refused, launched time.Time
 	lacking           *lack
 	status            string   // of the managed node group; "" is ACTIVE
 	issues            []string // codes of its health issues
-	// youth is how long its new machines work, zero if permanently. diedYoung counts the ones that
-	// Rollcall terminated.
+	// youth is how long its new machines work, 0 for good. diedYoung counts those Rollcall terminated.
 	youth      time.Duration
 	diedYoung  int
 	youngSince time.Time // when the first of those was replaced
 	troubled   time.Time // when halted, status or issues took effect
-	// roomBy is the fault that gives the other nodes room for the pods of lost machines, and wanted how many there
-	// were before.
+	// roomBy is the fault that makes room for lost machines' pods, wanted how many there were before.
 	roomBy, wanted int
 	slow           bool   // its new nodes need minutes until they are Ready
 	idle           bool   // its owner repairs nothing, although it normally would
 	unread         string // the result of reading the user data of one machine from a broken template
 	plain          int    // the template version whose user data shows why its machines fail, 0 if none
-	// stray: its machines carry the cluster's tag but are not its nodes. launchedWith are their
-	// tags in place of the owner's.
+	// stray: its machines carry the cluster's tag but are no nodes. launchedWith are their tags.
 	stray        bool
 	launchedWith []tag
-	// known is the name of the other Auto Scaling group that has these machines as members, if
-	// any.
-	known string
-	pool  []*machine // the instances of its warm pool, which are not members of the group
-	heirs []*machine // the machines whose addresses the next machines get
+	known        string     // the name of another Auto Scaling group with these machines, if any
+	pool         []*machine // the instances of its warm pool, which are not members of the group
+	heirs        []*machine // the machines whose addresses the next machines get
 	// nameless is how many of the next Nodes have no usable provider ID. namelessBy is the fault.
 	nameless   int
 	namelessBy *Fault
-	// beside says what runs its machines if they do not belong to the cluster, "" if they do. by
-	// is the fault's ID; labels are the labels of their Nodes.
+	// beside says what runs machines that are not the cluster's. by is the fault, labels those of their Nodes.
 	beside string
 	by     int
 	labels map[string]string
@@ -119,11 +107,9 @@ func (g *group) atEase() {
 	}
 }
 
-// machinePlight is the part of a machine's state that situations change.
 type machinePlight struct {
 	elsewhere string // says what the machine is if it is not a node of its cluster, "" if it is one
-	// lost is its Node if that was deleted while its kubelet ran. vanished is when that
-	// happened, or when lists began to omit the Node.
+	// lost is its Node if that was deleted while it ran, vanished when, or since when lists omit it.
 	lost       *node
 	vanished   time.Time
 	remade     int       // how often its kubelet registered another Node although the machine did not boot
@@ -157,16 +143,14 @@ type machinePlight struct {
 	asideSince, leftRest, drawn time.Time
 	dormant                     string    // says why its kubelet does not start without a fault; "" if it does start
 	shielded                    time.Time // since when it is protected from scale-in, zero if it is not
-	// disrupting: Karpenter is about to replace it. disrupted is when Karpenter began to remove
-	// it.
+	// disrupting: Karpenter is about to replace it. disrupted is when it began to remove it.
 	disrupting bool
 	disrupted  time.Time
 	dismissed  bool // its owner terminated it
 	// warned: EC2 warned that it takes it back. relieved: its owner launches another in its place already.
 	warned, relieved bool
 	frozen           time.Time // since when an upgrade keeps it silent, zero if none does
-	// bequeaths is the fault by which the next machine gets its address. keepsNode: its Node
-	// stays. heirOf is the machine whose address it got.
+	// bequeaths is the fault by which the next machine gets its address, heirOf whose address it got.
 	bequeaths   *Fault
 	keepsNode   bool
 	heirOf      *machine

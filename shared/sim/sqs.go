@@ -11,8 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// queue is an SQS queue with its event source mapping to a function. Messages that the function
-// does not finish become visible again.
+// queue is an SQS queue with its event source mapping. Unfinished messages become visible again.
 type queue struct {
 	a           *account
 	d           dice
@@ -36,7 +35,6 @@ type queue struct {
 	heldUntil time.Time // when messages that are sent now are delivered
 }
 
-// letter is a message in the queue.
 type letter struct {
 	message
 	d       dice
@@ -52,29 +50,23 @@ type accepted struct {
 
 const (
 	deduplicates = 5 * time.Minute // how long a FIFO queue remembers a deduplication ID
-	// Maximum delays while messages are unreliable: secondWithin of the second delivery,
-	// firstWithin of the first.
+	// Maximum delays of the second and the first delivery while messages are unreliable.
 	secondWithin = 20 * time.Minute
 	firstWithin  = 10 * time.Minute
 	// lateLeast and lateMost bound the delay of messages with the form messagesLate.
 	lateLeast    = 16 * time.Minute
 	lateMost     = 25 * time.Minute
-	besideWithin = time.Second // the maximum delay between two concurrent deliveries
-	// overtakenBy is how far messages of a standard queue may overtake each other during such a
-	// fault.
-	overtakenBy = 30 * time.Second
+	besideWithin = time.Second      // the maximum delay between two concurrent deliveries
+	overtakenBy  = 30 * time.Second // how far messages of a standard queue may then overtake each other
 )
 
-// messagesLate is the form of FaultMessages in which messages that are delayed come after a later check
-// should have covered their cluster. Random scenarios do not have it.
+// messagesLate is the form of FaultMessages that delays messages beyond a later check. It is not drawn.
 const messagesLate = "late"
 
-// messagesBeside is the form of FaultMessages in which every message is delivered twice side by side, and
-// none is delayed. Random scenarios do not have it.
+// messagesBeside is the form of FaultMessages that delivers each message twice side by side. It is not drawn.
 const messagesBeside = "beside"
 
-// send puts a message into the queue and returns its ID. If it is dropped as a duplicate, that is
-// the ID of the earlier one.
+// send puts a message into the queue and returns its ID, or that of an earlier duplicate.
 func (q *queue) send(body, group, id string) string {
 	now := q.a.Now()
 	key := cmp.Or(id, body)
@@ -131,8 +123,7 @@ func (q *queue) delay(l *letter, share float64) {
 	}
 }
 
-// repeat delivers a message once more, whatever became of it. The visibility timeout of the first
-// delivery has then expired. Its result does not affect the message.
+// repeat delivers a message once more, whatever became of it, and ignores the result.
 func (q *queue) repeat(m message, d dice) {
 	if q.running >= q.consumers {
 		q.a.in(time.Second, func() { q.repeat(m, d) })
@@ -225,8 +216,7 @@ func (q *queue) try(got []*letter, batch []message, d dice, n int) {
 	})
 }
 
-// receive returns the messages of one batch. From a standard queue, these are the visible ones.
-// From a FIFO queue, they are the first of each group whose first is not hidden.
+// receive returns a batch: visible messages, of a FIFO queue only the first of each group.
 func (q *queue) receive() []*letter {
 	now := q.a.Now()
 	q.letters = slices.DeleteFunc(q.letters, func(l *letter) bool { return now.Sub(l.sent) >= q.retention || q.buries(l, now) })
@@ -250,8 +240,7 @@ func (q *queue) receive() []*letter {
 	return got
 }
 
-// buries reports whether the message would exceed the maximum number of receives. If so, it moves
-// the message to the dead letters.
+// buries reports whether the message has its maximum of receives, and moves it to the dead letters.
 func (q *queue) buries(l *letter, now time.Time) bool {
 	if l.visible.After(now) || l.receives < q.maxReceives {
 		return false
@@ -272,16 +261,13 @@ func (a *account) share(what FaultKind) float64 {
 	if a.sc.Quiet {
 		return 0
 	}
-	now, most := a.Now(), 0.0
-	for i := range a.weather.spells {
-		if s := &a.weather.spells[i]; s.what == what && s.lasts(now) {
-			most = max(most, s.share)
-		}
+	most := 0.0
+	for _, s := range a.weather.active(what, a.Now()) {
+		most = max(most, s.share)
 	}
 	return most
 }
 
-// sqsAPI is SQS, as an environment calls it.
 type sqsAPI struct{ v *env }
 
 // SendMessage puts a message into the queue with that URL.

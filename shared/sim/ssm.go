@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 )
 
-// ssmAPI is Systems Manager, as an environment calls it.
 type ssmAPI struct{ v *env }
 
 // GetParameter reads the policy document.
@@ -58,7 +57,6 @@ func (m *machine) agent() agent {
 	return agentAbsent
 }
 
-// command is a command that was sent to a machine.
 type command struct {
 	id       string
 	m        *machine
@@ -140,7 +138,6 @@ func (s agentsAPI) GetCommandInvocation(in *ssm.GetCommandInvocationInput, out *
 	return nil
 }
 
-// logs returns what the script prints on the machine.
 func (m *machine) logs(at time.Time) string {
 	var out strings.Builder
 	mark := func(name string) { fmt.Fprintf(&out, "\n==== rollcall: %s ====\n", name) }

@@ -19,7 +19,6 @@ func notice(message string) string {
 	return parts["default"]
 }
 
-// snsAPI is SNS, as an environment calls it.
 type snsAPI struct{ v *env }
 
 const maxMessage = 256 << 10 // the maximum size of a message to a topic, in bytes
@@ -82,8 +81,7 @@ func empty(attributes map[string]string) string {
 	return ""
 }
 
-// unfitForChat returns why SNS rejects a message for chats, or why a chat would not show it; "" if
-// neither.
+// unfitForChat returns why SNS rejects a message, or a chat does not show it; "" if neither.
 // https://docs.aws.amazon.com/chatbot/latest/adminguide/custom-notifs.html
 func unfitForChat(in *sns.PublishInput, message string, attributes map[string]string) string {
 	var m struct {

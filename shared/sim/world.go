@@ -38,7 +38,6 @@ type account struct {
 	tell      func(Event)     // reports an event to the history; never nil
 	watch     Watch           // all of its callbacks but Record may be called
 	silenced  map[string]bool // zones without a network
-	serial    int             // the number of machines launched so far
 	dep       *deployment     // nil before deploy
 	audit     *auditor
 	cost      Cost
@@ -78,7 +77,7 @@ type cluster struct {
 	version  int      // resourceVersion of the last change to any object
 
 	listed  []types.Instance   // the instances that EC2 lists; nil after a change
-	objects []corev1.Node      // the nodes that its API server lists; nil after a change
+	objects []*corev1.Node     // the nodes that its API server lists; nil after a change
 	reduced []*kube.NodeObject // the same, with the fields that the product reads
 }
 
@@ -92,8 +91,7 @@ const (
 	nobody      ownerKind = "none"
 )
 
-// group launches machines from one template: a NodePool, a managed node group, an Auto Scaling
-// group, or standalone machines without an owner.
+// group launches machines from one template: a NodePool, a managed node group, an Auto Scaling group, or nobody's.
 type group struct {
 	c          *cluster
 	d          dice
@@ -125,8 +123,7 @@ type group struct {
 
 	groupPlight // the group's state from situations
 
-	// Shared between machines in EC2's answers: the launch tags of a template version, and the
-	// remaining fields by zone.
+	// What machines share in EC2's answers: a version's launch tags, and other fields by zone.
 	tagged   launchTags
 	patterns map[string]types.Instance
 }
@@ -138,7 +135,6 @@ type launchTags struct {
 	shown   []types.Tag
 }
 
-// machineKind describes an instance type.
 type machineKind struct {
 	Type  string        // of the instance
 	Arch  string        // amd64 or arm64
@@ -146,8 +142,7 @@ type machineKind struct {
 	Boots time.Duration // the additional boot time
 }
 
-// template is a version of a launch template or of an EC2NodeClass, with its effect on launched
-// machines.
+// template is a version of a launch template or EC2NodeClass, with its effect on machines.
 type template struct {
 	id       string // lt-...
 	version  int
@@ -162,7 +157,6 @@ type template struct {
 	console  string   // the console output of a failing boot
 }
 
-// ailment is the fault of a machine.
 type ailment string
 
 const (
@@ -193,22 +187,18 @@ const (
 // tag is a tag of an instance. Tags keep the order in which they were written.
 type tag struct{ key, value string }
 
-// machine is an EC2 instance with what runs on it.
 type machine struct {
-	// What is read of all machines every minute comes first, so that it is near each other in
-	// memory.
-	c         *cluster
-	g         *group
-	node      *node  // its Node, nil if there is none
-	claim     *claim // its NodeClaim, nil if there is none
-	state     machineState
-	ail       ailment
-	muted     bool // its zone has no network, so it reaches nobody
-	protected bool // termination protection
-	// EC2's answers lag behind the machine's state. shown is what EC2 returns, nil before it knows
-	// the instance.
-	shown         *types.Instance
-	machinePlight // the machine's state from situations
+	// What is read of all machines every minute comes first, near each other in memory.
+	c             *cluster
+	g             *group
+	node          *node  // its Node, nil if there is none
+	claim         *claim // its NodeClaim, nil if there is none
+	state         machineState
+	ail           ailment
+	muted         bool            // its zone has no network, so it reaches nobody
+	protected     bool            // termination protection
+	shown         *types.Instance // what EC2 returns, which lags behind the machine's state; nil before it knows it
+	machinePlight                 // the machine's state from situations
 
 	d         dice
 	id        string
@@ -249,7 +239,6 @@ type machine struct {
 	unstoppable bool // protected by stop protection
 }
 
-// node is a Node object.
 type node struct {
 	// What is read of all nodes every minute comes first, as in machine.
 	c        *cluster
@@ -282,13 +271,12 @@ type node struct {
 	bootID      string
 	events      []occurrence
 
-	listed   corev1.Node      // as lists return it
+	listed   *corev1.Node     // as lists return it
 	reduced  *kube.NodeObject // the same, with the fields that the product reads
 	listedAt int              // the version at which both were built
 	made     made[nodeState]
 }
 
-// pod is a Pod bound to a node.
 type pod struct {
 	keep                 string // why it must not be terminated; "" if it may be
 	guarded              bool   // its disruption budget allows no eviction
@@ -300,7 +288,6 @@ type pod struct {
 	budget               made[time.Time] // its disruption budget, keyed by its node's creation time
 }
 
-// claim is a Karpenter NodeClaim.
 type claim struct {
 	g        *group
 	name     string
@@ -317,7 +304,6 @@ type claim struct {
 	made                    made[claimState]
 }
 
-// occurrence is an Event about an object.
 type occurrence struct {
 	at              time.Time
 	kind            string // Normal or Warning

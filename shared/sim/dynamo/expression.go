@@ -21,7 +21,6 @@ type term struct {
 	value types.AttributeValue
 }
 
-// holds reports whether a condition holds for an item; a nil item does not exist.
 func holds(condition []term, it Item) bool {
 	return !slices.ContainsFunc(condition, func(t term) bool { return !t.holds(it) })
 }
@@ -71,7 +70,6 @@ func (r *reader) fail(err error) {
 	}
 }
 
-// name returns the attribute name that a word stands for.
 func (r *reader) name(word string) string {
 	if word[0] != '#' {
 		return word
@@ -93,7 +91,6 @@ func (r *reader) value(word string) types.AttributeValue {
 	return v
 }
 
-// condition parses a condition; nil has no terms.
 func (r *reader) condition(text *string) (all []term) {
 	if text == nil {
 		return nil
@@ -112,8 +109,7 @@ func (r *reader) condition(text *string) (all []term) {
 	return all
 }
 
-// done returns the first error in the expressions. DynamoDB requires that all names and values are
-// used.
+// done returns the first error. DynamoDB requires that all names and values are used.
 func (r *reader) done() error {
 	for _, name := range slices.Sorted(maps.Keys(r.names)) {
 		if !r.used[name] {
@@ -128,8 +124,7 @@ func (r *reader) done() error {
 	return r.err
 }
 
-// keyCondition parses the key condition of a Query: the required partition key, and the term about
-// the sort key, if any.
+// keyCondition parses the key condition of a Query: the partition key, and a term about the sort key.
 func (r *reader) keyCondition(text *string) (pk string, sort *term) {
 	for _, t := range r.condition(text) {
 		switch {

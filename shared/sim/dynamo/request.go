@@ -10,8 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// known returns an error if a request has fields that are not simulated, or if the table does not
-// exist. rest is the request without the fields that are read here.
+// known returns an error for fields that are not simulated, of which rest has any left, or for a missing table.
 func (t *Table) known(rest any) error {
 	switch {
 	case !reflect.ValueOf(rest).IsZero():
@@ -31,10 +30,8 @@ func keyOf(key Item, whole bool) (pk, sk string, err error) {
 	return pk, sk, nil
 }
 
-// Query reads a page of the items of one partition, with the given age if the read is eventually
-// consistent. It is not a snapshot: of a transaction in progress it may return one item and not
-// another. limit returns the maximum number of items of the page, given the number of all and of
-// remaining items.
+// Query reads a page of the items of one partition, of the given age. It is no snapshot of a transaction in progress.
+// limit returns the size of the page, given the number of all and of remaining items.
 func (t *Table) Query(in *dynamodb.QueryInput, age time.Duration, limit func(all, left int) int) (*dynamodb.QueryOutput, error) {
 	rest := *in
 	rest.TableName, rest.ConsistentRead, rest.KeyConditionExpression, rest.ExpressionAttributeNames = nil, nil, nil, nil
@@ -54,7 +51,6 @@ func (t *Table) Query(in *dynamodb.QueryInput, age time.Duration, limit func(all
 	return out, nil
 }
 
-// page adds the items of a partition that follow a sort key and meet a condition.
 func (t *Table) page(out *dynamodb.QueryOutput, pk string, sort *term, after string, age time.Duration, limit func(all, left int) int) {
 	p := t.partitions[pk]
 	if p == nil {
@@ -87,8 +83,7 @@ func (t *Table) page(out *dynamodb.QueryOutput, pk string, sort *term, after str
 	}
 }
 
-// Transact applies all changes or none. A repeated token applies nothing again. Each change
-// appears at a time that the caller chooses.
+// Transact applies all changes, each at its time, or none. A repeated token applies nothing again.
 func (t *Table) Transact(in *dynamodb.TransactWriteItemsInput, token string, when func(i int) time.Duration) error {
 	rest := *in
 	rest.TransactItems, rest.ClientRequestToken = nil, nil
@@ -102,7 +97,6 @@ func (t *Table) Transact(in *dynamodb.TransactWriteItemsInput, token string, whe
 	return t.all(changes, token, when)
 }
 
-// readChanges reads the writes of a transaction.
 func readChanges(items []types.TransactWriteItem) (all []*change, err error) {
 	if n := len(items); n < 1 || n > transactionItems {
 		return nil, invalid("1 validation error detected: Value at 'transactItems' failed to satisfy constraint: Member must have length less than or equal to %d", transactionItems)

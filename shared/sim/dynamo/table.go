@@ -1,7 +1,5 @@
-// Package dynamo simulates a DynamoDB table: conditional writes, transactions whose items appear
-// one after the other, eventually consistent reads, pages, limits and TTL. It returns
-// ErrUnsimulated for requests that it does not support: ignoring a condition would hide its
-// effect.
+// Package dynamo simulates a DynamoDB table: conditional writes, transactions whose items appear one after the other,
+// eventually consistent reads, pages, limits and TTL. It returns ErrUnsimulated for any other request.
 package dynamo
 
 import (
@@ -49,8 +47,7 @@ type Clock struct {
 	In      func(time.Duration, func())
 }
 
-// Table is a simulated table. Calls must not run concurrently. The link describes the guarantees
-// of transactions.
+// Table is a simulated table. Calls must not run concurrently.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
 type Table struct {
 	name       string
@@ -62,15 +59,13 @@ type Table struct {
 	changes    int
 }
 
-// partition holds the items of one partition key.
 type partition struct {
 	records []*record // ordered by sort key
 	version int       // of the last change
 	dead    []*record // deleted, but an eventually consistent read may still return them
 }
 
-// record holds the versions of the item under a key: the current one, recent ones, and the one
-// that a transaction in progress will write.
+// record holds the recent versions of the item under a key, and the one that a transaction will write.
 type record struct {
 	pk, sk   string
 	versions []version // the latest is last
@@ -153,8 +148,7 @@ func (r *record) at(t, now time.Duration) (Item, int) {
 	return nil, 0
 }
 
-// find returns the index of a sort key among the partition's records, and whether it exists. If
-// not, the index is where it belongs.
+// find returns the index of a sort key among the records, or where it belongs, and whether it exists.
 func (p *partition) find(sk string) (int, bool) {
 	return sort.Find(len(p.records), func(i int) int { return strings.Compare(sk, p.records[i].sk) })
 }
@@ -190,7 +184,6 @@ func (t *Table) as(r *record, age time.Duration) (Item, int) {
 	return r.at(now-age, now)
 }
 
-// write puts an item in a record; nil deletes the item.
 func (t *Table) write(r *record, it Item) {
 	p := t.partitions[r.pk]
 	if p == nil { // the table was deleted in the meantime
@@ -234,7 +227,6 @@ func (p *partition) bury(now time.Duration) {
 	}
 }
 
-// change is one write of a request.
 type change struct {
 	pk, sk    string
 	condition []term
@@ -257,8 +249,7 @@ func (t *Table) try(c *change) (code, message string) {
 	return "None", ""
 }
 
-// all applies all changes or none. Each change appears at a time that the caller chooses, and
-// blocks other writers until then.
+// all applies all changes or none. Each blocks other writers until its time, which the caller chooses.
 func (t *Table) all(changes []*change, token string, when func(i int) time.Duration) error {
 	if made, ok := t.tokens[token]; ok && t.clock.Elapsed()-made < tokenKept {
 		return nil
