@@ -66,6 +66,9 @@ func (u *auditor) goneLong(inv *invocation, what act, m *machine) {
 		return
 	}
 	pol := u.policyOf(inv, m)
+	if len(m.tags) == 0 && strings.HasPrefix(m.g.groupName(), "asg/") {
+		pol = u.policy(inv, m.c, "none") // EC2 has dropped the tags that alone name the group
+	}
 	since := latest(u.times.away(n), u.lastRecorded(m.c.name, m.ended))
 	least := time.Duration(-1) // by the ladder that is the fastest
 	for ladder := range pol.laddersOf("Ghost") {
