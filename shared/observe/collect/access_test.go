@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"rollcall/shared/evidence"
 	"rollcall/shared/evidence/userdata"
@@ -190,4 +191,16 @@ func TestInlinePoliciesThatCannotBeListedLeaveTheRest(t *testing.T) {
 	a.fail["iam:ListRolePolicies"] = denied("iam:ListRolePolicies")
 	p := a.collector().Collect(t.Context(), in).Policies["demo-node"]
 	expect.That(t, p.Known() && p.Value.Inline == nil && len(p.Value.Attached) == 2 && strings.Contains(p.Why, "iam:ListRolePolicies"), "%+v", p)
+}
+
+// GetInstanceProfile shows the role whole, and a principal may be allowed to call it alone.
+func TestARoleIsReadFromItsInstanceProfileIfItCannotBeReadAlone(t *testing.T) {
+	a, in := oneOfEach()
+	a.fail["iam:GetRole"] = denied("iam:GetRole")
+	expect.That(t, a.collector().Collect(t.Context(), in).Roles["demo-node"].State == evidence.Unreadable, "a name alone counts as the role")
+	a.profiles["demo-node"].Roles = []iamtypes.Role{*a.roles["demo-node"]}
+	got := a.collector().Collect(t.Context(), in).Roles["demo-node"]
+	delete(a.fail, "iam:GetRole")
+	want := a.collector().Collect(t.Context(), in).Roles["demo-node"]
+	expect.That(t, got.Known() && got.Value == want.Value && got.Value.TrustPolicy != "", "%+v, want %+v", got, want)
 }

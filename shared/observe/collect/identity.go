@@ -33,6 +33,9 @@ func (l *look) readIdentity() {
 	skip(l.ev.Profiles, left, fmt.Sprintf("%d instance profiles are read per check, the most urgent first", rolesTotal))
 	for _, name := range distinct(roles) {
 		l.ev.Roles[name] = l.role(role, name)
+		if shown, ok := l.shown[name]; ok && !l.ev.Roles[name].Settled() {
+			l.ev.Roles[name] = evidence.Read(shown)
+		}
 		l.ev.Policies[name] = l.policies(attached, inline, name)
 	}
 	l.readSoundProfiles(profile, len(arns))
@@ -56,14 +59,21 @@ func (l *look) readSoundProfiles(a *action, read int) {
 func (l *look) profile(a *action, arn string) evidence.Fact[evidence.InstanceProfile] {
 	in := &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(roll.LastPart(arn))}
 	return part(a, arn, l.iam.GetInstanceProfile, in, func(out *iam.GetInstanceProfileOutput) *types.InstanceProfile { return out.InstanceProfile }, func(p *types.InstanceProfile) evidence.InstanceProfile {
+		for i := range p.Roles {
+			if r := &p.Roles[i]; r.Arn != nil && r.AssumeRolePolicyDocument != nil {
+				l.shown[aws.ToString(r.RoleName)] = roleOf(r)
+			}
+		}
 		return evidence.InstanceProfile{ARN: aws.ToString(p.Arn), Name: aws.ToString(p.InstanceProfileName), Roles: roll.Map(p.Roles, func(r types.Role) string { return aws.ToString(r.RoleName) })}
 	})
 }
 
 func (l *look) role(a *action, name string) evidence.Fact[evidence.Role] {
-	return part(a, name, l.iam.GetRole, &iam.GetRoleInput{RoleName: aws.String(name)}, func(out *iam.GetRoleOutput) *types.Role { return out.Role }, func(r *types.Role) evidence.Role {
-		return evidence.Role{ARN: aws.ToString(r.Arn), Name: aws.ToString(r.RoleName), Created: aws.ToTime(r.CreateDate).UTC(), TrustPolicy: policyText(aws.ToString(r.AssumeRolePolicyDocument))}
-	})
+	return part(a, name, l.iam.GetRole, &iam.GetRoleInput{RoleName: aws.String(name)}, func(out *iam.GetRoleOutput) *types.Role { return out.Role }, roleOf)
+}
+
+func roleOf(r *types.Role) evidence.Role {
+	return evidence.Role{ARN: aws.ToString(r.Arn), Name: aws.ToString(r.RoleName), Created: aws.ToTime(r.CreateDate).UTC(), TrustPolicy: policyText(aws.ToString(r.AssumeRolePolicyDocument))}
 }
 
 // policyText decodes the percent-encoding in which IAM returns policies.
