@@ -93,7 +93,7 @@ var beforeJoining = []string{"NodeCreationFailure", "Ec2SubnetInvalidConfigurati
 // explains reports whether a health issue explains the finding.
 func (l *look) explains(i roll.HealthIssue) bool {
 	joined := l.Finding.Kind == roll.NotReady || l.Finding.Kind == roll.Unknown
-	return !slices.Contains(explainsNone, i.Code) && !(joined && slices.Contains(beforeJoining, i.Code))
+	return !slices.Contains(explainsNone, i.Code) && (!joined || !slices.Contains(beforeJoining, i.Code))
 }
 
 // nodeGroup checks what EKS reports about a managed node group.
