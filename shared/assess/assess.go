@@ -320,9 +320,9 @@ func (a *assessor) firstKnown(t, otherwise time.Time) time.Time {
 
 // began returns the start of a fault that has no time of its own: a startup taint has no creation
 // time, and an instance does not show when its Node was deleted. The start is usually a launch or a
-// creation. If the last complete check came halfway between the warning and the deadline, or later, and found nothing, the
-// fault began after that check, with its whole tolerance, and later is true. (A check soon after the warning was due may
-// have missed it: answers of EC2 leave out what is new.) A time in the ledger stays.
+// creation. If the last complete check came halfway between the warning and the deadline, or later, and found nothing,
+// the fault began after that check, with its whole tolerance, and later is true. (A check soon after the warning was
+// due may have missed it: answers of EC2 leave out what is new.) A time in the ledger stays.
 func (a *assessor) began(k roll.FindingKey, start time.Time, warnAfter, deadline time.Duration) (since time.Time, later bool) {
 	if known, ok := a.State.Findings[k]; ok {
 		if known.Since.Before(start) {

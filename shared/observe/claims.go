@@ -116,6 +116,9 @@ func poolsOf(s *roll.Snapshot, questions []roll.Question) map[roll.InstanceID]st
 			pools[q.Instance] = unknownPool
 		}
 	}
+	if len(pools) == 0 {
+		return nil
+	}
 	note := func(m roll.Member) {
 		if pools[m.ID()] != unknownPool {
 			return

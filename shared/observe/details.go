@@ -205,11 +205,19 @@ func (w whatBoots) keep(d *roll.Detail) {
 // userDataRead answers the questions about user data that an earlier check read, and returns the others:
 // a cluster may have hundreds of instances that are no nodes. data are the instances in question.
 func (o *Observer) userDataRead(s *roll.Snapshot, questions []roll.Question) (rest []roll.Question, data map[roll.InstanceID]userDataOf) {
-	data = map[roll.InstanceID]userDataOf{}
+	wanted := map[roll.InstanceID]bool{}
 	for _, q := range questions {
-		if i := s.Instance(q.Instance); q.UserData && !o.WithoutUserData && i != nil && !i.Launched.IsZero() {
+		if q.UserData && !o.WithoutUserData {
+			wanted[q.Instance] = true
+		}
+	}
+	data = make(map[roll.InstanceID]userDataOf, len(wanted))
+	for n := range s.Instances {
+		if i := &s.Instances[n]; wanted[i.ID] && !i.Launched.IsZero() {
 			data[i.ID] = userDataOf{s.Cluster.ID, s.Cluster.Endpoint, i.ID, i.Launched.Unix()}
 		}
+	}
+	for _, q := range questions {
 		if known, ok := o.userData.Find(data[q.Instance]); ok && q.UserData {
 			setDetail(s, q.Instance, known.keep)
 			q.UserData = false

@@ -133,9 +133,9 @@ func harmlessIssues(issues []roll.HealthIssue) []roll.HealthIssue {
 	})
 }
 
-// readSuspensions reads the suspended processes of the groups and their desired capacity, and returns their Auto Scaling
-// groups by name; nil if they could not be read. A group without health checks marks no instance as unhealthy, and one
-// that may not terminate replaces none.
+// readSuspensions reads the suspended processes of the groups and their desired capacity, and returns their Auto
+// Scaling groups by name; nil if they could not be read. A group without health checks marks no instance as unhealthy,
+// and one that may not terminate replaces none.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/understand-how-suspending-processes-affects-other-processes.html
 func (o *Observer) readSuspensions(ctx context.Context, s *roll.Snapshot, groups []scaled) map[string]evidence.AutoScalingGroup {
 	names := slices.Concat(roll.Map(groups, func(g scaled) []string { return g.asgs })...)

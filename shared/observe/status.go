@@ -93,6 +93,9 @@ func (o *Observer) addStatus(ctx context.Context, s *roll.Snapshot, said statuse
 		return
 	}
 	s.StatusRead, s.Impaired, s.Scheduled, s.Unchecked = roll.Yes, map[roll.InstanceID]roll.Impairment{}, map[roll.InstanceID]roll.Event{}, map[roll.InstanceID]bool{}
+	if len(said.failing)+len(said.scheduled)+len(said.unchecked) == 0 {
+		return
+	}
 	for i := range s.Instances {
 		id := s.Instances[i].ID
 		if f, ok := said.failing[id]; ok {

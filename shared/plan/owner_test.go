@@ -224,8 +224,8 @@ func TestWhatSpeaksForTheInstanceItself(t *testing.T) {
 	}
 }
 
-// EC2 gives the place of a terminated instance in a Capacity Block to a new one, until the block ends. Nothing shows when
-// that is, so a person decides, as where the latest launch failed.
+// EC2 gives the place of a terminated instance in a Capacity Block to a new one, until the block ends. Nothing shows
+// when that is, so a person decides, as where the latest launch failed.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-launch.html
 func TestAPersonMayHaveAnInstanceInACapacityBlockReplaced(t *testing.T) {
 	for _, tt := range []struct {

@@ -106,8 +106,8 @@ var (
 )
 
 // harmless disarms the marks and links in a text for a chat, and the backticks, which would end the code that a name
-// stands in. Otherwise the name of a group or a tag could notify a whole channel. A text needs no angle bracket, of which
-// Teams makes elements too.
+// stands in. Otherwise the name of a group or a tag could notify a whole channel. A text needs no angle bracket, of
+// which Teams makes elements too.
 func harmless(s string) string {
 	return links.ReplaceAllString(disarmed.Replace(s), "] $1")
 }

@@ -13,7 +13,8 @@ import (
 	"rollcall/shared/roll"
 )
 
-// answer has people answer what a notice asks: by button or tag, in time, late, twice, for another order, or not at all.
+// answer has people answer what a notice asks: by button or tag, in time, late, twice, for another order, or not at
+// all.
 func (a *account) answer(message string) {
 	document := notice(message)
 	var n noticed

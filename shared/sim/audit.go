@@ -704,8 +704,8 @@ func (u *auditor) calm() {
 	u.told()
 }
 
-// patience is how long a fault may last before the act that cures it, by the default policy without budgets: the longest
-// tolerance, the owner's time, the longest ladder, and two sweeps.
+// patience is how long a fault may last before the act that cures it, by the default policy without budgets: the
+// longest tolerance, the owner's time, the longest ladder, and two sweeps.
 const patience = 100 * time.Minute
 
 // cured checks one machine; ill is how many of the cluster were ill at once.

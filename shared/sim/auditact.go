@@ -123,7 +123,8 @@ func (u *auditor) letRecover(inv *invocation, c *cluster, o order) {
 	u.forbids(RuleTolerance, since < u.policy(inv, c, "").duration("limits.stormCooldown")-slack, "%s: ordered to %s %s %s after %s held that for %s", inv.name, o.Action, o.Instance, since.Round(time.Second), last.inv.name, last.what)
 }
 
-// frozenTogether checks that nothing is ordered for the silence of a working machine that is part of a large one.
+// frozenTogether checks that nothing is ordered for the silence of a working machine that fell silent with
+// many others.
 func (u *auditor) frozenTogether(inv *invocation, c *cluster, o order) {
 	m := u.a.machines[o.Instance]
 	if roll.Kind(o.Kind) != roll.Unknown || m == nil || m.ail != well || m.frozen.IsZero() {
@@ -147,8 +148,8 @@ func (u *auditor) frozenTogether(inv *invocation, c *cluster, o order) {
 
 // The rules of a single act: its machine is not protected, earlier steps are done, and the group is not busy.
 
-// protects checks that what a person protected from termination is not touched: nor what a person keeps from repairs, nor
-// a silent node that a person cordoned. Nothing protects from what EC2 has scheduled.
+// protects checks that nothing is touched that a person protected from termination or keeps from repairs, and no silent
+// node that a person cordoned. Nothing protects from what EC2 has scheduled.
 func (u *auditor) protects(inv *invocation, what act, m *machine) {
 	if n := m.node; n != nil && what != actDeleteNode && what != actUncordon && !n.spared.IsZero() && n.spared.Before(inv.begun.Add(-time.Second)) {
 		u.broken(RuleKept, "%s: %s of %s, whose node %s a person keeps from repairs since %s", inv.name, what, m.id, n.name, n.spared.Format(time.TimeOnly))

@@ -11,10 +11,12 @@ import (
 // The rules of clusters that cannot be judged: people are notified once that lasts, not before, and when it is over.
 
 const (
-	// blindAfter is how long a cluster must be unreadable until people are notified, and seesAfter readable again.
+	// blindAfter is how long a cluster must be unreadable until people are notified; seesAfter is how long it must then be
+	// readable.
 	blindAfter = 15 * time.Minute
 	seesAfter  = 10 * time.Minute
-	// looksAgain is the time from an incomplete check to the next: two minutes, the schedule's precision, and its duration.
+	// looksAgain is the time from an incomplete check to the next: two minutes, the schedule's precision, and its
+	// duration.
 	looksAgain  = 4*time.Minute + 30*time.Second
 	outageLasts = 20 * time.Minute // how long after the last complete check that was recorded an outage counts as lasting
 )
@@ -85,7 +87,8 @@ func (u *auditor) remarked(s *sightless, cluster string) {
 	}
 }
 
-// judgeable reports whether a check completed, and only the Kubernetes API and the description of clusters failed since.
+// judgeable reports whether a check completed, and only the Kubernetes API and the description of clusters failed
+// since.
 func (u *auditor) judgeable(inv *invocation, cluster string) bool {
 	c := u.a.byName[cluster]
 	if c == nil || !c.exists() || !inv.clean() || inv.ended.IsZero() || inv.begun.Before(u.verdicts.forgotten) {

@@ -12,7 +12,8 @@ import (
 
 const slightly = 2*skewed + time.Second // by how much the clock of a cluster and those of functions may differ
 
-// figures checks a notice's figures: how many nodes of the cluster are Ready, and since when each machine is in trouble.
+// figures checks a notice's figures: how many nodes of the cluster are Ready, and since when each machine is in
+// trouble.
 func (u *auditor) figures(inv *invocation, d noticed) {
 	if d.Nodes != nil && inv.seen.nodes.whole() {
 		all, ready := len(inv.seen.nodes.all), count(inv.seen.nodes.all, readyNode)

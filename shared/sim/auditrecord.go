@@ -372,7 +372,8 @@ func (u *auditor) escalated(c *cluster) {
 
 const overAfter = 10 * time.Minute // how long an incident must be free of trouble before its end is reported: shared/plan/README.md
 
-// over checks that an incident's end is reported only after its nodes are well for that long, and its latest machine too.
+// over checks that an incident's end is reported only after its nodes are well for that long, and its latest machine
+// too.
 func (u *auditor) over(inv *invocation, d noticed) {
 	c := u.a.byName[d.Cluster]
 	if c == nil || !c.exists() {

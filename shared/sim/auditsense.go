@@ -173,7 +173,8 @@ func (g *group) mayLose(a ledger.Action) bool {
 }
 
 // proves records what of a group that had losses has stayed Ready for long enough, and a check since could
-// record it. One that was stopped and started again shows nothing of a launch, unless the group took it from its warm pool.
+// record it. One that was stopped and started again shows nothing of a launch, unless the group took it from its warm
+// pool.
 func (u *auditor) proves(g *group) {
 	if len(u.sense.replaced[g]) == 0 {
 		return
@@ -322,8 +323,8 @@ func (u *auditor) leftovers(c *cluster) {
 	}
 }
 
-// out reports whether the network of a zone of the cluster, or of most of the cluster, has been down since before a time,
-// and which. A node that was not ready before does not count: if two fail one after the other, the zone is not
+// out reports whether the network of a zone of the cluster, or of most of the cluster, has been down since before a
+// time, and which. A node that was not ready before does not count: if two fail one after the other, the zone is not
 // certainly the cause. Nor does one without a provider ID, of which nothing says the zone.
 func (c *cluster) out(zone string, before time.Time) (string, bool) {
 	if !slices.ContainsFunc(c.nodes, func(n *node) bool { return n.machine != nil && n.machine.muted }) {

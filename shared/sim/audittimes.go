@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	ahead = time.Minute + 2*skewed // how far a check may judge ahead: by the minute for which it was requested, and other clocks
+	// ahead is how far a check may judge ahead: it judges as of the minute of its request, and clocks differ.
+	ahead = time.Minute + 2*skewed
 	// freshFor is the maximum age of what an act depends on, while the protection is read, evidence stored and the intent
 	// recorded; oldest, if one of these calls failed, hung or was retried.
 	freshFor = 10 * time.Second

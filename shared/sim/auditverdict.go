@@ -108,8 +108,8 @@ func (u *auditor) waits(c *cluster) {
 	}
 }
 
-// roomy reports whether the pods of what a pool lost may have room elsewhere: when a replacement must be a node, nothing
-// that Karpenter launched is still to become one, and no pod waits for one, or only just now.
+// roomy reports whether the pods of what a pool lost may have room elsewhere: when a replacement must be a node,
+// nothing that Karpenter launched is still to become one, and no pod waits for one, or only just now.
 func (u *auditor) roomy(g *group, l *loss) bool {
 	now, waited := u.a.Now(), u.times.waiting[g.c]
 	since := func(m *machine) bool { return m.g == g && m.launched.After(l.at) && m.alive() && m.settledAt.IsZero() }
@@ -249,7 +249,8 @@ func (u *auditor) justly(inv *invocation, c *cluster, o order) {
 	u.forbids(RuleZone, out, "%s: ordered to %s %s, and %s", inv.name, o.Action, m.id, why)
 }
 
-// working checks that a machine that works is not interrupted: its node was last read as Ready, or only its lease shows it.
+// working checks that a machine that works is not interrupted: its node was last read as Ready, or only its lease
+// shows it.
 func (u *auditor) working(inv *invocation, what string, m *machine) {
 	if m.ail != well || m.state != running || !m.reporting || m.booting || m.settledAt.IsZero() || !m.settledAt.Before(inv.begun) || m.anew() {
 		return
@@ -302,8 +303,9 @@ func (u *auditor) replaceable(inv *invocation, what act, m *machine) {
 	}
 }
 
-// apart reports whether nothing that EKS shows of a node group concerns an act: not a failed launch, if the
-// act ends nothing, the policy accepts the loss, or the check could see that the latest launch worked; nor what its creation lacked, if the machine was a node.
+// apart reports whether nothing that EKS shows of a node group concerns an act: not a failed launch, if the act ends
+// nothing, the policy accepts the loss, or the check could see that the latest launch worked; nor what its creation
+// lacked, if the machine was a node.
 func (u *auditor) apart(inv *invocation, what act, m *machine) bool {
 	if len(m.g.issues) == 0 || m.g.status == "UPDATING" {
 		return false
@@ -654,7 +656,8 @@ func (u *auditor) reported(m *machine) bool {
 	return false
 }
 
-// owed reports whether a loss of the group is not yet seen made good, or what a deleted NodeClaim launched still exists.
+// owed reports whether a loss of the group is not yet seen made good, or what a deleted NodeClaim launched still
+// exists.
 func (u *auditor) owed(g *group) bool {
 	for _, m := range g.c.machines {
 		if m.g == g && m.alive() && m.claim != nil && !m.claim.deleting.IsZero() {
@@ -666,8 +669,9 @@ func (u *auditor) owed(g *group) bool {
 	})
 }
 
-// owes reports whether a recorded termination of the group, not among the losses, is not made good: nothing was launched
-// successfully since. If it is not known when it took effect, what Karpenter launched after its outcome must work.
+// owes reports whether a recorded termination of the group, not among the losses, is not made good: nothing was
+// launched successfully since. If it is not known when it took effect, what Karpenter launched after its outcome must
+// work.
 func (u *auditor) owes(g *group) bool {
 	return slices.ContainsFunc(u.a.dep.state(g.c.name).Actions, func(a ledger.Action) bool {
 		if !g.mayLose(a) {

@@ -13,7 +13,8 @@ type bucket struct {
 	whole   map[string]bool // those that also have their findings
 }
 
-// evidenceStore is a client of the bucket. Like archive.S3, it writes two objects, the findings last, and overwrites none.
+// evidenceStore is a client of the bucket. Like archive.S3, it writes two objects, the findings last, and overwrites
+// none.
 type evidenceStore struct{ v *env }
 
 // Put stores files under a key. It succeeds if they are already stored.

@@ -2,8 +2,8 @@ package sim
 
 import "time"
 
-// Day returns the scenario of the demo: one day of an account with the field reports that Rollcall was built for, a zone
-// outage, a broken launch template and a deleted cluster.
+// Day returns the scenario of the demo: one day of an account with the field reports that Rollcall was built for, a
+// zone outage, a broken launch template and a deleted cluster.
 func Day() Scenario {
 	at := func(h, m int) time.Duration { return time.Duration(h)*time.Hour + time.Duration(m)*time.Minute }
 	return Scenario{

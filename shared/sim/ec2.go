@@ -407,7 +407,8 @@ func inBase64(text string) *string {
 	return aws.String(base64.StdEncoding.EncodeToString([]byte(text)))
 }
 
-// DescribeTags lists instance tags by a prefix of their keys, or the roll of a cluster: its instances' own and Rollcall's.
+// DescribeTags lists instance tags by a prefix of their keys, or the roll of a cluster: its instances' own and
+// Rollcall's.
 func (e ec2API) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, _ ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error) {
 	const call = "ec2:DescribeTags"
 	out := new(ec2.DescribeTagsOutput)

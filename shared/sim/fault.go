@@ -133,7 +133,8 @@ func (g *group) misfortune(f Fault, d dice, ill ailment) {
 	}
 }
 
-// undeclared puts a startup taint on the group's next nodes that its NodePool does not declare: Karpenter launches more.
+// undeclared puts a startup taint on the group's next nodes that its NodePool does not declare: Karpenter launches
+// more.
 func (g *group) undeclared(f Fault) {
 	g.bounces = true
 	g.template.version++

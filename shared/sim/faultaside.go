@@ -83,7 +83,8 @@ func (m *machine) setAside(state string) {
 	m.leftRest = m.c.a.Now()
 }
 
-// warm launches an instance into the group's warm pool, which boots and usually registers, and later puts it into service.
+// warm launches an instance into the group's warm pool, which boots and usually registers, and later puts it into
+// service.
 func (g *group) warm(f Fault, form string, d dice) {
 	a := g.c.a
 	m := g.launch(g.zone())

@@ -179,7 +179,8 @@ func (g *group) launchFailure() (message string, failed bool) {
 	return aws.ToString(g.activities[0].StatusMessage), true
 }
 
-// launchWorked reports whether the latest launch of the group worked, for a check that may have missed failures since a time.
+// launchWorked reports whether the latest launch of the group worked, for a check that may have missed failures since
+// a time.
 func (g *group) launchWorked(since time.Time) bool {
 	for _, a := range g.activities {
 		if a.StatusCode == scaling.ScalingActivityStatusCodeSuccessful {
@@ -228,8 +229,8 @@ func (g *group) relaunched() {
 	}
 }
 
-// dryForAMonth is the form of FaultDry in which a pool has no capacity for longer than Rollcall keeps its acts, while two
-// machines fall silent. Random scenarios do not have it.
+// dryForAMonth is the form of FaultDry in which a pool has no capacity for longer than Rollcall keeps its acts, while
+// two machines fall silent. Random scenarios do not have it.
 const dryForAMonth = "for a month"
 
 func (a *account) dryForAMonth(f Fault) {

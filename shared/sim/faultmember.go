@@ -19,8 +19,8 @@ const (
 	userDataForeign  = "user-data" // only the user data shows it
 )
 
-// foreignTags: working nodes of another cluster carry the cluster's tags, from an Auto Scaling group or a launch template
-// that its nodes use.
+// foreignTags: working nodes of another cluster carry the cluster's tags, from an Auto Scaling group or a launch
+// template that its nodes use.
 var foreignTags = faultType{
 	kind: FaultForeignTags, weight: 1, need: time.Hour, least: 50 * time.Minute, most: 4 * time.Hour, count: 2,
 	values: []string{tagsForeignLast, tagsForeignFirst, userDataForeign},

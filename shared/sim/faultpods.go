@@ -64,8 +64,8 @@ const (
 	keptLocal     = "local"
 	keptNode      = "node"
 	keptNodeSafe  = "node-safe-to-evict"
-	// Random scenarios do not have these: a budget that its controller has not counted since a change, and a pod that may be
-	// terminated, and needs ten minutes to stop.
+	// Random scenarios do not have these: a budget that its controller has not counted since a change, and a pod that may
+	// be terminated, and needs ten minutes to stop.
 	keptUncounted = "budget-uncounted"
 	keptSlow      = "slow"
 )

@@ -46,7 +46,8 @@ const (
 	retryAfter = "retry-after" // an API server's
 )
 
-// retryOf returns how a call is retried: by the SDK's standard retryer, or after an API server's Retry-After, if at all.
+// retryOf returns how a call is retried: by the SDK's standard retryer, or after an API server's Retry-After, if at
+// all.
 // https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
 func retryOf(name string) retry {
 	switch {
@@ -117,8 +118,8 @@ func (u *auditor) givenUp(inv *invocation) {
 
 const memoryWithin = 12 // the number of calls within which a function runs out of memory
 
-// regional: the region is degraded. Calls fail, answers are stale, events and sweeps are lost, launches fail, a zone has
-// no network, and some machines fall silent for good.
+// regional: the region is degraded. Calls fail, answers are stale, events and sweeps are lost, launches fail, a zone
+// has no network, and some machines fall silent for good.
 var regional = faultType{
 	kind: FaultDegraded, weight: 1, need: 2 * time.Hour, least: 40 * time.Minute, most: 2 * time.Hour, count: 2,
 	shape: []GroupSpec{managedNodes(6), scaledNodes(6), pooledNodes(4)},

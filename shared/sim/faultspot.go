@@ -71,8 +71,8 @@ func (m *machine) announce(detailType, said string) {
 	a.arrives(ec2Event(uid(d.of("event")), detailType, m.zone, m.id, said, a.Now()), d.between(0, ruled), d)
 }
 
-// moved does what the owner does at the warning: Karpenter, if it has a queue, deletes the NodeClaim and launches another,
-// and EKS drains a node of a managed node group. Nobody acts for other Auto Scaling groups.
+// moved does what the owner does at the warning: Karpenter, if it has a queue, deletes the NodeClaim and launches
+// another, and EKS drains a node of a managed node group. Nobody acts for other Auto Scaling groups.
 // https://karpenter.sh/docs/concepts/disruption/#interruption
 // https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html
 func (m *machine) moved(f Fault) {

@@ -13,8 +13,8 @@ import (
 
 const graceful = 40 * time.Second // the node monitor's grace period, after which Ready is Unknown
 
-// The range of a wrong clock with which a kubelet still gets in. It signs its requests with it, and the authenticator of
-// EKS accepts them for 15 minutes, STS from 5 minutes before their time.
+// The range of a wrong clock with which a kubelet still gets in. It signs its requests with it, and the authenticator
+// of EKS accepts them for 15 minutes, STS from 5 minutes before their time.
 // https://github.com/kubernetes-sigs/aws-iam-authenticator/blob/master/pkg/token/token.go
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-troubleshooting.html
 const (
@@ -389,8 +389,8 @@ func (m *machine) flap() {
 	})
 }
 
-// flickering is the form of FaultFlapping in which the container runtime hangs and recovers: the kubelet reports all the
-// time, for minutes that its node is not ready, then for seconds that it is.
+// flickering is the form of FaultFlapping in which the container runtime hangs and recovers: the kubelet reports all
+// the time, for minutes that its node is not ready, then for seconds that it is.
 // https://github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/pleg/generic.go
 const flickering = "flickering"
 
@@ -406,7 +406,8 @@ func (m *machine) flicker(d dice) {
 	})
 }
 
-// answersBetween is the form of FaultSilence in which the kubelet sometimes answers that it is not ready. It is not drawn.
+// answersBetween is the form of FaultSilence in which the kubelet sometimes answers that it is not ready. It is not
+// drawn.
 const answersBetween = "answers"
 
 // answers makes a silent kubelet answer that its node is not ready, and stop again, every few minutes.

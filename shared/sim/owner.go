@@ -58,8 +58,8 @@ func (g *group) balance() {
 	}
 }
 
-// serving returns how many machines the group counts for its pods: not those that EC2 takes back. Kubernetes deletes the
-// pods of a node that is not Ready for five minutes; in some groups Karpenter then launches for them.
+// serving returns how many machines the group counts for its pods: not those that EC2 takes back. Kubernetes deletes
+// the pods of a node that is not Ready for five minutes; in some groups Karpenter then launches for them.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
 func (g *group) serving() int {
 	n := len(g.members) + len(g.missed)
@@ -204,7 +204,8 @@ func (g *group) endCause(by string) string {
 
 const endedForChecks = "an EC2 instance status checks failure" // why an Auto Scaling group replaces a member that fails its status checks
 
-// failures returns how many of the machines that the group ended lately failed their status checks when they were young.
+// failures returns how many of the machines that the group ended lately failed their status checks when they were
+// young.
 func (g *group) failures() (n int) {
 	for _, e := range g.endings {
 		if e.cause == endedForChecks && e.at.Sub(e.m.launched) < time.Hour+slack {

@@ -41,8 +41,8 @@ type GroupSpec struct {
 // FaultKind names the effect of a fault.
 type FaultKind string
 
-// The faults: of the functions' calls and messages, of machines and clusters, and situations, each of which creates a case
-// in which a plausible verdict does harm or leaves a fault unrepaired.
+// The faults: of the functions' calls and messages, of machines and clusters, and situations, each of which creates a
+// case in which a plausible verdict does harm or leaves a fault unrepaired.
 const (
 	FaultThrottle     FaultKind = "throttle"        // EC2 and Auto Scaling throttle
 	FaultErrors       FaultKind = "errors"          // every service fails occasionally

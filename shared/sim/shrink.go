@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Shrink reduces a failing scenario for as long as the same rule is broken first, in at most the given number of runs. It
-// returns the smallest one with its result, and calls progress, if not nil, with the runs and faults left.
+// Shrink reduces a failing scenario for as long as the same rule is broken first, in at most the given number of runs.
+// It returns the smallest one with its result, and calls progress, if not nil, with the runs and faults left.
 func Shrink(sc Scenario, w Watch, rule Rule, runs int, progress func(left int, faults int)) (Scenario, Result) {
 	w.Tell, w.Step, w.Bus, w.GoOn = nil, nil, nil, false
 	best, result := sc, Result{}

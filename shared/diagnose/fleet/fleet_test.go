@@ -598,7 +598,8 @@ func TestAnOwnerThatIsGoneIsOneCauseOfAllItLeft(t *testing.T) {
 	}
 }
 
-// EKS deletes a cluster that has self-managed groups, and Auto Scaling keeps their size: it replaces what is terminated.
+// EKS deletes a cluster that has self-managed groups, and Auto Scaling keeps their size: it replaces what is
+// terminated.
 // https://docs.aws.amazon.com/eks/latest/userguide/delete-cluster.html
 func TestAGroupThatOutlivedItsClusterIsEmptied(t *testing.T) {
 	for name, spoil := range map[string]func(*wrapped){

@@ -24,8 +24,8 @@ type ending struct {
 // that never worked.
 const shortLife = time.Hour
 
-// unhealthy reports whether an activity says that an instance which was running failed a health check. Scaled in, it was
-// healthy. Found "terminated or stopped" it may have been: a person or another program ended it, EC2 did by a Spot
+// unhealthy reports whether an activity says that an instance which was running failed a health check. Scaled in, it
+// was healthy. Found "terminated or stopped" it may have been: a person or another program ended it, EC2 did by a Spot
 // interruption, or Rollcall, whose acts the ledger has.
 // https://repost.aws/knowledge-center/auto-scaling-instance-how-terminated
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-healthchecks.html

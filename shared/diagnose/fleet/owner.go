@@ -71,8 +71,8 @@ func (l *look) ownerGone(sort, name, then string) cause.Verdict {
 }
 
 // explainsNone are the health issues that do not explain an instance that was launched: they are about launches,
-// of which EKS reports a failed one until the next succeeds, about what EKS removes or replaces, or about settings of the
-// Auto Scaling group that are not those that EKS gave it.
+// of which EKS reports a failed one until the next succeeds, about what EKS removes or replaces, or about settings of
+// the Auto Scaling group that are not those that EKS gave it.
 // https://docs.aws.amazon.com/eks/latest/APIReference/API_Issue.html
 // https://github.com/aws/containers-roadmap/issues/2326
 // https://github.com/aws/containers-roadmap/issues/170

@@ -61,7 +61,8 @@ func remember(kind, status string, before time.Duration) func(*world) {
 	}
 }
 
-// forkFails makes the node monitoring agent have reported, this long before the trouble, that the kubelet could not fork.
+// forkFails makes the node monitoring agent have reported, this long before the trouble, that the kubelet could not
+// fork.
 func forkFails(before time.Duration) func(*world) {
 	return func(w *world) {
 		conditions := &w.node.Object.Value.Conditions

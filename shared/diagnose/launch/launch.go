@@ -226,8 +226,8 @@ func matching(message string) (out []rule) {
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/interruptible-capacity-reservations.html
 const reclaimed = "invalidcapacityreservationstate.unavailable"
 
-// awaits is the reason of a condition that is Unknown: Karpenter has not set it yet, or the call that it needs for that fails,
-// such as one of IAM or SSM. Then only its log says why.
+// awaits is the reason of a condition that is Unknown: Karpenter has not set it yet, or the call that it needs for
+// that fails, such as one of IAM or SSM. Then only its log says why.
 // https://github.com/aws/karpenter-provider-aws/blob/v1.15.1/pkg/controllers/nodeclass/instanceprofile.go
 // https://github.com/aws/karpenter-provider-aws/issues/8720
 const awaits = "(AwaitingReconciliation)"

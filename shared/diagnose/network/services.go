@@ -601,8 +601,8 @@ func answered(words string) bool {
 	return false
 }
 
-// forWholeVPC returns the remark that private DNS leads every machine in the VPC to an endpoint, also those that reached the
-// service over the internet before; "" if no fix turns it on.
+// forWholeVPC returns the remark that private DNS leads every machine in the VPC to an endpoint, also those that
+// reached the service over the internet before; "" if no fix turns it on.
 // https://docs.aws.amazon.com/vpc/latest/privatelink/interface-endpoints.html
 func forWholeVPC(fixes []string) string {
 	if !slices.ContainsFunc(fixes, func(fix string) bool { return strings.Contains(fix, "--private-dns-enabled") }) {

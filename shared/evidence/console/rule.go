@@ -237,7 +237,7 @@ var (
 	//   - https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/disk-performance.html
 	//   - https://github.com/Irqbalance/irqbalance/issues/303
 	//   - https://man7.org/linux/man-pages/man2/semget.2.html
-	noDisk = pattern.New(`(?i)watch|notify|cgroup|control group|cpuset|tmpfs|/run/|(?:^|[^\w.])/(?:dev|proc|sys)/|irq \d+ affinity|rtnetlink|semaphore|shared memory|mount\(2\)`)
+	noDisk = pattern.New(`(?i)watch|notify|cgroup|control group|cpuset|tmpfs|/run/|(?:^|[^\w.])/(?:dev/(?:nvme|xvd|sd|vd|md|dm-|mapper/|disk/|loop|zram|shm|mqueue|hugepages)|proc/(?:[^s\d]|sys/)|sys/)|irq \d+ affinity|rtnetlink|semaphore|shared memory|mount\(2\)`)
 
 	execError  = pattern.New(`(?:^|: |\] |\(|'|")[Ee]xec format error(?:: b?['"(]*([^\s'",:)]+))?`)
 	lastPath   = pattern.New(`^.*(?:^|[\s'",:;(])(\.?/[^\s'",:;()]*)`)

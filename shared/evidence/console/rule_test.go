@@ -58,6 +58,8 @@ var said = []struct {
 	{"[ 9.000001] cloud-init[7]: tee: /var/log/x.log: No space left on device", "DiskFull: cloud-init"},
 	{"[ 9.000001] cloud-init[7]: OSError: [Errno 28] No space left on device: '/var/lib/x'", "DiskFull: cloud-init"},
 	{`[ 9.000001] app[7]: {"err":"write /var/log/x: no space left on device"}`, "DiskFull: app"},
+	{"[ 9.000001] app[7]: write /dev/stdout: no space left on device", "DiskFull: app"}, // a file, if redirected
+	{"[ 9.000001] app[7]: write /proc/self/fd/2: no space left on device", "DiskFull: app"},
 	{"[ 9.000001] app[7]: write /dev/shm/x: no space left on device", ""},
 	{"[ 9.000001] cloud-init[7]: cp: error writing '/opt/dev/x': No space left on device", "DiskFull: cloud-init"},
 	{"[ 9.000001] cloud-init[7]: dd: error writing '/dev/nvme1n1': No space left on device", ""},

@@ -545,7 +545,8 @@ var pair = pattern.New(`(?i)(?:^|[^a-z0-9])(?:parameter|file)?(?:name|key|path|d
 // writes matches the command with which PowerShell writes a value, up to its -Value.
 var writes = pattern.New(`(?i)(?:^|[\s(&;|])((?:set|new|add|write|update)-[^;|]+)$`)
 
-// written returns the kind of the names in the command that the line before a -Value ends with, as in Set-Item Env:NAME.
+// written returns the kind of the names in the command that the line before a -Value ends with, as in Set-Item
+// Env:NAME.
 func written(before string) Kind {
 	if m := writes.FindStringSubmatch(before); m != nil {
 		for _, name := range nameRun.FindAllString(m[1], -1) {

@@ -102,8 +102,8 @@ func (s *scan) bareKey(from, to int) {
 	s.add(from, to, AWSSecretKey)
 }
 
-// prefixed checks a run for a token that names its issuer, as most of today's do: ghp_..., sk-..., pscale_tkn_... The rest
-// is longer than a generated part of any name of AWS or Kubernetes, and a mix of all kinds of characters.
+// prefixed checks a run for a token that names its issuer, as most of today's do: ghp_..., sk-..., pscale_tkn_... The
+// rest is longer than a generated part of any name of AWS or Kubernetes, and a mix of all kinds of characters.
 func (s *scan) prefixed(from, to int) {
 	v := s.text[from:to]
 	cut := strings.LastIndexAny(v, "_-")

@@ -207,10 +207,13 @@ var (
 	regData = pattern.New(`(?i)\s/d\s+("[^"]*"|'[^']*'|\S+)`)
 )
 
-// substitutions removes what sed puts in the place of a placeholder with a secret-like name: s|__DB_PASSWORD__|...|. The
-// value of an assignment is found by its name.
+// substitutions removes what sed puts in the place of a placeholder with a secret-like name: s|__DB_PASSWORD__|...|.
+// The value of an assignment is found by its name.
 func (s *scan) substitutions() {
 	s.near(s.linesWith([]string{"sed "}), func(at, end int) {
+		if !sedWord.MatchString(s.text[at:end]) {
+			return // such as "based on"
+		}
 		for i := range filled {
 			for _, m := range filled[i].FindAllStringSubmatchIndex(s.text[at:end], -1) {
 				name, value := strings.Trim(s.text[at+m[2]:at+m[3]], "-._"), s.text[at+m[4]:at+m[5]]
@@ -221,6 +224,8 @@ func (s *scan) substitutions() {
 		}
 	})
 }
+
+var sedWord = pattern.New(`\bsed\s`)
 
 // filled match sed's command s with a name as its pattern, each with another sign between its parts.
 var filled = roll.Map(strings.Split("/|#@,~:%!", ""), func(sign string) *pattern.Pattern {

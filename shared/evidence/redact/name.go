@@ -129,8 +129,8 @@ func secretName(name string) Kind {
 	return kind
 }
 
-// keyName reports whether a name ends in key or license. Many clients call their secret so (DATADOG_KEY, --license), and
-// many other things are called so, which look different.
+// keyName reports whether a name ends in key or license. Many clients call their secret so (DATADOG_KEY, --license),
+// and many other things are called so, which look different.
 func keyName(name string) bool {
 	if len(name) > maxName {
 		return false

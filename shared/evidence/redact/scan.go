@@ -236,8 +236,8 @@ func random(v string) bool {
 	return len(v) >= 16 && digit >= 2 && (upper >= 2 && lower >= 2 || digit >= 6 && upper+lower >= 6)
 }
 
-// opaque reports whether a part of a word looks generated, and not written: letters and digits without a separator, in both
-// cases or as in hexadecimal numbers. A UUID has no such part, and is an identifier.
+// opaque reports whether a part of a word looks generated, and not written: letters and digits without a separator, in
+// both cases or as in hexadecimal numbers. A UUID has no such part, and is an identifier.
 func opaque(v string) bool {
 	for part := range strings.FieldsFuncSeq(v, func(r rune) bool { return strings.ContainsRune("-_=+.", r) }) {
 		if upper, lower, digit, other := classes(part); len(part) >= 16 && other == 0 && digit >= 2 && (upper >= 2 && lower >= 2 || upper == 0 && lower >= 6 && digit >= 3) {

@@ -63,8 +63,8 @@ func withoutComments(text string) string {
 }
 
 // MeantFor reports whether user data that does not parse, or of which the part that joins is passed
-// over, was meant to bootstrap a node of the named cluster. b is its Boot. It must name a tool that joins nodes. It must also name the cluster where such
-// a tool takes its name, or the host of its API server, and no other cluster.
+// over, was meant to bootstrap a node of the named cluster. b is its Boot. It must name a tool that joins nodes. It
+// must also name the cluster where such a tool takes its name, or the host of its API server, and no other cluster.
 func MeantFor(data []byte, b Boot, cluster, endpoint string) bool {
 	if len(b.Traces) == 0 || len(b.Clusters) > 0 {
 		return false

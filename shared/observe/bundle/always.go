@@ -72,8 +72,12 @@ var always = map[string][]member{
 	fileASGs:         {{has: "DesiredCapacity"}, {has: "SuspendedProcesses", list: true}, {in: "SuspendedProcesses[]", has: "ProcessName"}, {in: "Tags[]", has: "Key"}, {in: "Tags[]", has: "Value"}},
 	fileActivities:   {{has: "AutoScalingGroupName"}, {has: "Description"}, {has: "StartTime"}, {has: "StatusCode"}, {has: "Cause"}},
 	fileNodeGroups:   {{has: "status"}, {has: "amiType"}, {has: "health"}, {in: "health", has: "issues", list: true}, {in: "health.issues[]", has: "code"}},
-	fileProfiles:     {{has: "Roles", list: true}, {in: "Roles[]", has: "RoleName"}},
-	fileAttached:     {{has: "AttachedPolicies", list: true}, {in: "AttachedPolicies[]", has: "PolicyArn"}},
+	fileProfiles: {
+		{has: "Roles", list: true}, {in: "Roles[]", has: "RoleName"},
+		{in: "Roles[].AssumeRolePolicyDocument", has: "Statement"}, {in: "Roles[].AssumeRolePolicyDocument.Statement[]", has: "Effect"},
+		{in: "Roles[].AssumeRolePolicyDocument.Statement[]", has: "Action|NotAction", filled: true}, {in: "Roles[].AssumeRolePolicyDocument.Statement[]", has: "Principal|NotPrincipal", filled: true},
+	},
+	fileAttached: {{has: "AttachedPolicies", list: true}, {in: "AttachedPolicies[]", has: "PolicyArn"}},
 	fileRoles: {
 		{has: "Arn"}, {in: "AssumeRolePolicyDocument", has: "Statement"}, {in: "AssumeRolePolicyDocument.Statement[]", has: "Effect"},
 		{in: "AssumeRolePolicyDocument.Statement[]", has: "Action|NotAction", filled: true}, {in: "AssumeRolePolicyDocument.Statement[]", has: "Principal|NotPrincipal", filled: true},

@@ -105,8 +105,8 @@ func (s *scrubber) parted(data []byte, left int) (rest []byte, parts []part, ok 
 // them, and the headers after it.
 var base64Header = pattern.New(`(?im)^content-transfer-encoding:[ \t]*base64[ \t]*\r?\n(?:[^\r\n][^\n]*\n)*\r?\n`)
 
-// decoded takes parts of a MIME document out of data that are base64 with secrets, and returns it without their secrets.
-// Other parts stay, and those that cannot be searched: package redact removes what it finds in them.
+// decoded takes parts of a MIME document out of data that are base64 with secrets, and returns it without their
+// secrets. Other parts stay, and those that cannot be searched: package redact removes what it finds in them.
 func (s *scrubber) decoded(data string, parts []part, left int) (string, []part) {
 	var rest strings.Builder
 	for range maxParts {

@@ -25,12 +25,17 @@ func (l *look) fromSnapshot() {
 		}
 	}
 	nodes := map[string]*roll.Node{}
+	for _, f := range l.findings {
+		nodes[f.Node] = new(roll.Node)
+	}
 	for i := range l.in.Snapshot.Nodes {
-		nodes[l.in.Snapshot.Nodes[i].Name] = &l.in.Snapshot.Nodes[i]
+		if n := &l.in.Snapshot.Nodes[i]; nodes[n.Name] != nil {
+			nodes[n.Name] = n
+		}
 	}
 	for _, f := range l.findings {
 		if f.Node != "" {
-			remembered := l.remembered(f, *cmp.Or(nodes[f.Node], new(roll.Node)))
+			remembered := l.remembered(f, *nodes[f.Node])
 			l.node(f.Node, func(n *evidence.Node) { n.Remembered = remembered })
 		}
 	}
