@@ -463,10 +463,10 @@ func (p *planner) groupUnfit(f roll.Finding, act Action) *Refusal {
 
 // tolerable reports whether a health issue does not concern an act. EKS reports failed launches until another
 // one succeeds, even of a group that needs none any more, and of a group that it could not create for them for good:
-// they concern what the group must replace, unless its latest launch worked. It
-// reports that instances did not become nodes until the node group is deleted, though they did later, and an Auto
-// Scaling group whose subnets somebody changed until they are changed back, though it launches into them: that
-// concerns none that was a node. Processes that somebody suspended are read from the Auto Scaling group.
+// they concern what the group must replace, unless its latest launch worked. It reports that instances did not
+// become nodes until the node group is deleted, though they did later, and an Auto Scaling group whose subnets
+// somebody changed until they are changed back, though it launches into them: that concerns none that was a node.
+// Processes that somebody suspended are read from the Auto Scaling group.
 // https://github.com/aws/containers-roadmap/issues/2326
 // https://github.com/aws/containers-roadmap/issues/2204
 // https://github.com/aws/containers-roadmap/issues/764
