@@ -237,7 +237,7 @@ func TestWhatMayNotBeReadIsNotChecked(t *testing.T) {
 	s.Step = 6 * time.Minute
 	fleet(t, 3)
 	id := launch(t)
-	must.Succeed(t, bed.Inject(t.Context(), testbed.Fault{Service: "iam", Action: "GetRole", Kind: testbed.Deny}))
+	must.Succeed(t, bed.Inject(t.Context(), testbed.Fault{Service: "iam", Action: "GetInstanceProfile", Kind: testbed.Deny}))
 	must.Succeed(t, s.Advance(t.Context(), 24*time.Minute))
 	same(t, "terminations", acts(t, "TerminateInstances"), nil)
 	if out := s.Output(Inspect); !strings.Contains(out, `"heldFor":{"CauseNotChecked":1}`) {
@@ -254,7 +254,7 @@ func TestWhatMayNotBeReadIsNotChecked(t *testing.T) {
 		}
 	}
 	for _, code := range []string{"NodeRoleNotMapped", "RoleTrustInvalid"} {
-		expect.That(t, strings.Contains(reasons[code], "iam:GetRole"), "%s is not checked because of %q", code, reasons[code])
+		expect.That(t, strings.Contains(reasons[code], "iam:GetInstanceProfile"), "%s is not checked because of %q", code, reasons[code])
 	}
 	out := s.Output(Inspect)
 	expect.That(t, strings.Contains(out, `"complete":true`) && !strings.Contains(out, `"complete":false`), "the checks were not complete:\n%s", out)
