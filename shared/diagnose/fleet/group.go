@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -45,10 +46,7 @@ func (l *look) ended() (out []ending) {
 	}
 	for _, a := range g.Activities.Value {
 		id := strings.TrimPrefix(a.Description, "Terminating EC2 instance: ")
-		at := a.At
-		if !a.Started.IsZero() {
-			at = a.Started
-		}
+		at := cmp.Or(a.Started, a.At)
 		if at.Sub(launched[id]) < shortLife && unhealthy(a) { // long, if its launch is unknown
 			out = append(out, ending{id, at})
 		}

@@ -64,24 +64,17 @@ var always = map[string][]member{
 		{has: "Groups", list: true, when: "VpcEndpointType=Interface"}, {has: "PrivateDnsEnabled", when: "VpcEndpointType=Interface"},
 		{has: "RouteTableIds", list: true, when: "VpcEndpointType=Gateway"}, {in: "Groups[]", has: "GroupId"},
 	},
-	fileNATGateways:  {{has: "State"}, {has: "NatGatewayAddresses", list: true}},
-	fileImages:       {{has: "Name"}, {has: "Architecture"}},
-	fileDHCPOptions:  {{has: "DhcpConfigurations"}, {in: "DhcpConfigurations[]", has: "Key"}, {in: "DhcpConfigurations[]", has: "Values", filled: true}, {in: "DhcpConfigurations[].Values[]", has: "Value"}},
-	fileTemplates:    {{has: "VersionNumber"}, {has: "LaunchTemplateData"}},
-	fileASGInstances: {{has: "AutoScalingGroupName"}, {has: "LifecycleState"}, {has: "ProtectedFromScaleIn"}},
-	fileASGs:         {{has: "DesiredCapacity"}, {has: "SuspendedProcesses", list: true}, {in: "SuspendedProcesses[]", has: "ProcessName"}, {in: "Tags[]", has: "Key"}, {in: "Tags[]", has: "Value"}},
-	fileActivities:   {{has: "AutoScalingGroupName"}, {has: "Description"}, {has: "StartTime"}, {has: "StatusCode"}, {has: "Cause"}},
-	fileNodeGroups:   {{has: "status"}, {has: "amiType"}, {has: "health"}, {in: "health", has: "issues", list: true}, {in: "health.issues[]", has: "code"}},
-	fileProfiles: {
-		{has: "Roles", list: true}, {in: "Roles[]", has: "RoleName"},
-		{in: "Roles[].AssumeRolePolicyDocument", has: "Statement"}, {in: "Roles[].AssumeRolePolicyDocument.Statement[]", has: "Effect"},
-		{in: "Roles[].AssumeRolePolicyDocument.Statement[]", has: "Action|NotAction", filled: true}, {in: "Roles[].AssumeRolePolicyDocument.Statement[]", has: "Principal|NotPrincipal", filled: true},
-	},
-	fileAttached: {{has: "AttachedPolicies", list: true}, {in: "AttachedPolicies[]", has: "PolicyArn"}},
-	fileRoles: {
-		{has: "Arn"}, {in: "AssumeRolePolicyDocument", has: "Statement"}, {in: "AssumeRolePolicyDocument.Statement[]", has: "Effect"},
-		{in: "AssumeRolePolicyDocument.Statement[]", has: "Action|NotAction", filled: true}, {in: "AssumeRolePolicyDocument.Statement[]", has: "Principal|NotPrincipal", filled: true},
-	},
+	fileNATGateways:   {{has: "State"}, {has: "NatGatewayAddresses", list: true}},
+	fileImages:        {{has: "Name"}, {has: "Architecture"}},
+	fileDHCPOptions:   {{has: "DhcpConfigurations"}, {in: "DhcpConfigurations[]", has: "Key"}, {in: "DhcpConfigurations[]", has: "Values", filled: true}, {in: "DhcpConfigurations[].Values[]", has: "Value"}},
+	fileTemplates:     {{has: "VersionNumber"}, {has: "LaunchTemplateData"}},
+	fileASGInstances:  {{has: "AutoScalingGroupName"}, {has: "LifecycleState"}, {has: "ProtectedFromScaleIn"}},
+	fileASGs:          {{has: "DesiredCapacity"}, {has: "SuspendedProcesses", list: true}, {in: "SuspendedProcesses[]", has: "ProcessName"}, {in: "Tags[]", has: "Key"}, {in: "Tags[]", has: "Value"}},
+	fileActivities:    {{has: "AutoScalingGroupName"}, {has: "Description"}, {has: "StartTime"}, {has: "StatusCode"}, {has: "Cause"}},
+	fileNodeGroups:    {{has: "status"}, {has: "amiType"}, {has: "health"}, {in: "health", has: "issues", list: true}, {in: "health.issues[]", has: "code"}},
+	fileProfiles:      append(trustPolicy("Roles[].AssumeRolePolicyDocument"), member{has: "Roles", list: true}, member{in: "Roles[]", has: "RoleName"}),
+	fileAttached:      {{has: "AttachedPolicies", list: true}, {in: "AttachedPolicies[]", has: "PolicyArn"}},
+	fileRoles:         append(trustPolicy("AssumeRolePolicyDocument"), member{has: "Arn"}),
 	fileAccessEntries: {{has: "type"}},
 	fileNodes: {
 		{in: "metadata", has: "creationTimestamp"}, {has: "status"}, {in: "status", has: "conditions", filled: true}, {in: "spec.taints[]", has: "key"}, {in: "spec.taints[]", has: "effect"},
@@ -117,6 +110,14 @@ var always = map[string][]member{
 		{in: "webhooks[].clientConfig.service", has: "name"}, {in: "webhooks[].clientConfig.service", has: "namespace"},
 		{in: "webhooks[]", has: "failurePolicy"}, {in: "webhooks[].rules[]", has: "apiGroups"}, {in: "webhooks[].rules[]", has: "operations"}, {in: "webhooks[].rules[]", has: "resources"},
 	},
+}
+
+// trustPolicy are the members of the trust policy of a role.
+func trustPolicy(in string) []member {
+	return []member{
+		{in: in, has: "Statement"}, {in: in + ".Statement[]", has: "Effect"},
+		{in: in + ".Statement[]", has: "Action|NotAction", filled: true}, {in: in + ".Statement[]", has: "Principal|NotPrincipal", filled: true},
+	}
 }
 
 // routeTargets are the possible targets of a working route.

@@ -24,17 +24,21 @@ func (l *look) readIdentity() {
 	attached, inline := l.action("iam:ListAttachedRolePolicies"), l.action("iam:ListRolePolicies")
 	arns := roll.Map(l.configs(needRole|needAuth), func(c evidence.InstanceConfig) string { return c.ProfileARN })
 	var roles []string
+	shown := map[string]evidence.Role{}
 	arns, left := first(distinct(arns), l.most(rolesTotal))
 	for _, arn := range arns {
-		fact := l.profile(profile, arn)
+		fact, whole := l.profile(profile, arn)
 		l.ev.Profiles[arn] = fact
+		for _, r := range whole {
+			shown[r.Name] = r
+		}
 		roles = append(roles, fact.Value.Roles...)
 	}
 	skip(l.ev.Profiles, left, fmt.Sprintf("%d instance profiles are read per check, the most urgent first", rolesTotal))
 	for _, name := range distinct(roles) {
 		l.ev.Roles[name] = l.role(role, name)
-		if shown, ok := l.shown[name]; ok && !l.ev.Roles[name].Settled() {
-			l.ev.Roles[name] = evidence.Read(shown)
+		if r, ok := shown[name]; ok && !l.ev.Roles[name].Settled() {
+			l.ev.Roles[name] = evidence.Read(r)
 		}
 		l.ev.Policies[name] = l.policies(attached, inline, name)
 	}
@@ -52,20 +56,24 @@ func (l *look) readSoundProfiles(a *action, read int) {
 	arns = slices.DeleteFunc(arns, func(arn string) bool { _, done := l.ev.Profiles[arn]; return done })
 	arns, _ = first(arns, l.most(rolesTotal-read))
 	for _, arn := range arns {
-		l.ev.Profiles[arn] = l.profile(a, arn)
+		l.ev.Profiles[arn], _ = l.profile(a, arn)
 	}
 }
 
-func (l *look) profile(a *action, arn string) evidence.Fact[evidence.InstanceProfile] {
+// profile reads an instance profile, and returns its roles where it shows them whole. They serve where iam:GetRole
+// fails.
+// https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetInstanceProfile.html
+func (l *look) profile(a *action, arn string) (fact evidence.Fact[evidence.InstanceProfile], whole []evidence.Role) {
 	in := &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(roll.LastPart(arn))}
-	return part(a, arn, l.iam.GetInstanceProfile, in, func(out *iam.GetInstanceProfileOutput) *types.InstanceProfile { return out.InstanceProfile }, func(p *types.InstanceProfile) evidence.InstanceProfile {
+	fact = part(a, arn, l.iam.GetInstanceProfile, in, func(out *iam.GetInstanceProfileOutput) *types.InstanceProfile { return out.InstanceProfile }, func(p *types.InstanceProfile) evidence.InstanceProfile {
 		for i := range p.Roles {
 			if r := &p.Roles[i]; r.Arn != nil && r.AssumeRolePolicyDocument != nil {
-				l.shown[aws.ToString(r.RoleName)] = roleOf(r)
+				whole = append(whole, roleOf(r))
 			}
 		}
 		return evidence.InstanceProfile{ARN: aws.ToString(p.Arn), Name: aws.ToString(p.InstanceProfileName), Roles: roll.Map(p.Roles, func(r types.Role) string { return aws.ToString(r.RoleName) })}
 	})
+	return fact, whole
 }
 
 func (l *look) role(a *action, name string) evidence.Fact[evidence.Role] {

@@ -33,9 +33,6 @@ type look struct {
 	acls   fetched[types.NetworkAcl]
 	// podHooks are the webhooks that concern pods.
 	podHooks evidence.Fact[[]evidence.Webhook]
-	// shown are the roles as their instance profiles show them, which serve where iam:GetRole fails.
-	// https://docs.aws.amazon.com/IAM/latest/APIReference/API_GetInstanceProfile.html
-	shown map[string]evidence.Role
 }
 
 // fetched is the result of a listing, or why there is none.
@@ -47,7 +44,7 @@ type fetched[T any] struct {
 
 func newLook(ctx context.Context, c *Collector, in Input) *look {
 	s := in.Snapshot
-	l := &look{ctx: ctx, Collector: c, in: in, findings: wanted(in), down: downSince(in.Snapshot), silent: map[string]string{}, shown: map[string]evidence.Role{}}
+	l := &look{ctx: ctx, Collector: c, in: in, findings: wanted(in), down: downSince(in.Snapshot), silent: map[string]string{}}
 	if !c.Free {
 		l.findings = inRotation(l.findings, s.At)
 	}
